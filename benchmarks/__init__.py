@@ -1,0 +1,1 @@
+"""How much CPU the adapters cost over consuming the same graph raw. Run with ``python -m benchmarks``."""

@@ -1,0 +1,55 @@
+"""``python -m benchmarks [--rounds 9] [--only W1,W3] [--write]`` or ``python -m benchmarks --profile W1``."""
+
+import argparse
+import asyncio
+
+from .measure import Result, measure
+from .profiling import profile
+from .report import markdown, write
+from .subjects import SUBJECTS, subjects_for
+from .workloads import BUILDERS, build
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks", description="CPU over consuming a graph raw."
+    )
+    keys = [subject.key for subject in SUBJECTS]
+    parser.add_argument("--rounds", type=int, default=9, help="counted rounds (9)")
+    parser.add_argument("--only", default=",".join(BUILDERS), help="workloads, for example W1,W3")
+    parser.add_argument(
+        "--subjects", default=",".join(keys), help=f"of {','.join(keys)}; raw is always there"
+    )
+    parser.add_argument("--scale", type=float, default=1.0, help="smaller workloads, to try things out")
+    parser.add_argument("--write", action="store_true", help="put the tables into docs/performance.md")
+    parser.add_argument("--profile", metavar="W1", help="print where the CPU of one workload goes instead")
+    parser.add_argument("--profile-subject", default="sse", choices=keys)
+    return parser.parse_args()
+
+
+async def _run(keys: list[str], chosen: list[str], rounds: int, scale: float) -> list[Result]:
+    results = []
+    for key in keys:
+        workload = build(key, scale)
+        subjects = [s for s in subjects_for(workload) if s.key in chosen or not s.adapter]
+        result = await measure(workload, subjects, rounds)
+        print(markdown([result], rounds).split("\n\n", 1)[1], end="\n\n", flush=True)
+        results.append(result)
+    return results
+
+
+def main() -> None:
+    """Measure, print each workload's tables as they come, and the whole at the end."""
+    arguments = _arguments()
+    if arguments.profile:
+        asyncio.run(profile(build(arguments.profile, arguments.scale), arguments.profile_subject))
+        return
+    keys, chosen = arguments.only.split(","), arguments.subjects.split(",")
+    text = markdown(asyncio.run(_run(keys, chosen, arguments.rounds, arguments.scale)), arguments.rounds)
+    print("=" * 80, text, sep="\n")
+    if arguments.write:
+        write(text)
+
+
+if __name__ == "__main__":
+    main()

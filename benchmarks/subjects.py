@@ -1,0 +1,154 @@
+"""The adapters that are measured, behind one small interface: take a run input, deliver bytes.
+
+Every subject gets the same compiled graph, a warm agent object, and an input that was built before. The bytes
+are what the adapter's web endpoint would write to the socket. The baseline delivers none: it drops what it
+consumes.
+"""
+
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any
+
+import ag_ui_langgraph
+from ag_ui.core import RunAgentInput
+from ag_ui.encoder import EventEncoder
+from fastapi import FastAPI
+from langchain_core.messages import HumanMessage
+from langchain_core.runnables import RunnableConfig
+
+import langgraph_agui
+from langgraph_agui.protocol import encode
+
+from .over_http import Mount
+from .workloads import RECURSION_LIMIT, Workload
+
+RAW_MODES = ["messages", "updates", "values", "custom"]
+
+
+@dataclass
+class Recording:
+    """What one run delivered. ``first`` is when the first piece came, by ``perf_counter``."""
+
+    run_input: RunAgentInput
+    chunks: list[bytes] = field(default_factory=list)
+    started: float = 0.0
+    first: float = 0.0
+
+
+Stream = Callable[[RunAgentInput], AsyncIterator[Any]]
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A way to run a workload's graph: ``bind`` makes its stream function, ``mount`` its web endpoint."""
+
+    key: str
+    label: str
+    bind: Callable[[Workload], Stream]
+    mount: Mount | None = None
+    ours: bool = False
+    adapter: bool = True
+
+
+async def drive(stream: Stream, recording: Recording, keep: bool) -> None:
+    """Consume one run; this is what is timed."""
+    recording.started = perf_counter()
+    pieces = stream(recording.run_input)
+    chunks = recording.chunks
+    async for piece in pieces:
+        recording.first = perf_counter()
+        if keep:
+            chunks.append(piece)
+        break
+    if keep:
+        async for piece in pieces:
+            chunks.append(piece)
+        return
+    async for _ in pieces:
+        pass
+
+
+def _config(**configurable: str) -> RunnableConfig:
+    return {"configurable": configurable, "recursion_limit": RECURSION_LIMIT}
+
+
+def raw(workload: Workload) -> Stream:
+    """The graph itself, in the four usual stream modes."""
+    graph = workload.graph
+
+    def stream(run_input: RunAgentInput) -> AsyncIterator[Any]:
+        question = run_input.messages[-1]
+        message = HumanMessage(content=str(question.content), id=question.id)
+        config = _config(thread_id=run_input.thread_id)
+        return graph.astream({"messages": [message]}, config, stream_mode=RAW_MODES)
+
+    return stream
+
+
+def incumbent(raw_events: bool) -> Callable[[Workload], Stream]:
+    """``ag-ui-langgraph`` the way its FastAPI endpoint uses it: a clone per request, its encoder, UTF-8."""
+
+    def bind(workload: Workload) -> Stream:
+        agent = incumbent_agent(workload, raw_events)
+
+        async def stream(run_input: RunAgentInput) -> AsyncIterator[bytes]:
+            encoder = EventEncoder(accept="text/event-stream")
+            async for event in agent.clone().run(run_input):
+                yield encoder.encode(event).encode("utf-8")
+
+        return stream
+
+    return bind
+
+
+def incumbent_agent(workload: Workload, raw_events: bool) -> ag_ui_langgraph.LangGraphAgent:
+    return ag_ui_langgraph.LangGraphAgent(
+        name="bench", graph=workload.graph, config=_config(), emit_raw_events=raw_events
+    )
+
+
+def mount_incumbent(raw_events: bool) -> Mount:
+    def mount(app: FastAPI, path: str, workload: Workload) -> None:
+        ag_ui_langgraph.add_langgraph_fastapi_endpoint(app, incumbent_agent(workload, raw_events), path)
+
+    return mount
+
+
+def our_agent(workload: Workload) -> langgraph_agui.LangGraphAgent:
+    return langgraph_agui.LangGraphAgent(name="bench", graph=workload.graph, config=_config())
+
+
+def ours_sse(workload: Workload) -> Stream:
+    """``langgraph_agui``, the path of its own endpoint."""
+    return our_agent(workload).stream_sse
+
+
+def ours_events(workload: Workload) -> Stream:
+    """``langgraph_agui`` through event objects, encoded one by one."""
+    agent = our_agent(workload)
+
+    async def stream(run_input: RunAgentInput) -> AsyncIterator[bytes]:
+        async for event in agent.run(run_input):
+            yield encode(event)
+
+    return stream
+
+
+def mount_ours(app: FastAPI, path: str, workload: Workload) -> None:
+    langgraph_agui.add_langgraph_fastapi_endpoint(app, our_agent(workload), path)
+
+
+RAW = Subject("raw", "raw `astream`", raw, adapter=False)
+SUBJECTS = (
+    RAW,
+    Subject("shipped", "incumbent as shipped", incumbent(True), mount_incumbent(True)),
+    Subject("no-raw", "incumbent, raw events off", incumbent(False), mount_incumbent(False)),
+    Subject("sse", "**`stream_sse`**", ours_sse, mount_ours, ours=True),
+    Subject("events", "`run` + `encode`", ours_events, ours=True),
+)
+
+
+def subjects_for(workload: Workload) -> list[Subject]:
+    """Over HTTP an adapter has one way out, its endpoint; the baseline stays without HTTP."""
+    return [s for s in SUBJECTS if not workload.http or s.mount or not s.adapter]

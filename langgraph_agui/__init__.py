@@ -1,0 +1,39 @@
+"""LangChain and LangGraph on AG-UI 1.0.
+
+Wrap a graph with `LangGraphAgent`, mount it with `add_langgraph_fastapi_endpoint` or `agui_router`, or hand an
+`AGUICallbackHandler` to any Runnable.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from langgraph_agui.agent import LangGraphAgent
+from langgraph_agui.callbacks import AGUICallbackHandler
+from langgraph_agui.errors import ErrorCode
+from langgraph_agui.messages.to_agui import langchain_messages_to_agui
+from langgraph_agui.messages.to_langchain import agui_messages_to_langchain
+
+if TYPE_CHECKING:
+    from langgraph_agui.fastapi import add_langgraph_fastapi_endpoint, agui_router
+
+__all__ = [
+    "AGUICallbackHandler",
+    "ErrorCode",
+    "LangGraphAgent",
+    "add_langgraph_fastapi_endpoint",
+    "agui_messages_to_langchain",
+    "agui_router",
+    "langchain_messages_to_agui",
+]
+
+_LAZY = {"add_langgraph_fastapi_endpoint", "agui_router"}
+
+
+def __getattr__(name: str) -> object:
+    """Import what needs an extra only when it is asked for."""
+    if name in _LAZY:
+        from langgraph_agui import fastapi
+
+        return getattr(fastapi, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

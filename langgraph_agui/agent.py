@@ -1,0 +1,135 @@
+"""`LangGraphAgent`: a compiled graph as an AG-UI agent.
+
+A `RunAgentInput` enters `run` (or `stream_sse`), events (or SSE bytes) leave. Each run is an object of its own, with
+a task of its own in which the graph runs, so one agent serves any number of runs at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from typing import Literal, TypeVar, cast
+
+from ag_ui.core import (
+    AgentCapabilities,
+    Event,
+    HumanInTheLoopCapabilities,
+    IdentityCapabilities,
+    ReasoningCapabilities,
+    RunAgentInput,
+    StateCapabilities,
+    ToolsCapabilities,
+    TransportCapabilities,
+)
+from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.config import merge_configs
+from langgraph.pregel import Pregel
+
+from langgraph_agui.graphs import Graph, has_checkpointer
+from langgraph_agui.run import Run, RunSettings
+from langgraph_agui.translate.sinks import EventSink, Sink, SSESink
+
+T = TypeVar("T")
+
+
+class LangGraphAgent:
+    """Runs a graph for AG-UI front ends.
+
+    Args:
+        graph: A compiled `StateGraph`, a `create_agent` agent, or a functional-API entrypoint; with or without a
+            checkpointer. The thread id of the input is its `thread_id`.
+        name: The agent's name, for its capabilities.
+        description: What it does, for its capabilities.
+        config: Configuration of every run (`recursion_limit`, `callbacks`, `configurable`, ...).
+        messages_key: The state channel that holds the conversation. It is shown as messages, not as state.
+        on_disconnect: What becomes of a run whose events nobody reads any more: `"cancel"` stops model, tools and
+            subgraphs, `"continue"` lets it come to its end (and to its checkpoint).
+        emit_raw: Whether LangGraph's own stream parts are sent too, as `RAW`. They hold the whole state, prompts
+            included: for debugging only.
+        expose_errors: Whether `RUN_ERROR.message` is the exception's text. Such texts hold secrets; the log has
+            them in any case, under the `correlationId` of the event's metadata.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        name: str = "agent",
+        description: str | None = None,
+        config: RunnableConfig | None = None,
+        *,
+        messages_key: str = "messages",
+        on_disconnect: Literal["cancel", "continue"] = "cancel",
+        emit_raw: bool = False,
+        expose_errors: bool = False,
+    ) -> None:
+        if not isinstance(graph, Pregel):
+            raise TypeError(f"graph must be a compiled graph (did you call .compile()?), not {type(graph).__name__}")
+        self.graph = graph
+        self.name = name
+        self.description = description
+        self.config = config
+        self._settings = RunSettings(messages_key, on_disconnect, emit_raw, expose_errors)
+        self._running: dict[tuple[str, str], Callable[[], None]] = {}
+
+    async def run(
+        self, run_input: RunAgentInput, *, config: RunnableConfig | None = None, context: object = None
+    ) -> AsyncGenerator[Event, None]:
+        """Run the graph and yield the events of the run.
+
+        `RUN_STARTED` comes first and at once, one of `RUN_FINISHED` and `RUN_ERROR` last: a run that fails does not
+        raise. Leaving the iterator (`break` and `aclose`, cancelling) leaves the run, see `on_disconnect`.
+
+        Args:
+            run_input: What the client sent (AG-UI 1.0, `RunAgentInput`).
+            config: Configuration of this run, over the agent's.
+            context: The graph's runtime context for this run.
+        """
+        async with aclosing(self._batches(EventSink, run_input, config, context)) as batches:
+            async for batch in batches:
+                for event in batch:
+                    yield cast("Event", event)
+
+    async def stream_sse(
+        self, run_input: RunAgentInput, *, config: RunnableConfig | None = None, context: object = None
+    ) -> AsyncGenerator[bytes, None]:
+        """Run the graph and yield its events as SSE frames, several in one piece where several wait.
+
+        The same events as `run`, without building an object for each token; the way to a web framework of your own.
+        """
+        async with aclosing(self._batches(SSESink, run_input, config, context)) as batches:
+            async for batch in batches:
+                yield b"".join(batch)
+
+    async def _batches(
+        self,
+        sink: Callable[[Callable[[T], object]], Sink],
+        run_input: RunAgentInput,
+        config: RunnableConfig | None,
+        context: object,
+    ) -> AsyncGenerator[list[T], None]:
+        run = Run(self.graph, run_input, merge_configs(self.config, config), context, self._settings, sink)
+        key = (run_input.thread_id, run_input.run_id)
+        self._running[key] = run.stop
+        run.on_end(lambda: self._running.pop(key, None))
+        async with aclosing(run.batches()) as batches:
+            async for batch in batches:
+                yield batch
+
+    def cancel(self, thread_id: str, run_id: str) -> bool:
+        """Stop a run on purpose: its reader gets the `cancelled` outcome. Return whether it was running here."""
+        stop = self._running.get((thread_id, run_id))
+        if stop is not None:
+            stop()
+        return stop is not None
+
+    def capabilities(self) -> AgentCapabilities:
+        """What this agent can do, as AG-UI 1.0 describes it. Informative: the stream is the truth."""
+        stored = has_checkpointer(self.graph)
+        return AgentCapabilities(
+            identity=IdentityCapabilities(name=self.name, type="langgraph", description=self.description),
+            transport=TransportCapabilities(streaming=True),
+            tools=ToolsCapabilities(supported=True, parallel_calls=True),
+            state=StateCapabilities(snapshots=True, deltas=False, persistent_state=stored),
+            reasoning=ReasoningCapabilities(supported=True, streaming=True, encrypted=True),
+            human_in_the_loop=HumanInTheLoopCapabilities(supported=stored, interrupts=stored),
+        )

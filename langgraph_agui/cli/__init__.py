@@ -1,0 +1,23 @@
+"""The command line: `langgraph-agui serve | chat | demo`.
+
+Its packages are an optional extra; importing this module needs none of them.
+"""
+
+from __future__ import annotations
+
+import sys
+
+EXTRA_PACKAGES = frozenset({"fastapi", "httpx2", "langchain", "rich", "starlette", "typer", "uvicorn"})
+
+
+def main() -> None:
+    """Run the command line; without the extra's packages, say which extra is missing."""
+    try:
+        from langgraph_agui.cli.app import app
+
+        app()
+    except ModuleNotFoundError as error:
+        missing = (error.name or "").partition(".")[0]
+        if missing not in EXTRA_PACKAGES:
+            raise
+        sys.exit(f"langgraph-agui: {missing} is not installed. Try: pip install 'langgraph-agui[cli]'")

@@ -1,0 +1,102 @@
+"""What can go wrong in a run, as codes that a client can act on."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from enum import StrEnum
+
+from langgraph.errors import GraphRecursionError
+
+
+class ErrorCode(StrEnum):
+    """`RUN_ERROR.code`. Stable: a code is never renamed, new ones may come."""
+
+    INVALID_INPUT = "invalid_input"
+    """The input does not fit the graph; nothing was run."""
+    INTERRUPT_UNANSWERED = "interrupt_unanswered"
+    """The thread waits for answers that the input does not give; nothing was run."""
+    INTERRUPT_UNKNOWN = "interrupt_unknown"
+    """The input answers something that the thread does not ask; nothing was run."""
+    STATE_ERROR = "state_error"
+    """The thread's stored state could not be read or written."""
+    RECURSION_LIMIT = "recursion_limit"
+    """The graph took more steps than its recursion limit allows."""
+    MODEL_ERROR = "model_error"
+    """A model call failed."""
+    TOOL_ERROR = "tool_error"
+    """A tool failed, and the graph did not handle it."""
+    GRAPH_ERROR = "graph_error"
+    """The code of a node failed."""
+    INTERNAL = "internal"
+    """The adapter itself failed."""
+
+
+SAFE_MESSAGES = {
+    ErrorCode.INVALID_INPUT: "The input does not fit this agent.",
+    ErrorCode.INTERRUPT_UNANSWERED: "This thread is waiting for an answer. Answer every open interrupt to go on.",
+    ErrorCode.INTERRUPT_UNKNOWN: "The answer is for an interrupt that is not open on this thread.",
+    ErrorCode.STATE_ERROR: "The conversation could not be loaded or saved.",
+    ErrorCode.RECURSION_LIMIT: "The agent took too many steps and was stopped.",
+    ErrorCode.MODEL_ERROR: "The model could not answer.",
+    ErrorCode.TOOL_ERROR: "A tool failed.",
+    ErrorCode.GRAPH_ERROR: "The agent failed.",
+    ErrorCode.INTERNAL: "Something went wrong.",
+}
+
+
+class RunInputError(Exception):
+    """The input of a run was refused before anything ran. Its text is safe to show to the client."""
+
+    def __init__(self, code: ErrorCode, message: str | None = None) -> None:
+        super().__init__(message or SAFE_MESSAGES[code])
+        self.code = code
+
+
+class StateError(Exception):
+    """The thread's checkpoint could not be read; the cause is chained."""
+
+
+class RunStopped(Exception):  # noqa: N818  # not an error: the run was left, and says so to the code still in it
+    """Raised inside callbacks of a run that was stopped, to end work that cancelling cannot reach (threads)."""
+
+
+class Blame:
+    """Remembers which exceptions came out of a model or a tool, to name the code of the run's failure."""
+
+    def __init__(self) -> None:
+        self._known: list[tuple[BaseException, ErrorCode]] = []
+
+    def put(self, error: BaseException, code: ErrorCode) -> None:
+        """Note that `error` was raised by the part of the graph that `code` names; the first note stands."""
+        if not any(known is error for known, _ in self._known):
+            self._known.append((error, code))
+
+    def code(self, error: BaseException) -> ErrorCode:
+        """The code for a run that failed with `error`."""
+        for cause in _causes(error):
+            if isinstance(cause, RunInputError):
+                return cause.code
+            if isinstance(cause, StateError):
+                return ErrorCode.STATE_ERROR
+            if isinstance(cause, GraphRecursionError):
+                return ErrorCode.RECURSION_LIMIT
+            for known, code in self._known:
+                if known is cause:
+                    return code
+        return ErrorCode.GRAPH_ERROR
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """`error` and everything that it was raised from, the nearest first, each once."""
+    pending, seen = [error], set[int]()
+    while pending:
+        cause = pending.pop(0)
+        if id(cause) in seen or isinstance(cause, asyncio.CancelledError):
+            continue
+        seen.add(id(cause))
+        yield cause
+        if isinstance(cause, BaseExceptionGroup):
+            pending.extend(cause.exceptions)
+        if cause.__cause__ is not None:
+            pending.append(cause.__cause__)

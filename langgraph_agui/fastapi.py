@@ -1,0 +1,202 @@
+"""An agent as FastAPI routes: `POST path` runs it, `GET path/capabilities` and `GET path/health` describe it.
+
+A request body enters, SSE leaves (AG-UI 1.0, HTTP binding). Whatever is wrong with a request is answered with a 4xx
+before a stream is opened or a checkpoint is read; whatever fails later is a `RUN_ERROR` in the stream.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing, suppress
+from typing import TypeAlias, TypeVar, cast
+
+from ag_ui.core import RunAgentInput
+from langchain_core.runnables import RunnableConfig
+
+from langgraph_agui.agent import LangGraphAgent
+from langgraph_agui.protocol.errors import ProtocolError
+from langgraph_agui.protocol.input import parse_input
+
+try:
+    from fastapi import APIRouter, FastAPI, HTTPException, Request, params
+    from fastapi.responses import JSONResponse
+    from starlette.responses import Response
+    from starlette.types import Receive, Scope, Send
+except ImportError as error:
+    raise ImportError('FastAPI is missing: pip install "langgraph-agui[fastapi]"') from error
+
+T = TypeVar("T")
+Maybe: TypeAlias = T | Awaitable[T]
+
+MAX_BODY = 10 * 1024 * 1024
+"""Bytes that a request may have by default."""
+
+KEEP_ALIVE = 15.0
+"""Seconds of silence after which a comment is sent by default: proxies cut silent streams after 60."""
+
+_HEADERS = {
+    "cache-control": "no-cache, no-transform",
+    "connection": "keep-alive",
+    "x-accel-buffering": "no",  # nginx would collect the stream otherwise
+}
+_COMMENT = b": keep-alive\n\n"
+
+
+def agui_router(
+    agent: LangGraphAgent,
+    path: str = "/",
+    *,
+    dependencies: Sequence[params.Depends] = (),
+    config_factory: Callable[[Request], Maybe[RunnableConfig | None]] | None = None,
+    context_factory: Callable[[Request], Maybe[object]] | None = None,
+    authorize_thread: Callable[[Request, str], Maybe[bool | None]] | None = None,
+    keep_alive: float | None = KEEP_ALIVE,
+    max_body: int = MAX_BODY,
+) -> APIRouter:
+    """Return a router that serves `agent`.
+
+    Args:
+        agent: The agent.
+        path: Where it is served.
+        dependencies: FastAPI dependencies of every route, for example `[Depends(current_user)]`.
+        config_factory: Makes the run's configuration from the request (`configurable`, `metadata`, `callbacks`, ...).
+        context_factory: Makes the graph's runtime context from the request: identity goes here, not into the prompt.
+        authorize_thread: Says whether the request may use the thread. False answers 403; an `HTTPException` of its
+            own answers as it says. Called before anything of the thread is read.
+        keep_alive: Seconds of silence after which an SSE comment is sent; None for never.
+        max_body: Bytes that a request may have; more answers 413.
+    """
+    base = path.rstrip("/")
+    router = APIRouter(dependencies=list(dependencies))
+
+    @router.post(path, response_model=None)
+    async def run(request: Request) -> Response:
+        run_input = await _read(request, max_body)
+        if authorize_thread is not None and await _resolve(authorize_thread(request, run_input.thread_id)) is False:
+            raise HTTPException(403, "This thread is not yours.")
+        config = await _resolve(config_factory(request)) if config_factory is not None else None
+        context = await _resolve(context_factory(request)) if context_factory is not None else None
+        return _EventStream(lambda: agent.stream_sse(run_input, config=config, context=context), keep_alive)
+
+    @router.get(f"{base}/capabilities")
+    async def capabilities() -> JSONResponse:
+        return JSONResponse(agent.capabilities().model_dump(by_alias=True, mode="json"))
+
+    @router.get(f"{base}/health")
+    async def health() -> dict[str, object]:
+        return {"status": "ok", "agent": {"name": agent.name}}
+
+    return router
+
+
+def add_langgraph_fastapi_endpoint(
+    app: FastAPI,
+    agent: LangGraphAgent,
+    path: str = "/",
+    *,
+    dependencies: Sequence[params.Depends] = (),
+    config_factory: Callable[[Request], Maybe[RunnableConfig | None]] | None = None,
+    context_factory: Callable[[Request], Maybe[object]] | None = None,
+    authorize_thread: Callable[[Request, str], Maybe[bool | None]] | None = None,
+    keep_alive: float | None = KEEP_ALIVE,
+    max_body: int = MAX_BODY,
+) -> None:
+    """Serve `agent` at `path` of `app`; the arguments are those of `agui_router`."""
+    app.include_router(
+        agui_router(
+            agent,
+            path,
+            dependencies=dependencies,
+            config_factory=config_factory,
+            context_factory=context_factory,
+            authorize_thread=authorize_thread,
+            keep_alive=keep_alive,
+            max_body=max_body,
+        )
+    )
+
+
+async def _resolve(value: Maybe[T]) -> T:
+    return await value if inspect.isawaitable(value) else cast("T", value)
+
+
+async def _read(request: Request, max_body: int) -> RunAgentInput:
+    """The input in the body of a request; raises `HTTPException` for one that has none."""
+    content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if content_type != "application/json":
+        # Browsers send other types across sites without asking; JSON they ask for first.
+        raise HTTPException(415, "Send RunAgentInput as application/json.")
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > max_body:
+            raise HTTPException(413, f"The input is larger than {max_body} bytes.")
+    try:
+        value = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise HTTPException(400, "The body is not JSON.") from error
+    if not isinstance(value, dict):
+        raise HTTPException(422, "RunAgentInput is a JSON object.")
+    try:
+        return parse_input(value)
+    except ProtocolError as error:
+        raise HTTPException(422, str(error)) from error
+
+
+class _EventStream(Response):
+    """Sends SSE as it comes, and leaves the run at once when the client leaves.
+
+    Starlette's own streaming response learns of a disconnect only when it next sends; a model may think for minutes.
+    """
+
+    media_type = "text/event-stream"
+
+    def __init__(self, stream: Callable[[], AsyncGenerator[bytes, None]], keep_alive: float | None) -> None:
+        super().__init__(headers=_HEADERS)
+        del self.headers["content-length"]
+        self._stream = stream
+        self._keep_alive = keep_alive
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer the request (ASGI)."""
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        sending = asyncio.create_task(self._send(send))
+        leaving = asyncio.create_task(_disconnect(receive))
+        try:
+            await asyncio.wait({sending, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (sending, leaving):
+                task.cancel()
+                with suppress(asyncio.CancelledError, OSError):
+                    await task
+
+    async def _send(self, send: Send) -> None:
+        async with aclosing(self._stream()) as stream:
+            async for piece in _with_comments(stream, self._keep_alive):
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def _disconnect(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _with_comments(stream: AsyncGenerator[bytes, None], silence: float | None) -> AsyncGenerator[bytes, None]:
+    """Yield what `stream` yields, and a comment whenever it is silent for `silence` seconds."""
+    while True:
+        piece = asyncio.ensure_future(anext(stream, None))
+        try:
+            while not (await asyncio.wait({piece}, timeout=silence))[0]:
+                yield _COMMENT
+        finally:
+            if not piece.done():
+                piece.cancel()
+                with suppress(asyncio.CancelledError):
+                    await piece
+        if (value := piece.result()) is None:
+            return
+        yield value

@@ -1,0 +1,167 @@
+"""Read a LangChain message, or a chunk of one, as blocks: text, reasoning and tool calls.
+
+In: any `BaseMessage`, in whatever shape its provider package gives it (standard v1 blocks, Anthropic
+`thinking`, OpenAI Responses items, Bedrock `reasoning_content`, Mistral lists, OpenRouter and DeepSeek
+`additional_kwargs`). Out: a list of `Part`s in the order in which the message says them. A chunk and a whole
+message go through the same reader, so that how a message was cut cannot change what it says.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from typing import Literal, NamedTuple, TypeAlias, cast
+
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+
+Block: TypeAlias = Mapping[str, object]
+Kind: TypeAlias = Literal["text", "reasoning", "call"]
+
+
+class Part(NamedTuple):
+    """A piece of one block.
+
+    `key` tells blocks of the same kind apart within a message; None means "the block that is being said".
+    `text` is the visible text, or a fragment of the arguments of a call. `id` is the provider's block id, or
+    the call's id. `name` is the tool's name.
+    """
+
+    kind: Kind
+    key: Hashable
+    text: str
+    id: str | None = None
+    name: str | None = None
+
+
+CALL_BLOCKS = frozenset(
+    {"tool_use", "function_call", "tool_call", "tool_call_chunk", "invalid_tool_call", "input_json_delta"}
+)
+REASONING_BLOCKS = frozenset({"reasoning", "thinking", "redacted_thinking", "reasoning_content"})
+
+
+def read(message: BaseMessage, *, whole: bool = False) -> list[Part]:
+    """Return what `message` says, in order.
+
+    Args:
+        message: A chunk, or a message.
+        whole: True for a complete message: blocks without an index are then blocks of their own, whereas in
+            a chunk they go on with the block that is being said.
+    """
+    parts: list[Part] = []
+    if message.additional_kwargs:
+        parts.extend(_kwargs_reasoning(message.additional_kwargs))
+    content = message.content
+    if content.__class__ is str:
+        if content:
+            parts.append(Part("text", None, content))
+        if _says_calls(message):
+            parts.extend(_calls(message))
+        return parts
+    calls = _calls(message) if _says_calls(message) else []
+    for position, block in enumerate(cast("Sequence[str | Block]", content)):
+        if isinstance(block, str):
+            if block:
+                parts.append(Part("text", None, block))
+        elif block.get("type") in CALL_BLOCKS:
+            _say_call(block, calls, parts)
+        else:
+            parts.extend(_block(block, ("#", position) if whole else None))
+    parts.extend(calls)
+    return parts
+
+
+def _says_calls(message: BaseMessage) -> bool:
+    if isinstance(message, AIMessageChunk):
+        return bool(message.tool_call_chunks)
+    return isinstance(message, AIMessage) and bool(message.tool_calls or message.invalid_tool_calls)
+
+
+def _calls(message: BaseMessage) -> list[Part]:
+    if isinstance(message, AIMessageChunk):
+        return [
+            Part("call", chunk.get("index"), chunk["args"] or "", chunk["id"] or None, chunk["name"] or None)
+            for chunk in message.tool_call_chunks
+        ]
+    assert isinstance(message, AIMessage)  # noqa: S101  # `_says_calls` let only these two through
+    calls = [
+        Part("call", call["id"], json.dumps(call["args"], ensure_ascii=False), call["id"], call["name"])
+        for call in message.tool_calls
+    ]
+    calls.extend(
+        Part("call", call["id"], call["args"] or "", call["id"], call["name"]) for call in message.invalid_tool_calls
+    )
+    return calls
+
+
+def _say_call(block: Block, calls: list[Part], parts: list[Part]) -> None:
+    """Move the call that `block` stands for from `calls` to `parts`: its arguments are in the former."""
+    ids = {block.get("id"), block.get("call_id")} - {None, ""}
+    index = block.get("index")
+    for position, call in enumerate(calls):
+        if (call.id is not None and call.id in ids) or (index is not None and call.key == index):
+            parts.append(calls.pop(position))
+            return
+
+
+def _block(block: Block, fallback: Hashable) -> Iterator[Part]:
+    """The parts of one content block that is no tool call; blocks without words (media, citations) have none."""
+    kind = block.get("type")
+    if kind == "text":
+        if text := block.get("text"):
+            yield Part("text", None, cast("str", text))
+    elif kind in REASONING_BLOCKS:
+        yield from _reasoning(block, fallback)
+    elif kind == "refusal":
+        if text := block.get("refusal"):
+            yield Part("text", None, cast("str", text))
+    elif kind == "non_standard":
+        value = block.get("value")
+        if isinstance(value, Mapping):
+            index = block.get("index", value.get("index"))
+            yield from _block(value if index is None else {**value, "index": index}, fallback)
+
+
+def _reasoning(block: Block, fallback: Hashable) -> Iterator[Part]:
+    index = block.get("index")
+    key = fallback if index is None else index
+    block_id = block.get("id")
+    provider_id = block_id if isinstance(block_id, str) and not block_id.startswith("lc_") else None
+    summary = block.get("summary")
+    if isinstance(summary, list) and summary:
+        for position, part in enumerate(summary):
+            part_key = (key, part.get("index", position))
+            yield Part("reasoning", part_key, part.get("text") or "", provider_id)
+    elif isinstance(summary, list):
+        # The item without words: it names the block whose first part may follow.
+        yield Part("reasoning", (key, 0), "", provider_id)
+    else:
+        yield Part("reasoning", key, reasoning_text(block), provider_id)
+
+
+def reasoning_text(block: Block) -> str:
+    """Return the visible text of one reasoning block in any shape but a list of summary parts; "" if hidden."""
+    match block.get("type"):
+        case "thinking":
+            value = block.get("thinking")
+        case "reasoning_content":
+            inner = block.get("reasoning_content")
+            value = inner.get("text") if isinstance(inner, Mapping) else inner
+        case "reasoning":
+            value = block.get("reasoning") or block.get("text") or block.get("content")
+        case _:
+            value = None
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return "".join(part.get("text") or "" for part in value if isinstance(part, Mapping))
+    return ""
+
+
+def _kwargs_reasoning(kwargs: Mapping[str, object]) -> Iterator[Part]:
+    """Reasoning beside the content: `reasoning_content` (DeepSeek, Ollama, ...), `reasoning` (OpenAI v0)."""
+    text = kwargs.get("reasoning_content")
+    if isinstance(text, str) and text:
+        yield Part("reasoning", "reasoning_content", text)
+    item = kwargs.get("reasoning")
+    if isinstance(item, Mapping):
+        yield from _reasoning({"summary": [], **item, "type": "reasoning"}, "reasoning")

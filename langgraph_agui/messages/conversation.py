@@ -1,0 +1,136 @@
+"""The conversation as the client holds it: which messages, in which order.
+
+Messages that the client sent, items as they are begun and tool results go in; the list that the reference client
+has made of the same events comes out (AG-UI 1.0, client apply step: messages are appended when their first event
+arrives, a tool result goes behind the message that holds its call).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from ag_ui.core import AssistantMessage, Message, ToolMessage
+
+from langgraph_agui.messages.record import Item, Record
+
+
+@dataclass(slots=True)
+class _Slot:
+    """The place of one message of a record: of a reasoning item, or (None) of the assistant message."""
+
+    record: Record
+    item: Item | None
+
+    @property
+    def id(self) -> str:
+        return self.item.id if self.item is not None else self.record.message_id
+
+    def message(self) -> Message:
+        return self.record.reasoning(self.item) if self.item is not None else self.record.assistant()
+
+
+_Entry: TypeAlias = Message | _Slot
+
+
+class Conversation:
+    """An ordered set of messages, each under one id.
+
+    Args:
+        held: What the client holds already.
+    """
+
+    def __init__(self, held: Iterable[Message] = ()) -> None:
+        self._entries: list[_Entry] = list(held)
+        self.ids: set[str] = {entry.id for entry in self._entries}
+        self.records: dict[str, Record] = {}
+        self._holders: dict[str, str] = {}
+        self._elsewhere: set[str] = set()
+        self.answered: set[str] = set()
+        for entry in self._entries:
+            if isinstance(entry, AssistantMessage):
+                self._holders.update((call.id, entry.id) for call in entry.tool_calls or ())
+            elif isinstance(entry, ToolMessage):
+                self.answered.add(entry.tool_call_id)
+
+    def knows_call(self, call_id: str) -> bool:
+        """Whether a message of the conversation, or of the thread behind it, holds this tool call."""
+        return call_id in self._holders or call_id in self._elsewhere
+
+    def know_calls(self, call_ids: Iterable[str | None]) -> None:
+        """Take note of calls in messages of the thread that the client may not hold."""
+        self._elsewhere.update(call_id for call_id in call_ids if call_id is not None)
+
+    def begin(self, record: Record, item: Item) -> None:
+        """Give `item` its place: the client is about to see it for the first time."""
+        slot = _Slot(record, item if item.kind == "reasoning" else None)
+        if slot.id not in self.ids:
+            self._entries.append(slot)
+            self.ids.add(slot.id)
+        self.records[record.message_id] = record
+        if item.kind == "call":
+            self._holders[item.id] = record.message_id
+
+    def begin_assistant(self, record: Record) -> None:
+        """Give the assistant message of `record` its place, also when nothing was said in it."""
+        if record.message_id not in self.ids:
+            self._entries.append(_Slot(record, None))
+            self.ids.add(record.message_id)
+        self.records[record.message_id] = record
+
+    def hold(self, record: Record) -> None:
+        """Append a whole message."""
+        for item in record.items:
+            self.begin(record, item)
+        if record.encrypted is not None:
+            self.begin_assistant(record)
+
+    def add(self, message: Message) -> None:
+        """Append a message that is not made of items."""
+        self._entries.append(message)
+        self.ids.add(message.id)
+
+    def answer(self, result: ToolMessage) -> None:
+        """Put a tool result behind the message that holds its call, after the results already there."""
+        position = len(self._entries)
+        if (holder := self._holders.get(result.tool_call_id)) is not None:
+            # From the end: the call is nearly always among the last messages.
+            position = next(p for p in range(position - 1, -1, -1) if self._entries[p].id == holder) + 1
+            while position < len(self._entries) and isinstance(self._entries[position], ToolMessage):
+                position += 1
+        self._entries.insert(position, result)
+        self.ids.add(result.id)
+        self.answered.add(result.tool_call_id)
+
+    def messages(self) -> list[Message]:
+        """All messages, in the client's order."""
+        return [entry.message() if isinstance(entry, _Slot) else entry for entry in self._entries]
+
+
+def restate(held: Sequence[Message], truth: Iterable[tuple[str, Sequence[Message]]]) -> list[Message]:
+    """Return `held` with the server's messages in it, losing nothing that the client holds.
+
+    Args:
+        held: The client's messages.
+        truth: For each message of the server, in order: the id that marks its place, and the messages to put there
+            (none where the client's copy stands). A message whose id the client holds replaces the client's copy;
+            one that is new to the client goes behind the place of the server's message before it.
+    """
+    place = {message.id: message for message in held}
+    behind: dict[str | None, list[Message]] = {}
+    anchor: str | None = None
+    for message_id, messages in truth:
+        for message in messages:
+            if message.id in place:
+                place[message.id] = message
+                anchor = message.id
+            else:
+                behind.setdefault(anchor, []).append(message)
+        if message_id in place:
+            anchor = message_id
+    result = list(behind.get(None, ()))
+    for message in held:
+        result.append(place[message.id])
+        result.extend(behind.get(message.id, ()))
+    return result

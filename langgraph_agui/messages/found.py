@@ -1,0 +1,56 @@
+"""Find messages in what graphs and nodes take and return."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from typing import cast
+
+from langchain_core.messages import BaseMessage, RemoveMessage
+from langgraph.types import Command, Overwrite
+from pydantic import BaseModel
+
+
+def as_mapping(values: object) -> Mapping[str, object] | None:
+    """The channels of a state that is a mapping, a pydantic model or a dataclass; None for anything else."""
+    if isinstance(values, Mapping):
+        return cast("Mapping[str, object]", values)
+    if isinstance(values, BaseModel):
+        return {name: getattr(values, name) for name in type(values).model_fields}
+    if is_dataclass(values) and not isinstance(values, type):
+        return {field.name: getattr(values, field.name) for field in fields(values)}
+    return None
+
+
+def messages_in(value: object, key: str) -> Iterator[BaseMessage]:
+    """Yield the messages that a node's input or output holds, in order, removals left out.
+
+    Args:
+        value: A state, an update, a `Command`, a message (functional API), or a sequence of those.
+        key: The channel of the messages.
+    """
+    if isinstance(value, BaseMessage):
+        if not isinstance(value, RemoveMessage):
+            yield value
+    elif isinstance(value, Command):
+        yield from messages_in(value.update, key)
+    elif isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        for inner in value:
+            if isinstance(inner, tuple) and len(inner) == 2 and isinstance(inner[0], str):
+                if inner[0] == key:  # an update written as (channel, value) pairs
+                    yield from _channel(inner[1])
+            else:
+                yield from messages_in(inner, key)
+    elif (channels := as_mapping(value)) is not None:
+        yield from _channel(channels.get(key))
+
+
+def _channel(value: object) -> Iterator[BaseMessage]:
+    if isinstance(value, Overwrite):
+        value = value.value
+    if isinstance(value, BaseMessage):
+        value = [value]
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        for message in value:
+            if isinstance(message, BaseMessage) and not isinstance(message, RemoveMessage):
+                yield message

@@ -1,0 +1,51 @@
+// Building elements. Data only ever becomes text nodes, so nothing that an agent sends is read as markup.
+
+/** Create an element; `properties` are set on it, `children` are elements or text. */
+export function make(tag, properties = {}, ...children) {
+  const element = Object.assign(document.createElement(tag), properties);
+  element.append(...children.filter((child) => child !== undefined && child !== null));
+  return element;
+}
+
+/** Set an element's text, leaving it alone (and a selection in it intact) when it is the same already. */
+export function setText(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
+
+/** Append to streamed text instead of replacing it, so that a selection survives while it grows. */
+export function growText(element, text) {
+  const shown = element.textContent;
+  if (shown === text) return;
+  if (shown !== "" && text.startsWith(shown)) element.append(text.slice(shown.length));
+  else element.textContent = text;
+}
+
+/** Return a function that keeps the end of `box` in view, unless the person has scrolled away from it. */
+export function stickToEnd(box) {
+  let follow = true;
+  box.addEventListener("scroll", () => (follow = box.scrollHeight - box.scrollTop - box.clientHeight < 40));
+  return (force = false) => {
+    follow ||= force;
+    if (follow) box.scrollTop = box.scrollHeight;
+  };
+}
+
+/** JSON text laid out for reading, on one line if it is short; text that is not JSON comes back as it is. */
+export function pretty(text) {
+  try {
+    const value = JSON.parse(text);
+    if (typeof value !== "object") return text;
+    const lines = JSON.stringify(value, null, 2);
+    const line = lines.replaceAll(/\n */g, " ");
+    return line.length <= 72 ? line : lines;
+  } catch {
+    return text;
+  }
+}
+
+/** The readable form of a message's content: text, with a marker for each part that is not text. */
+export function contentText(content) {
+  if (content === undefined || content === null) return "";
+  if (typeof content === "string") return content;
+  return content.map((part) => (part.type === "text" ? part.text : `[${part.type}]`)).join("\n");
+}

@@ -1,0 +1,121 @@
+// The form that answers open interrupts: buttons for the answers that are known, a JSON box for any other.
+
+import { make, pretty } from "./dom.js";
+import { plain } from "./thread.js";
+
+const LABELS = { approve: "Approve", reject: "Deny" };
+
+/** Shows the open interrupts of a thread and calls `send` with the answers once every one has been given. */
+export class InterruptForm {
+  #box;
+  #send;
+  #shown = null;
+
+  constructor(box, send) {
+    this.#box = box;
+    this.#send = send;
+  }
+
+  draw(thread) {
+    const interrupts = thread.running ? [] : thread.interrupts;
+    this.#box.hidden = interrupts.length === 0;
+    const key = JSON.stringify([thread.id, thread.status, interrupts]);
+    if (this.#shown === key) return;
+    this.#shown = key;
+    const answers = new Map();
+    this.#box.replaceChildren(
+      ...interrupts.map((interrupt) => {
+        const call = thread.messages.flatMap((message) => message.toolCalls ?? []).find(({ id }) => id === interrupt.toolCallId);
+        return card(interrupt, call, (answer) => {
+          answers.set(interrupt.id, { interruptId: interrupt.id, ...answer });
+          if (answers.size === interrupts.length) this.#send(interrupts.map(({ id }) => answers.get(id)));
+        });
+      }),
+    );
+  }
+}
+
+function card(interrupt, call, answer) {
+  const field = make("textarea", { rows: 3, spellcheck: false, value: template(interrupt, call) });
+  const problem = make("p", { className: "problem", hidden: true });
+  problem.setAttribute("role", "alert");
+  const element = make("article", { className: "interrupt" });
+  const give = (entry, label) => {
+    for (const control of element.querySelectorAll("button, textarea")) control.disabled = true;
+    element.append(make("p", { className: "given", textContent: `Answered: ${label}` }));
+    answer(entry);
+  };
+  const button = (label, entry, className = "") => {
+    const control = make("button", { type: "button", className, textContent: label });
+    control.addEventListener("click", () => give(entry, label));
+    return control;
+  };
+  const buttons = choices(interrupt.responseSchema).map(({ label, payload }, at) =>
+    button(label, { status: "resolved", payload }, at === 0 ? "primary" : ""),
+  );
+  const sendJson = make("button", { type: "button", textContent: "Send JSON" });
+  sendJson.addEventListener("click", () => {
+    try {
+      give({ status: "resolved", payload: JSON.parse(field.value) }, "JSON");
+    } catch (error) {
+      problem.hidden = false;
+      problem.textContent = `That is not JSON: ${error.message}`;
+    }
+  });
+  const about = call && make("pre", {}, `${call.function.name}\n${pretty(call.function.arguments)}`);
+  const schema = interrupt.responseSchema &&
+    make("details", {}, make("summary", {}, "Expected answer (JSON Schema)"), make("pre", {}, JSON.stringify(interrupt.responseSchema, null, 2)));
+  element.append(
+    make("h2", {}, interrupt.message ?? "The agent is waiting for your answer."),
+    make("p", { className: "reason" }, `Reason: ${interrupt.reason}`),
+    ...[about].filter(Boolean),
+    make("div", { className: "actions" }, ...buttons, button("Cancel", { status: "cancelled" })),
+    make("details", {}, make("summary", {}, "Answer with JSON"), make("label", {}, "JSON answer", field), problem, sendJson),
+    ...[schema].filter(Boolean),
+  );
+  return element;
+}
+
+/** The answers that a click can give: what the schema's alternatives fix completely, else yes and no. */
+export function choices(schema) {
+  const fixed = alternatives(schema).filter((option) => onlyType(option));
+  if (fixed.length > 0) {
+    return fixed.map((option) => {
+      const type = option.properties.type.const ?? option.properties.type.enum[0];
+      return { label: LABELS[type] ?? type, payload: { type } };
+    });
+  }
+  if (Array.isArray(schema?.enum)) return schema.enum.map((value) => ({ label: plain(value), payload: value }));
+  const flag = Object.entries(schema?.properties ?? {}).find(([, property]) => property.type === "boolean")?.[0];
+  if (flag && (schema.required ?? [flag]).every((name) => name === flag)) {
+    return [{ label: "Approve", payload: { [flag]: true } }, { label: "Deny", payload: { [flag]: false } }];
+  }
+  if (schema === undefined || schema.type === "boolean" || Object.keys(schema).length === 0) {
+    return [{ label: "Approve", payload: true }, { label: "Deny", payload: false }];
+  }
+  return [];
+}
+
+function alternatives(schema) {
+  if (!schema) return [];
+  const resolve = (option) => (option.$ref ? schema.$defs?.[option.$ref.split("/").at(-1)] : option);
+  return (schema.oneOf ?? schema.anyOf ?? [schema]).map(resolve).filter(Boolean);
+}
+
+function onlyType(option) {
+  const type = option.properties?.type;
+  const fixed = type && (type.const !== undefined || type.enum?.length === 1);
+  return fixed && (option.required ?? []).every((name) => name === "type");
+}
+
+/** A starting point for the JSON box: an edited call where that is allowed, else nothing. */
+function template({ responseSchema }, call) {
+  const types = alternatives(responseSchema).map((option) => option.properties?.type?.const ?? option.properties?.type?.enum?.[0]);
+  if (!call || !types.includes("edit")) return "";
+  try {
+    const args = JSON.parse(call.function.arguments);
+    return JSON.stringify({ type: "edit", edited_action: { name: call.function.name, args } }, null, 2);
+  } catch {
+    return "";
+  }
+}

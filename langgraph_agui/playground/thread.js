@@ -1,0 +1,265 @@
+// One conversation: the messages and the state that AG-UI 1.0 events fold into, and what the current run does.
+//
+// Knows nothing of the page. The chunk shorthand is not understood: the server beside this page never sends it.
+
+import { applyPatch } from "./patch.js";
+
+/** A conversation with an agent, changed only by `ask`, `resume`, `apply` and the two ways to end badly. */
+export class Thread {
+  id = newId();
+  messages = [];
+  state = {};
+  /** Ids of the messages and tool calls that are still streaming. */
+  open = new Set();
+  /** Open interrupts that the next input must answer. */
+  interrupts = [];
+  /** What is worth telling besides the messages: {after: message id, kind, text}. */
+  notices = [];
+  /** Reasoning message id -> {start, end} in milliseconds. */
+  thinking = new Map();
+  /** Subagent run id -> name. */
+  subagents = new Map();
+  status = "idle";
+  steps = [];
+  usage = [];
+
+  /** Add a user message and return the input of the run that answers it. */
+  ask(text) {
+    this.messages.push({ id: newId(), role: "user", content: text });
+    return this.#input();
+  }
+
+  /** Return the input of the run that continues with `answers`: one {interruptId, status, payload?} each. */
+  resume(answers) {
+    return { ...this.#input(), resume: answers };
+  }
+
+  #input() {
+    this.status = "running";
+    this.steps = [];
+    this.usage = [];
+    return {
+      threadId: this.id,
+      runId: newId(),
+      protocolVersion: "1.0",
+      messages: this.messages.filter((message) => message.role !== "activity"),
+      state: this.state,
+      tools: [],
+      context: [],
+      forwardedProps: {},
+    };
+  }
+
+  /** Take in one event. */
+  apply(event) {
+    this.#handlers[event.type]?.(event);
+  }
+
+  /** The person stopped the run. */
+  stopped() {
+    this.#end("stopped");
+    this.notice("note", "Stopped.");
+  }
+
+  /** The run failed without saying so itself: no connection, a broken answer, or a stream that just ended. */
+  failed(text) {
+    this.#end("failed");
+    this.notice("error", text);
+  }
+
+  /** Add a line below the last message. */
+  notice(kind, text) {
+    this.notices.push({ id: newId(), after: this.messages.at(-1)?.id, kind, text });
+  }
+
+  get running() {
+    return this.status === "running";
+  }
+
+  #end(status) {
+    this.status = status;
+    this.open.clear();
+    const now = Date.now();
+    for (const span of this.thinking.values()) span.end ??= now;
+    for (const step of this.steps) step.done = true;
+  }
+
+  #handlers = {
+    RUN_STARTED: ({ input }) => {
+      for (const message of input?.messages ?? []) if (!this.#message(message.id)) this.messages.push(message);
+    },
+    RUN_FINISHED: ({ outcome, usage }) => {
+      this.usage = usage ?? [];
+      this.interrupts = outcome?.type === "interrupt" ? outcome.interrupts : [];
+      if (outcome?.type === "cancelled") this.notice("note", "The agent cancelled the run.");
+      this.#end({ interrupt: "waiting", cancelled: "cancelled" }[outcome?.type] ?? "finished");
+    },
+    RUN_ERROR: ({ message, code, usage, metadata }) => {
+      this.usage = usage ?? [];
+      const details = Object.entries(metadata ?? {}).map(([key, value]) => `${key}: ${plain(value)}`);
+      this.failed([code ? `${code}: ${message}` : message, ...details].join("\n"));
+    },
+    STEP_STARTED: ({ stepName, subagentRunId }) => this.steps.push({ name: stepName, owner: subagentRunId, done: false }),
+    STEP_FINISHED: ({ stepName, subagentRunId }) => {
+      const open = (step) => !step.done && step.name === stepName && step.owner === subagentRunId;
+      const step = this.steps.find(open);
+      if (step) step.done = true;
+    },
+    SUBAGENT_STARTED: ({ subagentRunId, name }) => this.subagents.set(subagentRunId, name),
+
+    TEXT_MESSAGE_START: (event) => {
+      const { messageId: id, role = "assistant", name } = event;
+      const message = this.#text(id) ?? this.#push(event, { id, role, content: "", ...(name && { name }) });
+      mergeMetadata(message, event);
+      this.open.add(id);
+    },
+    TEXT_MESSAGE_CONTENT: (event) => this.#append(event),
+    TEXT_MESSAGE_END: (event) => this.#close(event),
+    REASONING_MESSAGE_START: (event) => {
+      const { messageId: id } = event;
+      mergeMetadata(this.#text(id) ?? this.#push(event, { id, role: "reasoning", content: "" }), event);
+      this.open.add(id);
+      this.thinking.set(id, { start: this.thinking.get(id)?.start ?? Date.now() });
+    },
+    REASONING_MESSAGE_CONTENT: (event) => this.#append(event),
+    REASONING_MESSAGE_END: (event) => {
+      this.#close(event);
+      const span = this.thinking.get(event.messageId);
+      if (span) span.end = Date.now();
+    },
+    REASONING_ENCRYPTED_VALUE: ({ subtype, entityId, encryptedValue }) => {
+      const target = subtype === "tool-call" ? this.#call(entityId)?.call : this.#text(entityId);
+      if (target) target.encryptedValue = encryptedValue;
+    },
+
+    TOOL_CALL_START: (event) => {
+      const { toolCallId: id, toolCallName: name } = event;
+      const known = this.#call(id)?.call;
+      const call = known ?? { id, type: "function", function: { name, arguments: "" } };
+      if (known) known.function.name = name;
+      else (this.#holder(event).toolCalls ??= []).push(call);
+      mergeMetadata(call, event);
+      this.open.add(id);
+    },
+    TOOL_CALL_ARGS: (event) => {
+      const call = this.#call(event.toolCallId)?.call;
+      if (!call) return;
+      call.function.arguments += event.delta;
+      mergeMetadata(call, event);
+    },
+    TOOL_CALL_END: (event) => {
+      this.open.delete(event.toolCallId);
+      const call = this.#call(event.toolCallId)?.call;
+      if (call) mergeMetadata(call, event);
+    },
+    TOOL_CALL_RESULT: (event) => {
+      const result = { id: event.messageId, role: "tool", toolCallId: event.toolCallId, content: event.content };
+      if (event.subagentRunId) result.subagentRunId = event.subagentRunId;
+      mergeMetadata(result, event);
+      let at = this.messages.indexOf(this.#call(event.toolCallId)?.message) + 1 || this.messages.length;
+      while (this.messages[at]?.role === "tool") at += 1;
+      this.messages.splice(at, 0, result);
+    },
+
+    STATE_SNAPSHOT: ({ snapshot }) => (this.state = snapshot),
+    STATE_DELTA: ({ delta }) => {
+      try {
+        this.state = applyPatch(this.state, delta);
+      } catch (error) {
+        this.notice("error", `A state change could not be applied: ${error.message}`);
+      }
+    },
+    MESSAGES_SNAPSHOT: ({ messages }) => this.#restate(messages),
+    ACTIVITY_SNAPSHOT: (event) => {
+      const { messageId: id, activityType, content, replace = true } = event;
+      const held = this.#message(id);
+      if (held && !replace) return;
+      const message = { id, role: "activity", activityType, content };
+      if (held) {
+        if (held.metadata) message.metadata = held.metadata;
+        if (event.subagentRunId) message.subagentRunId = event.subagentRunId;
+        this.messages[this.messages.indexOf(held)] = message;
+      } else this.#push(event, message);
+      mergeMetadata(message, event);
+    },
+    ACTIVITY_DELTA: ({ messageId, patch }) => {
+      const held = this.#message(messageId);
+      if (held?.role !== "activity") return;
+      try {
+        held.content = applyPatch(held.content, patch);
+      } catch (error) {
+        this.notice("error", `An activity change could not be applied: ${error.message}`);
+      }
+    },
+  };
+
+  /** Replace held messages in place, drop what the snapshot lacks, append what is new. */
+  #restate(snapshot) {
+    const incoming = new Map(snapshot.map((message) => [message.id, structuredClone(message)]));
+    const owned = new Set(snapshot.map((message) => message.role));
+    const survives = ({ role }) => (role === "activity" || role === "reasoning") && !owned.has(role);
+    const held = new Set(this.messages.map((message) => message.id));
+    const kept = this.messages
+      .filter((message) => incoming.has(message.id) || survives(message))
+      .map((message) => incoming.get(message.id) ?? message);
+    this.messages = [...kept, ...[...incoming.values()].filter((message) => !held.has(message.id))];
+  }
+
+  #message(id) {
+    return this.messages.find((message) => message.id === id);
+  }
+
+  #text(id) {
+    return this.messages.find((message) => message.id === id && message.role !== "activity");
+  }
+
+  #call(id) {
+    for (const message of this.messages) {
+      const call = message.toolCalls?.find((candidate) => candidate.id === id);
+      if (call) return { message, call };
+    }
+    return undefined;
+  }
+
+  /** The assistant message that holds a new call. */
+  #holder(event) {
+    const { toolCallId, parentMessageId } = event;
+    const parent = parentMessageId && this.#message(parentMessageId);
+    if (parent?.role === "assistant") return parent;
+    return this.#push(event, { id: parentMessageId && !parent ? parentMessageId : toolCallId, role: "assistant" });
+  }
+
+  #push(event, message) {
+    if (event.subagentRunId) message.subagentRunId = event.subagentRunId;
+    this.messages.push(message);
+    return message;
+  }
+
+  #append(event) {
+    const message = this.#text(event.messageId);
+    if (!message) return;
+    message.content = (message.content ?? "") + event.delta;
+    mergeMetadata(message, event);
+  }
+
+  #close(event) {
+    this.open.delete(event.messageId);
+    const message = this.#text(event.messageId);
+    if (message) mergeMetadata(message, event);
+  }
+}
+
+/** A fresh id; `crypto.randomUUID` is missing on pages that are served without TLS to another machine. */
+export function newId() {
+  if (crypto.randomUUID) return crypto.randomUUID();
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/** Show any JSON value as short text. */
+export function plain(value) {
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
+function mergeMetadata(target, { metadata }) {
+  if (metadata) target.metadata = { ...target.metadata, ...metadata };
+}

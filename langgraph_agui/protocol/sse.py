@@ -1,0 +1,177 @@
+"""AG-UI events to and from the bytes of a server-sent event stream.
+
+One event is one frame: ``data: {...}`` and a blank line, with LF line ends, which is all that AG-UI 1.0
+clients recognise. Encoding never raises; decoding follows the reference client's reader and raises where it
+fails the run.
+"""
+
+from __future__ import annotations
+
+import codecs
+import io
+import json
+from json.encoder import encode_basestring
+from typing import TYPE_CHECKING, Final, Literal, NoReturn, TypeAlias
+
+from ag_ui.core.types import GeneratedBaseModel
+
+from langgraph_agui.protocol.errors import ProtocolError
+from langgraph_agui.protocol.jsonable import JsonValue, clean_text, to_jsonable
+from langgraph_agui.protocol.schema import parse_event
+from langgraph_agui.protocol.wire import wire_fields
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from ag_ui.core import BaseEvent, Event
+
+MAX_FRAME: Final = 10 * 1024 * 1024
+"""The longest unfinished frame a client holds, in characters."""
+
+DeltaType: TypeAlias = Literal["TEXT_MESSAGE_CONTENT", "REASONING_MESSAGE_CONTENT", "TOOL_CALL_ARGS"]
+
+
+def _default(value: object) -> object:
+    if isinstance(value, GeneratedBaseModel):
+        return wire_fields(value)
+    raise TypeError
+
+
+_JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_default)
+
+
+def encode(event: BaseEvent) -> bytes:
+    """Return ``event`` as one SSE frame, which reads as what the SDK's encoder writes.
+
+    Never raises: what JSON cannot hold becomes data by the rules of
+    :func:`~langgraph_agui.protocol.jsonable.to_jsonable`.
+    """
+    try:
+        return f"data: {_JSON.encode(event)}\n\n".encode()
+    except Exception:
+        return f"data: {_JSON.encode(to_jsonable(event))}\n\n".encode()
+
+
+class DeltaFrame:
+    """The frames of one streaming item, of which only the text changes.
+
+    For ``TEXT_MESSAGE_CONTENT`` and ``REASONING_MESSAGE_CONTENT`` (``item_id`` is the message id) and for
+    ``TOOL_CALL_ARGS`` (``item_id`` is the call id).
+    """
+
+    __slots__ = ("_head",)
+
+    def __init__(self, event_type: DeltaType, item_id: str, subagent_run_id: str | None = None) -> None:
+        fields: dict[str, str] = {"type": event_type}
+        if subagent_run_id is not None:
+            fields["subagentRunId"] = clean_text(subagent_run_id)
+        fields["toolCallId" if event_type == "TOOL_CALL_ARGS" else "messageId"] = clean_text(item_id)
+        self._head = f'data: {_JSON.encode(fields)[:-1]},"delta":'
+
+    def encode(self, delta: str) -> bytes:
+        """Return the frame that appends ``delta``; it reads as :func:`encode` of the event."""
+        try:
+            return (self._head + encode_basestring(delta) + "}\n\n").encode()
+        except UnicodeEncodeError:
+            return (self._head + encode_basestring(clean_text(delta)) + "}\n\n").encode()
+
+
+class SSEDecoder:
+    """Turns the chunks of a response body into the JSON objects of its frames.
+
+    Only ``data:`` lines count, several in one frame join with a newline; comments, other fields and frames
+    without data are skipped. CR and CRLF line ends are understood too, which the reference client does not
+    do.
+    """
+
+    def __init__(self, max_frame: int = MAX_FRAME) -> None:
+        utf8 = codecs.getincrementaldecoder("utf-8-sig")("replace")
+        self._decoder = io.IncrementalNewlineDecoder(utf8, translate=True)
+        self._max_frame = max_frame
+        self._pieces: list[str] = []
+        self._size = 0
+        self._failure: ProtocolError | None = None
+
+    def feed(self, chunk: bytes) -> list[dict[str, JsonValue]]:
+        """Take the next bytes; return the objects of the frames that they complete.
+
+        Raises :class:`ProtocolError` for a frame that is no JSON object with an event type and for an
+        unfinished frame beyond ``max_frame`` characters. What stands before the fault is returned first: the
+        error then comes with the next call.
+        """
+        return self._read(self._split(self._decoder.decode(chunk)))
+
+    def finish(self) -> list[dict[str, JsonValue]]:
+        """End the body; return the object of an unterminated last frame. Raises as :meth:`feed`."""
+        frames = self._split(self._decoder.decode(b"", final=True))
+        rest = "".join(self._pieces)
+        self._pieces, self._size = [], 0
+        return self._read([*frames, rest])
+
+    def _split(self, text: str) -> list[str]:
+        """Return the frames that ``text`` completes; a long frame is searched once, not per chunk."""
+        straddles = text.startswith("\n") and bool(self._pieces) and self._pieces[-1].endswith("\n")
+        if not straddles and "\n\n" not in text:
+            if text:
+                self._pieces.append(text)
+                self._size += len(text)
+            return []
+        *frames, rest = ("".join(self._pieces) + text).split("\n\n")
+        self._pieces = [rest] if rest else []
+        self._size = len(rest)
+        return frames
+
+    def _read(self, frames: Iterable[str]) -> list[dict[str, JsonValue]]:
+        if self._failure is not None:
+            raise self._failure
+        objects: list[dict[str, JsonValue]] = []
+        try:
+            objects.extend(_object(data) for frame in frames if (data := _data(frame)) is not None)
+            if self._size > self._max_frame:
+                raise ProtocolError("frame-too-large", f"An SSE frame exceeds {self._max_frame} characters.")
+        except ProtocolError as error:
+            self._failure = error
+            if not objects:
+                raise
+        return objects
+
+
+def decode(chunks: Iterable[bytes]) -> Iterator[Event]:
+    """Yield the events of a whole response body, judged one by one as in ``parse_event``.
+
+    Raises :class:`ProtocolError` as :class:`SSEDecoder` and ``parse_event`` do. The order of events is not
+    judged.
+    """
+    decoder = SSEDecoder()
+    for chunk in chunks:
+        yield from _events(decoder.feed(chunk))
+    yield from _events(decoder.finish())
+    decoder.feed(b"")
+
+
+def _events(objects: Iterable[dict[str, JsonValue]]) -> Iterator[Event]:
+    for item in objects:
+        if (event := parse_event(item)) is not None:
+            yield event
+
+
+def _data(frame: str) -> str | None:
+    lines = [line[5:].removeprefix(" ") for line in frame.split("\n") if line.startswith("data:")]
+    return "\n".join(lines) if lines else None
+
+
+def _object(data: str) -> dict[str, JsonValue]:
+    try:
+        value: JsonValue = json.loads(data, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise ProtocolError("invalid-json", f"An SSE frame is not JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise ProtocolError("not-an-object", "Invalid event: the frame is not a JSON object.")
+    kind = value.get("type")
+    if not isinstance(kind, str) or not kind:
+        raise ProtocolError("no-event-type", "Invalid event: the frame carries no event type.", value)
+    return value
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")

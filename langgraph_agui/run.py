@@ -1,0 +1,132 @@
+"""One run of a graph: its task, its translation, and the queue between them and the reader."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import dataclass
+from typing import Generic, Literal, TypeVar
+
+from ag_ui.core import RunAgentInput
+from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.config import merge_configs
+from langgraph.errors import GraphDrained
+
+from langgraph_agui.errors import ErrorCode
+from langgraph_agui.graphs import Graph, channel_names
+from langgraph_agui.threads.start import prepare
+from langgraph_agui.translate.drive import GraphDrive
+from langgraph_agui.translate.outlet import Outlet
+from langgraph_agui.translate.sinks import Sink
+from langgraph_agui.translate.state import StateView
+from langgraph_agui.translate.translation import Translation
+
+T = TypeVar("T")
+
+_LEAVING = 1.0
+"""Seconds that a reader who leaves waits for the graph to stop."""
+
+_detached: set[asyncio.Task[None]] = set()
+"""Runs without a reader: the event loop itself keeps only weak references to tasks."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunSettings:
+    """What an agent decides for all of its runs; see `LangGraphAgent`."""
+
+    messages_key: str = "messages"
+    on_disconnect: Literal["cancel", "continue"] = "cancel"
+    emit_raw: bool = False
+    expose_errors: bool = False
+
+
+class Run(Generic[T]):
+    """A run, begun when it is made: `RUN_STARTED` is said before the thread is loaded.
+
+    Args:
+        graph: The compiled graph.
+        run_input: What the client sent.
+        config: The run's configuration.
+        context: The graph's runtime context.
+        settings: The agent's settings.
+        sink: Makes the sink that puts events, in the form that the reader wants, into the queue.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        run_input: RunAgentInput,
+        config: RunnableConfig,
+        context: object,
+        settings: RunSettings,
+        sink: Callable[[Callable[[T], object]], Sink],
+    ) -> None:
+        self._graph = graph
+        self._input = run_input
+        self._config = merge_configs(config, {"configurable": {"thread_id": run_input.thread_id}})
+        self._context = context
+        self._settings = settings
+        self._outlet = Outlet[T]()
+        events = sink(self._outlet.put)
+        key = settings.messages_key
+        state = StateView(run_input.state, channel_names(graph.output_channels), {key}, events.event)
+        self._translation = Translation(run_input, events, state, expose_errors=settings.expose_errors)
+        self._drive = GraphDrive(
+            graph,
+            self._translation,
+            messages_key=key,
+            raw=events.event if settings.emit_raw else None,
+            fail=self._broken,
+        )
+        self._translation.start()
+        self._task = asyncio.create_task(self._work(), name=f"agui-run-{run_input.run_id}")
+
+    def on_end(self, call: Callable[[], object]) -> None:
+        """Call `call` when the graph has stopped, for whatever reason."""
+        self._task.add_done_callback(lambda _task: call())
+
+    def stop(self) -> None:
+        """Stop the graph; the reader still gets the end of the run."""
+        self._drive.stop()
+        self._task.cancel()
+
+    async def batches(self) -> AsyncGenerator[list[T], None]:
+        """Yield what the run says, several pieces at once where several wait. Leaving early leaves the run."""
+        try:
+            async for batch in self._outlet.batches():
+                yield batch
+        finally:
+            if not self._task.done():
+                await self._leave()
+
+    async def _leave(self) -> None:
+        self._outlet.abandon()
+        if self._settings.on_disconnect == "cancel":
+            self.stop()
+            await asyncio.wait({self._task}, timeout=_LEAVING)
+        else:
+            _detached.add(self._task)
+            self._task.add_done_callback(_detached.discard)
+
+    async def _work(self) -> None:
+        translation = self._translation
+        try:
+            start = await prepare(self._graph, self._input, self._config, self._settings.messages_key)
+            translation.know(start.thread)
+            if not start.idle:
+                await self._drive.run(start.input, self._config, self._context)
+            translation.finish()
+        except asyncio.CancelledError:
+            translation.cancel()
+        except GraphDrained:
+            translation.cancel()
+        except Exception as error:  # whatever fails, the client is told
+            translation.fail(error)
+        finally:
+            self._drive.stop()
+            self._outlet.close()
+
+    def _broken(self, error: Exception) -> None:
+        """The translation itself failed: end the run rather than tell half of it."""
+        self._translation.fail(error, ErrorCode.INTERNAL)
+        self.stop()

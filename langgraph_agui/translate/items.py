@@ -1,0 +1,218 @@
+"""Open, grow and close items: the one place that says TEXT_MESSAGE_*, REASONING_* and TOOL_CALL_*.
+
+Parts of a model's message enter `LiveMessage.feed`, whole messages and tool results enter `Items`; events leave
+through the sink, and everything said is held in the `Conversation`. The rules are those of AG-UI 1.0 (text messages,
+reasoning, tool calls): reasoning is closed before text or a call opens, a call hangs on its assistant message, an
+opaque value comes after the message or call that it belongs to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import cast
+
+from ag_ui.core import (
+    ReasoningEncryptedValueEvent,
+    ReasoningEncryptedValueSubtype,
+    ReasoningEndEvent,
+    ReasoningMessageEndEvent,
+    ReasoningMessageStartEvent,
+    ReasoningStartEvent,
+    TextMessageContentEvent,
+    TextMessageEndEvent,
+    TextMessageStartEvent,
+    ToolCallEndEvent,
+    ToolCallResultEvent,
+    ToolCallStartEvent,
+    ToolMessage,
+)
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import ToolMessage as LCToolMessage
+
+from langgraph_agui.messages.blocks import Part, read
+from langgraph_agui.messages.conversation import Conversation
+from langgraph_agui.messages.reasoning import Opaque, opaque
+from langgraph_agui.messages.record import Item, Record
+from langgraph_agui.messages.to_agui import shown_as, tool_message, user_message
+from langgraph_agui.translate.sinks import Sink
+
+INTERRUPTED = "Interrupted: the model call failed before this tool could run."
+"""The result of a call whose model failed while the run went on: without one it would wait for an answer for ever."""
+
+
+class LiveMessage:
+    """One assistant message while it is being said."""
+
+    def __init__(self, record: Record, conversation: Conversation, sink: Sink) -> None:
+        self.record = record
+        self._conversation = conversation
+        self._sink = sink
+
+    def feed(self, parts: Iterable[Part]) -> None:
+        """Say `parts`: open what they begin, close what they end."""
+        for part in parts:
+            item = self.record.item(part)
+            text = item.grow(part.text) if part.text else ""
+            if item.open:
+                if text:
+                    self._sink.delta(item, text)
+            elif item.kind != "call" or (item.name and item.provider_id):
+                self._open(item)
+                if fresh := item.text if item.kind == "call" else text:
+                    self._sink.delta(item, fresh)
+
+    def _open(self, item: Item) -> None:
+        for other in self.record.items:
+            if other.open and other.kind != "call":
+                self._close(other)
+        self._conversation.begin(self.record, item)
+        item.open = True
+        emit = self._sink.event
+        match item.kind:
+            case "text":
+                emit(TextMessageStartEvent(message_id=item.id, role="assistant"))
+            case "reasoning":
+                emit(ReasoningStartEvent(message_id=item.id))
+                emit(ReasoningMessageStartEvent(message_id=item.id, role="reasoning"))
+            case "call":
+                emit(
+                    ToolCallStartEvent(
+                        tool_call_id=item.id,
+                        tool_call_name=item.name or "",
+                        parent_message_id=self.record.message_id,
+                    )
+                )
+
+    def _close(self, item: Item) -> None:
+        if item.half:
+            item.half = ""
+            item.pieces.append("\ufffd")
+            self._sink.delta(item, "\ufffd")
+        item.open = False
+        emit = self._sink.event
+        match item.kind:
+            case "text":
+                emit(TextMessageEndEvent(message_id=item.id))
+            case "reasoning":
+                emit(ReasoningMessageEndEvent(message_id=item.id))
+                emit(ReasoningEndEvent(message_id=item.id))
+            case "call":
+                emit(ToolCallEndEvent(tool_call_id=item.id))
+
+    def close(self) -> None:
+        """Close every open item; a call that never learned its name or id is announced with what is known."""
+        for item in self.record.items:
+            if not item.open and item.kind == "call" and not self._conversation.knows_call(item.id):
+                self._open(item)
+                if text := item.text:
+                    self._sink.delta(item, text)
+            if item.open:
+                self._close(item)
+
+    def seal(self, values: Opaque) -> None:
+        """Send the opaque values of the finished message, each for the message or call that it belongs to."""
+        for item, value in self.record.seal(values):
+            entity = item.id if item is not None else self.record.message_id
+            if item is None and entity not in self._conversation.ids:
+                self._conversation.begin_assistant(self.record)
+                self._sink.event(TextMessageStartEvent(message_id=entity, role="assistant"))
+                self._sink.event(TextMessageEndEvent(message_id=entity))
+            subtype: ReasoningEncryptedValueSubtype = (
+                "tool-call" if item is not None and item.kind == "call" else "message"
+            )
+            self._sink.event(
+                ReasoningEncryptedValueEvent(
+                    subtype=subtype,
+                    entity_id=entity,
+                    encrypted_value=value,
+                )
+            )
+
+
+class Items:
+    """All messages of one run: those being said, those said whole, and the results of tools."""
+
+    def __init__(self, conversation: Conversation, sink: Sink) -> None:
+        self.conversation = conversation
+        self._sink = sink
+        self._open: list[LiveMessage] = []
+        self._failed: list[LiveMessage] = []
+        self._answered: set[str] = set()
+        self._said: list[Record] = []
+
+    def begin(self, message_id: str) -> LiveMessage:
+        """Begin an assistant message. `message_id` must be new to the conversation."""
+        record = Record(message_id, self.conversation.ids)
+        live = LiveMessage(record, self.conversation, self._sink)
+        self._open.append(live)
+        self._said.append(record)
+        return live
+
+    def finish(self, live: LiveMessage, values: Opaque | None = None) -> None:
+        """End a message: close its items and send its opaque values."""
+        live.close()
+        self._open.remove(live)
+        if values is not None:
+            live.seal(values)
+
+    def fail(self, live: LiveMessage) -> None:
+        """End a message whose model failed: what was said stays, what was signed is not replayed."""
+        self.finish(live)
+        self._failed.append(live)
+
+    def whole(self, message: BaseMessage, message_id: str) -> Record | None:
+        """Say a message that arrives in one piece; return the record of an assistant message."""
+        match shown_as(message):
+            case "assistant":
+                live = self.begin(message_id)
+                live.feed(read(message, whole=True))
+                self.finish(live, opaque(message) if isinstance(message, AIMessage) else None)
+                return live.record
+            case "tool":
+                self._result(tool_message(cast("LCToolMessage", message), message_id))
+            case "user":
+                user = user_message(message, message_id)
+                self._sink.event(TextMessageStartEvent(message_id=message_id, role="user", name=user.name))
+                if text := message.text:
+                    self._sink.event(TextMessageContentEvent(message_id=message_id, delta=text))
+                self._sink.event(TextMessageEndEvent(message_id=message_id))
+                self.conversation.add(user)
+        return None
+
+    def _result(self, result: ToolMessage) -> None:
+        call_id = result.tool_call_id
+        if call_id in self.conversation.answered or not self.conversation.knows_call(call_id):
+            return  # a hidden call's result is hidden, and no call is answered twice
+        self._answered.add(call_id)
+        self.conversation.answer(result)
+        self._sink.event(
+            ToolCallResultEvent(
+                message_id=result.id,
+                tool_call_id=call_id,
+                content=result.content,
+                role="tool",
+                metadata=result.metadata,
+            )
+        )
+
+    def answer_failed(self) -> None:
+        """Answer the calls of failed models as interrupted: the run went on without them."""
+        for live in self._failed:
+            for item in live.record.items:
+                if item.kind == "call":
+                    message = LCToolMessage(INTERRUPTED, tool_call_id=item.id, status="error")
+                    self._result(tool_message(message, f"{item.id}:interrupted"))
+
+    def close_all(self) -> None:
+        """Close everything that is open, whoever left it."""
+        for live in list(self._open):
+            self.finish(live)
+
+    def pending(self) -> list[str]:
+        """The calls of this run without a result in it, in order (AG-UI 1.0, `pendingToolCallIds`)."""
+        return [
+            item.id
+            for record in self._said
+            for item in record.items
+            if item.kind == "call" and item.id not in self._answered
+        ]

@@ -1,0 +1,78 @@
+"""One order for two sources: callbacks, which come at once, and stream parts, which trail them by a few loop turns.
+
+A node's start waits for the stream's word that the node has started, a node's end for the word that it has ended;
+whatever the callbacks say meanwhile waits behind. So what the stream tells of one superstep (writer events, state)
+is out before the next superstep speaks, and a node's writer events are out before its end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from typing import Literal, TypeAlias
+
+Mark: TypeAlias = tuple[Literal["start", "end"], str]
+"""A point in the graph's stream: the start or end of the task with this id."""
+
+PATIENCE = 0.05
+"""Seconds to wait for a mark. Only a graph whose stream is cut off from ours, inside a node, never sends one."""
+
+
+class Order:
+    """Runs signals in the order of the callbacks, holding them where the stream must come first.
+
+    Lives in the thread of the event loop; `deliver` may be called from any thread.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._held: deque[tuple[Mark | None, Callable[[], None]]] = deque()
+        self._passed: set[Mark] = set()
+        self._timer: asyncio.TimerHandle | None = None
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing waits, so that a signal may run at once."""
+        return not self._held
+
+    def put(self, mark: Mark | None, signal: Callable[[], None]) -> None:
+        """Run `signal` when everything before it has run and the stream has passed `mark`."""
+        if not self._held and (mark is None or mark in self._passed):
+            signal()
+            return
+        self._held.append((mark, signal))
+        self._watch()
+
+    def passed(self, mark: Mark) -> None:
+        """The stream has come to `mark`."""
+        self._passed.add(mark)
+        self._drain()
+
+    def release(self) -> None:
+        """The stream is over: nothing waits any more."""
+        while self._held:
+            if mark := self._held[0][0]:
+                self._passed.add(mark)
+            self._drain()
+
+    def _drain(self) -> None:
+        held = self._held
+        if not held:
+            return
+        while held and (held[0][0] is None or held[0][0] in self._passed):
+            held.popleft()[1]()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._watch()
+
+    def _watch(self) -> None:
+        if self._held and self._timer is None:
+            self._timer = self._loop.call_later(PATIENCE, self._give_up)
+
+    def _give_up(self) -> None:
+        self._timer = None
+        if self._held and (mark := self._held[0][0]):
+            self._passed.add(mark)
+        self._drain()

@@ -1,0 +1,70 @@
+"""The way out of a run: what the translation puts in, a consumer takes out in batches."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+INTERVAL = 0.001
+"""Seconds between two wake-ups of the consumer. What comes in meanwhile leaves with the next one."""
+
+
+class Outlet(Generic[T]):
+    """A queue with one consumer. Putting never waits: a run does not stop because its reader is slow.
+
+    The first item after a silence wakes the consumer at once, those that follow within `INTERVAL` wake it together:
+    a wake-up costs more than a token.
+    """
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._items: list[T] = []
+        self._waiter: asyncio.Future[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._closed = False
+        self._abandoned = False
+
+    def put(self, item: T) -> None:
+        """Add an item."""
+        if self._abandoned:
+            return
+        self._items.append(item)
+        if self._waiter is not None and self._timer is None:
+            self._wake()
+
+    def close(self) -> None:
+        """Say that nothing more will come."""
+        self._closed = True
+        self._wake()
+
+    def abandon(self) -> None:
+        """Say that nobody reads any more: what comes is dropped."""
+        self._abandoned = True
+        self._items.clear()
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    def _interval_over(self) -> None:
+        self._timer = None
+        if self._items:
+            self._wake()
+
+    async def batches(self) -> AsyncIterator[list[T]]:
+        """Yield what has come in, all of it at each turn, until the outlet is closed and empty."""
+        while True:
+            if self._items:
+                batch, self._items = self._items, []
+                yield batch
+            elif self._closed:
+                return
+            else:
+                self._waiter = self._loop.create_future()
+                await self._waiter
+                self._waiter = None
+                if self._timer is None:
+                    self._timer = self._loop.call_later(INTERVAL, self._interval_over)

@@ -1,0 +1,205 @@
+"""The callback source: what LangChain says of models, nodes and tools while they run, as signals to a translation.
+
+One synchronous handler, run inline: it sees every chunk with its LLM run id, calls that fail mid-stream and
+`adispatch_custom_event`, none of which a stream mode shows whole. Hooks enter here in whatever thread runs them;
+signals leave through a `Delivery`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Protocol, TypeVar
+from uuid import UUID, uuid4
+
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+from langchain_core.messages import ToolMessage as LCToolMessage
+from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, GenerationChunk, LLMResult
+from langgraph.constants import TAG_HIDDEN, TAG_NOSTREAM
+from langgraph.errors import GraphBubbleUp
+
+from langgraph_agui.errors import ErrorCode
+from langgraph_agui.messages.found import messages_in
+from langgraph_agui.translate.copies import Copies, namespace_of, task_id
+from langgraph_agui.translate.order import Mark
+from langgraph_agui.translate.translation import Translation
+
+T = TypeVar("T")
+P = TypeVar("P")
+Metadata = dict[str, object]
+
+
+class Delivery(Protocol):
+    """Brings signals to a translation, one at a time and in order."""
+
+    def token(self, run_id: UUID, message: BaseMessage) -> None:
+        """Deliver a chunk. The hot path."""
+
+    def signal(self, mark: Mark | None, call: Callable[[], None]) -> None:
+        """Deliver any other signal; where the source has a stream beside it, not before the stream's `mark`."""
+
+
+class CallbackSource(BaseCallbackHandler):
+    """A callback handler that tells a translation what happens.
+
+    Args:
+        translation: Is told.
+        delivery: How the signals get there.
+        messages_key: The state channel that holds the conversation.
+    """
+
+    run_inline = True
+    raise_error = True
+
+    def __init__(self, translation: Translation, delivery: Delivery, messages_key: str) -> None:
+        self._to = translation
+        self._delivery = delivery
+        self._key = messages_key
+        self._tasks: dict[str, UUID] = {}
+        self._nodes: dict[UUID, str] = {}
+        self._models: dict[UUID, tuple[str, Metadata]] = {}
+        self._copies = Copies()
+
+    # Having these two makes chat models stream under `invoke`, as LangGraph's own handler does.
+    def tap_output_aiter(self, run_id: UUID, output: AsyncIterator[T]) -> AsyncIterator[T]:
+        """Pass the output on."""
+        return output
+
+    def tap_output_iter(self, run_id: UUID, output: Iterator[T]) -> Iterator[T]:
+        """Pass the output on."""
+        return output
+
+    # -- models -------------------------------------------------------------------------------------------------
+
+    def on_chat_model_start(
+        self,
+        serialized: object,
+        messages: object,
+        *,
+        run_id: UUID,
+        parent_run_id: UUID | None = None,
+        tags: list[str] | None = None,
+        metadata: Metadata | None = None,
+        **kwargs: object,
+    ) -> None:
+        """A model call begins; tagged `nostream`, it is not told."""
+        self._models[run_id] = (namespace_of(metadata), metadata or {})
+        visible = not tags or TAG_NOSTREAM not in tags
+        told = metadata or {}
+        self._delivery.signal(None, lambda: self._to.model_start(run_id, told) if visible else None)
+
+    def on_llm_start(
+        self,
+        serialized: object,
+        prompts: object,
+        *,
+        run_id: UUID,
+        parent_run_id: UUID | None = None,
+        tags: list[str] | None = None,
+        metadata: Metadata | None = None,
+        **kwargs: object,
+    ) -> None:
+        """A completion model begins."""
+        self.on_chat_model_start(serialized, prompts, run_id=run_id, tags=tags, metadata=metadata)
+
+    def on_llm_new_token(
+        self,
+        token: object,
+        *,
+        chunk: GenerationChunk | ChatGenerationChunk | None = None,
+        run_id: UUID,
+        **kwargs: object,
+    ) -> None:
+        """A chunk of the model's message."""
+        if isinstance(chunk, ChatGenerationChunk):
+            self._delivery.token(run_id, chunk.message)
+        elif isinstance(token, str) and token:
+            self._delivery.token(run_id, AIMessageChunk(content=token))
+
+    def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: object) -> None:
+        """A model call has ended."""
+        namespace, metadata = self._models.pop(run_id, ("", {}))
+        generation = response.generations[0][0] if response.generations and response.generations[0] else None
+        if generation is None:
+            return
+        message = generation.message if isinstance(generation, ChatGeneration) else AIMessage(content=generation.text)
+        self._copies.say(namespace, message)
+        self._delivery.signal(None, lambda: self._to.model_end(run_id, message, metadata))
+
+    def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: object) -> None:
+        """A model call failed."""
+        self._models.pop(run_id, None)
+        self._delivery.signal(None, lambda: self._to.model_error(run_id, error))
+
+    # -- nodes --------------------------------------------------------------------------------------------------
+
+    def on_chain_start(
+        self,
+        serialized: object,
+        inputs: object,
+        *,
+        run_id: UUID,
+        parent_run_id: UUID | None = None,
+        tags: list[str] | None = None,
+        metadata: Metadata | None = None,
+        name: str | None = None,
+        **kwargs: object,
+    ) -> None:
+        """A chain begins; of interest when it is a node's own run."""
+        if not metadata or name is None or name != metadata.get("langgraph_node"):
+            return
+        namespace = namespace_of(metadata)
+        task = task_id(namespace)
+        if (tags and TAG_HIDDEN in tags) or task in self._tasks:
+            return  # a chain inside the node that happens to have its name
+        self._tasks[task] = run_id
+        self._nodes[run_id] = namespace
+        known = list(messages_in(inputs, self._key))
+        self._delivery.signal(("start", task), lambda: self._to.node_start(run_id, name, known))
+
+    def on_chain_end(self, outputs: object, *, run_id: UUID, **kwargs: object) -> None:
+        """A chain has ended."""
+        namespace = self._leave(run_id)
+        if namespace is None:
+            return
+        found = list(messages_in(outputs, self._key))
+        returned = {message.id for message in found if message.id is not None}
+        messages = [(message, self._identify(namespace, message, returned)) for message in found]
+        self._delivery.signal(("end", task_id(namespace)), lambda: self._to.node_end(run_id, messages))
+
+    def _identify(self, namespace: str, message: BaseMessage, returned: set[str]) -> str | None:
+        """Return the id of what `message` copies, and give it an id before the state does, as LangGraph would."""
+        original = self._copies.original(namespace, message, returned)
+        if message.id is None:
+            message.id = original or str(uuid4())
+        return original
+
+    def on_chain_error(self, error: BaseException, *, run_id: UUID, **kwargs: object) -> None:
+        """A chain failed or was interrupted."""
+        namespace = self._leave(run_id)
+        if namespace is not None:
+            # Only a pause ends the task for sure: after a failure the node may be tried again.
+            mark: Mark | None = ("end", task_id(namespace)) if isinstance(error, GraphBubbleUp) else None
+            self._delivery.signal(mark, lambda: self._to.node_error(run_id))
+
+    def _leave(self, run_id: UUID) -> str | None:
+        namespace = self._nodes.pop(run_id, None)
+        if namespace is not None:
+            self._tasks.pop(task_id(namespace), None)
+        return namespace
+
+    # -- tools and the rest -------------------------------------------------------------------------------------
+
+    def on_tool_end(self, output: object, *, run_id: UUID, **kwargs: object) -> None:
+        """A tool has ended; inside a node its message is told with the node's output."""
+        if not self._nodes and isinstance(output, LCToolMessage):
+            self._delivery.signal(None, lambda: self._to.tool_end(output))
+
+    def on_tool_error(self, error: BaseException, *, run_id: UUID, **kwargs: object) -> None:
+        """A tool failed."""
+        if not isinstance(error, GraphBubbleUp):
+            self._delivery.signal(None, lambda: self._to.blame.put(error, ErrorCode.TOOL_ERROR))
+
+    def on_custom_event(self, name: str, data: object, *, run_id: UUID, **kwargs: object) -> None:
+        """`adispatch_custom_event` was called."""
+        self._delivery.signal(None, lambda: self._to.custom(name, data))

@@ -1,0 +1,332 @@
+"""One run, told as AG-UI events.
+
+Signals enter from a source (callbacks, stream parts), in order; events leave through the sink: `RUN_STARTED` first,
+exactly one terminal event last, everything closed before it (AG-UI 1.0, runs). Nothing here waits or knows of threads.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import cast
+from uuid import UUID, uuid4
+
+from ag_ui.core import (
+    PROTOCOL_VERSION,
+    CustomEvent,
+    Message,
+    MessagesSnapshotEvent,
+    RunAgentInput,
+    RunErrorEvent,
+    RunFinishedCancelledOutcome,
+    RunFinishedEvent,
+    RunFinishedInterruptOutcome,
+    RunFinishedOutcome,
+    RunFinishedSuccessOutcome,
+    RunStartedEvent,
+)
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import ToolMessage as LCToolMessage
+from langgraph.types import Interrupt as GraphInterrupt
+
+from langgraph_agui.errors import SAFE_MESSAGES, Blame, ErrorCode, RunInputError
+from langgraph_agui.messages.blocks import read
+from langgraph_agui.messages.conversation import Conversation, restate
+from langgraph_agui.messages.reasoning import opaque
+from langgraph_agui.messages.record import Record
+from langgraph_agui.messages.to_agui import shown_as, tool_message, user_message
+from langgraph_agui.protocol.jsonable import to_jsonable
+from langgraph_agui.translate.interrupts import Interrupts
+from langgraph_agui.translate.items import Items, LiveMessage
+from langgraph_agui.translate.sinks import Sink
+from langgraph_agui.translate.state import StateView
+from langgraph_agui.translate.steps import Steps
+from langgraph_agui.translate.usage import Usage
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class _ModelRun:
+    """One LLM call: what its start told, and the message that it is saying."""
+
+    run_id: UUID
+    metadata: Mapping[str, object]
+    best_id: str | None = None
+    live: LiveMessage | None = None
+
+    def rank(self, message_id: str | None) -> None:
+        """Keep the best id seen: a provider's beats LangChain's own (as in the sum of the chunks)."""
+        if message_id and (self.best_id is None or self.best_id.startswith(("lc_", "run-"))):
+            self.best_id = message_id
+
+
+@dataclass(slots=True)
+class _StateMessages:
+    """The messages of the root graph's state: as the run found them, and as they are now."""
+
+    before: dict[str, BaseMessage] = field(default_factory=dict)
+    now: Sequence[BaseMessage] = ()
+    seeded: set[tuple[str, ...]] = field(default_factory=set)
+
+
+class Translation:
+    """The events of one run.
+
+    Args:
+        run_input: What the client sent.
+        sink: Takes the events.
+        state: The client's view of the graph's state.
+        expose_errors: Whether `RUN_ERROR.message` may carry the exception's own text.
+    """
+
+    def __init__(
+        self,
+        run_input: RunAgentInput,
+        sink: Sink,
+        state: StateView | None = None,
+        *,
+        expose_errors: bool = False,
+    ) -> None:
+        self._input = run_input
+        self._sink = sink
+        self._state = state
+        self._expose_errors = expose_errors
+        self._items = Items(Conversation(run_input.messages), sink)
+        self._steps = Steps(sink.event)
+        self._models: dict[UUID, _ModelRun] = {}
+        self._seen: set[str] = set()
+        self._hidden: set[str] = set()
+        self._aliases: dict[str, str] = {}
+        self._messages = _StateMessages()
+        self.usage = Usage()
+        self.blame = Blame()
+        self.interrupts = Interrupts()
+        self.result: object = None
+        self.done = False
+
+    # -- the run ------------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Say that the run has begun."""
+        self._sink.event(
+            RunStartedEvent(
+                thread_id=self._input.thread_id,
+                run_id=self._input.run_id,
+                parent_run_id=self._input.parent_run_id,
+                protocol_version=PROTOCOL_VERSION,
+            )
+        )
+
+    def know(self, thread: Sequence[BaseMessage]) -> None:
+        """Take note of the thread as the checkpoint holds it: nothing in it is new."""
+        self._seen.update(message.id for message in thread if message.id)
+        self._messages.before = {message.id: message for message in thread if message.id}
+        self._messages.now = thread
+        self._items.conversation.know_calls(
+            call["id"] for message in thread if isinstance(message, AIMessage) for call in message.tool_calls
+        )
+
+    def finish(self) -> None:
+        """End a run that came to its end, or paused at interrupts."""
+        if self.done:
+            return
+        self._items.answer_failed()
+        self._close()
+        if self._state is not None:
+            self._state.settle()
+        self._sink.event(MessagesSnapshotEvent(messages=self._snapshot()))
+        outcome: RunFinishedOutcome
+        if interrupts := self.interrupts.all():
+            outcome = RunFinishedInterruptOutcome(type="interrupt", interrupts=interrupts)
+        else:
+            pending = self._items.pending()
+            outcome = RunFinishedSuccessOutcome(type="success", pending_tool_call_ids=pending or None)
+        self._finished(outcome, None if interrupts else self.result)
+
+    def cancel(self) -> None:
+        """End a run that was stopped on purpose."""
+        if not self.done:
+            self._close()
+            self._finished(RunFinishedCancelledOutcome(type="cancelled"), None)
+
+    def fail(self, error: BaseException, code: ErrorCode | None = None) -> None:
+        """End a run that failed. The client gets a code and a safe text, the log the exception (see `errors`)."""
+        code = code or self.blame.code(error)
+        correlation_id = str(uuid4())
+        refused = isinstance(error, RunInputError)
+        log = logger.warning if refused else logger.error
+        log(
+            "Run %s failed: %s [%s]",
+            self._input.run_id,
+            code,
+            correlation_id,
+            exc_info=None if refused else error,
+        )
+        if self.done:
+            return
+        self._close()
+        self.done = True
+        shown = str(error) if refused or self._expose_errors else SAFE_MESSAGES[code]
+        self._sink.event(
+            RunErrorEvent(
+                message=shown,
+                code=code.value,
+                usage=self.usage.total(),
+                metadata={"correlationId": correlation_id},
+            )
+        )
+
+    def _finished(self, outcome: RunFinishedOutcome, result: object) -> None:
+        self.done = True
+        self._sink.event(
+            RunFinishedEvent(
+                thread_id=self._input.thread_id,
+                run_id=self._input.run_id,
+                outcome=outcome,
+                result=result,
+                usage=self.usage.total(),
+            )
+        )
+
+    def _close(self) -> None:
+        self._items.close_all()
+        self._steps.close_all()
+
+    # -- models -------------------------------------------------------------------------------------------------
+
+    def model_start(self, run_id: UUID, metadata: Mapping[str, object]) -> None:
+        """A visible model call begins."""
+        self._models[run_id] = _ModelRun(run_id, metadata)
+
+    def token(self, run_id: UUID, message: BaseMessage) -> None:
+        """A chunk of a model call's message. The hot path."""
+        model = self._models.get(run_id)
+        if model is None:
+            return
+        live = model.live
+        if live is not None:
+            live.feed(read(message))
+            return
+        model.rank(message.id)
+        if parts := read(message):
+            model.live = live = self._items.begin(self._public_id(model.best_id, run_id))
+            live.feed(parts)
+
+    def _public_id(self, message_id: str | None, run_id: UUID) -> str:
+        if message_id is None or message_id in self._items.conversation.ids:
+            return f"lc_run--{run_id}"
+        return message_id
+
+    def model_end(self, run_id: UUID, message: BaseMessage, metadata: Mapping[str, object]) -> None:
+        """A model call has ended with `message`, the whole of what it said."""
+        self.usage.add(message, metadata)
+        model = self._models.pop(run_id, None)
+        if model is None:
+            if message.id is not None:
+                self._hidden.add(message.id)
+            return
+        if model.live is not None:
+            public = model.live.record.message_id
+            self._items.finish(model.live, opaque(message) if isinstance(message, AIMessage) else None)
+        elif message.id in self._seen:
+            return
+        else:
+            public = self._public_id(message.id, run_id)
+            self._items.whole(message, public)
+        if message.id is not None:
+            self._seen.add(message.id)
+            self._aliases[message.id] = public
+
+    def model_error(self, run_id: UUID, error: BaseException) -> None:
+        """A model call failed: what it said is closed at once, whether or not the run goes on without it."""
+        self.blame.put(error, ErrorCode.MODEL_ERROR)
+        model = self._models.pop(run_id, None)
+        if model is not None and model.live is not None:
+            self._items.fail(model.live)
+
+    # -- nodes --------------------------------------------------------------------------------------------------
+
+    def node_start(self, run_id: UUID, node: str, known: Iterable[BaseMessage]) -> None:
+        """A node begins, with messages in its input that are nothing new."""
+        self._seen.update(message.id for message in known if message.id)
+        self._steps.start(run_id, node)
+
+    def node_end(self, run_id: UUID, messages: Iterable[tuple[BaseMessage, str | None]]) -> None:
+        """A node has ended, with messages in its output, each with the id of the streamed message it copies."""
+        for message, copied in messages:
+            if copied is not None and message.id is not None and message.id not in self._seen:
+                self._seen.add(message.id)
+                self._aliases[message.id] = self._aliases.get(copied, copied)
+            self.arrived(message)
+        self._steps.finish(run_id)
+
+    def node_error(self, run_id: UUID) -> None:
+        """A node has ended without an output: it failed, paused, or was cancelled."""
+        self._steps.finish(run_id)
+
+    def arrived(self, message: BaseMessage) -> None:
+        """A whole message: say it, unless it was said, streamed, echoed or hidden."""
+        if message.id is None or message.id in self._seen or message.id in self._hidden:
+            return
+        self._seen.add(message.id)
+        if shown_as(message) is not None and message.id not in self._items.conversation.ids:
+            self._items.whole(message, message.id)
+
+    def tool_end(self, message: LCToolMessage) -> None:
+        """A tool that no node ran has answered a call."""
+        message.id = message.id or str(uuid4())
+        self.arrived(message)
+
+    def custom(self, name: str, value: object) -> None:
+        """The graph sent an event of its own."""
+        self._sink.event(CustomEvent(name=name, value=to_jsonable(value)))
+
+    def paused(self, interrupts: Sequence[GraphInterrupt]) -> None:
+        """The graph has paused: at `interrupt()` calls, or (none given) at a static breakpoint."""
+        self.interrupts.add(interrupts)
+
+    # -- state --------------------------------------------------------------------------------------------------
+
+    def values(self, namespace: tuple[str, ...], values: object, messages: Sequence[BaseMessage]) -> None:
+        """The state of a graph after a superstep; the first one of each graph is what it started from."""
+        if namespace not in self._messages.seeded:
+            self._messages.seeded.add(namespace)
+            self._seen.update(message.id for message in messages if message.id)
+            if not namespace:
+                self._messages.before = {message.id: message for message in messages if message.id}
+        else:
+            for message in messages:
+                self.arrived(message)
+        if not namespace:
+            self._messages.now = messages
+            if self._state is not None:
+                self._state.update(values)
+
+    def _snapshot(self) -> list[Message]:
+        held = self._items.conversation.messages()
+        return restate(held, [self._restated(message) for message in self._messages.now if self._is_shown(message)])
+
+    def _is_shown(self, message: BaseMessage) -> bool:
+        return message.id is not None and message.id not in self._hidden and shown_as(message) is not None
+
+    def _restated(self, message: BaseMessage) -> tuple[str, Sequence[Message]]:
+        """The place of a state message in the snapshot, and the AG-UI messages to put there, if any."""
+        state_id = cast("str", message.id)
+        public = self._aliases.get(state_id, state_id)
+        conversation = self._items.conversation
+        live = conversation.records.get(public)
+        if live is None and public in conversation.ids and self._messages.before.get(state_id) is message:
+            return public, ()  # the client's copy of what this run did not touch
+        match shown_as(message):
+            case "assistant":
+                own = {item.id for item in live.items} if live is not None else set[str]()
+                fresh = Record.of(message, public, conversation.ids - own)
+                if live is not None and live.says_the_same(fresh):
+                    return public, ()
+                return public, fresh.messages()
+            case "tool":
+                return public, [tool_message(cast("LCToolMessage", message), public)]
+            case _:
+                return public, () if public in conversation.ids else [user_message(message, public)]

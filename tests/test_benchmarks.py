@@ -1,0 +1,59 @@
+"""Each benchmark workload runs and folds to what its script says. Nothing is timed here."""
+
+import pytest
+
+pytest.importorskip("ag_ui_langgraph", reason="the benchmarks need the incumbent (extra `bench`)")
+
+from benchmarks import report
+from benchmarks.check import check
+from benchmarks.measure import Result, measure
+from benchmarks.subjects import RAW, SUBJECTS, Recording, subjects_for
+from benchmarks.workloads import BUILDERS, build
+
+TINY = 0.01
+
+
+@pytest.mark.parametrize("key", BUILDERS)
+async def test_every_subject_runs_and_ours_say_what_the_script_says(key: str) -> None:
+    workload = build(key, TINY)
+    subjects = subjects_for(workload)
+
+    result = await measure(workload, subjects, rounds=1)  # raises if a stream of ours is wrong
+
+    assert {name: len(samples) for name, samples in result.samples.items()} == {s.key: 1 for s in subjects}
+    assert all(
+        sample.size > 0 for name in result.samples if name != RAW.key for sample in result.samples[name]
+    )
+
+
+async def test_a_wrong_stream_is_noticed() -> None:
+    workload = build("W2", TINY)
+    run_input = await workload.prepare()
+    chunks = [
+        b'data: {"type":"RUN_STARTED","threadId":"t","runId":"r"}\n\n',
+        (
+            b'data: {"type":"TEXT_MESSAGE_START","messageId":"m","role":"assistant"}\n\n'
+            b'data: {"type":"TEXT_MESSAGE_CONTENT","messageId":"m","delta":"no"}\n\n'
+        ),
+    ]
+
+    found = " ".join(check(workload, Recording(run_input, chunks)))
+
+    for part in ("streamed text", "streamed reasoning", "folded text", "signature", "ends with TEXT_MESSAGE"):
+        assert part in found
+
+
+async def test_the_report_replaces_the_generated_part_only(tmp_path, monkeypatch) -> None:
+    page = tmp_path / "performance.md"
+    page.write_text(f"before\n{report.START}\nold\n{report.END}\nafter\n")
+    monkeypatch.setattr(report, "PAGE", page)
+    workload = build("W1", TINY)
+    result: Result = await measure(workload, SUBJECTS, rounds=2)
+
+    report.write(report.markdown([result], 2))
+
+    text = page.read_text()
+    assert text.startswith("before\n")
+    assert text.endswith("after\n")
+    assert "old" not in text
+    assert "| **W1** one node, 50 text tokens | 0.65 |" in text
