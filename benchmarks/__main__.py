@@ -11,15 +11,11 @@ from .workloads import BUILDERS, build
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks", description="CPU over consuming a graph raw."
-    )
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="CPU over consuming a graph raw.")
     keys = [subject.key for subject in SUBJECTS]
     parser.add_argument("--rounds", type=int, default=9, help="counted rounds (9)")
     parser.add_argument("--only", default=",".join(BUILDERS), help="workloads, for example W1,W3")
-    parser.add_argument(
-        "--subjects", default=",".join(keys), help=f"of {','.join(keys)}; raw is always there"
-    )
+    parser.add_argument("--subjects", default=",".join(keys), help=f"of {','.join(keys)}; raw is always there")
     parser.add_argument("--scale", type=float, default=1.0, help="smaller workloads, to try things out")
     parser.add_argument("--write", action="store_true", help="put the tables into docs/performance.md")
     parser.add_argument("--profile", metavar="W1", help="print where the CPU of one workload goes instead")

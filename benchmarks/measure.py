@@ -41,7 +41,8 @@ class Result:
 
     def median(self, key: str, name: str) -> float:
         """The median of one figure of the samples."""
-        return median(getattr(sample, name) for sample in self.samples[key])
+        values: list[float] = [getattr(sample, name) for sample in self.samples[key]]
+        return median(values)
 
 
 async def measure(workload: Workload, subjects: Sequence[Subject], rounds: int) -> Result:

@@ -17,6 +17,7 @@ from typing import Any
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessageChunk, BaseMessage
+from langchain_core.messages.ai import UsageMetadata
 from langchain_core.messages.tool import tool_call_chunk
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.runnables import Runnable
@@ -97,5 +98,5 @@ def call_args(fragment: str) -> AIMessageChunk:
 
 def finish(tokens: int, reason: str = "stop") -> AIMessageChunk:
     """The last chunk: no content, but usage and a finish reason."""
-    usage = {"input_tokens": 10, "output_tokens": tokens, "total_tokens": tokens + 10}
+    usage = UsageMetadata(input_tokens=10, output_tokens=tokens, total_tokens=tokens + 10)
     return AIMessageChunk(content="", usage_metadata=usage, response_metadata={"finish_reason": reason})

@@ -16,6 +16,7 @@ from ag_ui.encoder import EventEncoder
 from fastapi import FastAPI
 from langchain_core.messages import HumanMessage
 from langchain_core.runnables import RunnableConfig
+from langgraph.types import StreamMode
 
 import langgraph_agui
 from langgraph_agui.protocol import encode
@@ -23,7 +24,7 @@ from langgraph_agui.protocol import encode
 from .over_http import Mount
 from .workloads import RECURSION_LIMIT, Workload
 
-RAW_MODES = ["messages", "updates", "values", "custom"]
+RAW_MODES: list[StreamMode] = ["messages", "updates", "values", "custom"]
 
 
 @dataclass

@@ -11,6 +11,7 @@ from uuid import uuid4
 
 from ag_ui.core import AssistantMessage, RunAgentInput, UserMessage
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage
+from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph.state import CompiledStateGraph
 
@@ -60,7 +61,7 @@ class Workload:
         """A fresh thread holding the history, and the input a client would send for it."""
         thread = uuid4().hex
         if self.history:
-            config = {"configurable": {"thread_id": thread}}
+            config = RunnableConfig(configurable={"thread_id": thread})
             await self.graph.aupdate_state(config, {"messages": list(self.history)}, as_node="model")
         question = UserMessage(id=f"question-{thread}", content="Go.")
         return RunAgentInput(
@@ -82,7 +83,7 @@ class Workload:
 
 def _to_agui(message: BaseMessage) -> UserMessage | AssistantMessage:
     cls = UserMessage if isinstance(message, HumanMessage) else AssistantMessage
-    return cls(id=message.id, content=message.text)
+    return cls(id=str(message.id), content=message.text)
 
 
 def words(count: int, prefix: str = "word") -> list[str]:
@@ -152,9 +153,7 @@ def w3(scale: float) -> Workload:
 def w4(scale: float) -> Workload:
     size = _scaled(500, scale) // 2 * 2
     paragraph = "".join(words(30))
-    history = tuple(
-        (AIMessage if i % 2 else HumanMessage)(content=paragraph, id=f"history-{i}") for i in range(size)
-    )
+    history = tuple((AIMessage if i % 2 else HumanMessage)(content=paragraph, id=f"history-{i}") for i in range(size))
     title = f"20 tokens on a {size}-message thread"
     return _text("W4", title, 1.2, 20, tokens=None, history=history, runs_per_sample=_scaled(10, scale))
 

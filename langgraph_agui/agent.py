@@ -7,7 +7,6 @@ a task of its own in which the graph runs, so one agent serves any number of run
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing
 from typing import Literal, TypeVar, cast
 
 from ag_ui.core import (
@@ -84,8 +83,8 @@ class LangGraphAgent:
             config: Configuration of this run, over the agent's.
             context: The graph's runtime context for this run.
         """
-        async with aclosing(self._batches(EventSink, run_input, config, context)) as batches:
-            async for batch in batches:
+        async with self._begin(EventSink, run_input, config, context) as outlet:
+            while batch := await outlet.take():
                 for event in batch:
                     yield cast("Event", event)
 
@@ -96,24 +95,22 @@ class LangGraphAgent:
 
         The same events as `run`, without building an object for each token; the way to a web framework of your own.
         """
-        async with aclosing(self._batches(SSESink, run_input, config, context)) as batches:
-            async for batch in batches:
+        async with self._begin(SSESink, run_input, config, context) as outlet:
+            while batch := await outlet.take():
                 yield b"".join(batch)
 
-    async def _batches(
+    def _begin(
         self,
         sink: Callable[[Callable[[T], object]], Sink],
         run_input: RunAgentInput,
         config: RunnableConfig | None,
         context: object,
-    ) -> AsyncGenerator[list[T], None]:
+    ) -> Run[T]:
         run = Run(self.graph, run_input, merge_configs(self.config, config), context, self._settings, sink)
         key = (run_input.thread_id, run_input.run_id)
         self._running[key] = run.stop
         run.on_end(lambda: self._running.pop(key, None))
-        async with aclosing(run.batches()) as batches:
-            async for batch in batches:
-                yield batch
+        return run
 
     def cancel(self, thread_id: str, run_id: str) -> bool:
         """Stop a run on purpose: its reader gets the `cancelled` outcome. Return whether it was running here."""

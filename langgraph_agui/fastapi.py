@@ -11,7 +11,7 @@ import inspect
 import json
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing, suppress
-from typing import TypeAlias, TypeVar, cast
+from typing import TypeAlias, TypeVar
 
 from ag_ui.core import RunAgentInput
 from langchain_core.runnables import RunnableConfig
@@ -120,7 +120,7 @@ def add_langgraph_fastapi_endpoint(
 
 
 async def _resolve(value: Maybe[T]) -> T:
-    return await value if inspect.isawaitable(value) else cast("T", value)
+    return await value if inspect.isawaitable(value) else value
 
 
 async def _read(request: Request, max_body: int) -> RunAgentInput:

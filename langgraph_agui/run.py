@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, Literal, TypeVar
 
@@ -26,8 +26,26 @@ T = TypeVar("T")
 _LEAVING = 1.0
 """Seconds that a reader who leaves waits for the graph to stop."""
 
-_detached: set[asyncio.Task[None]] = set()
-"""Runs without a reader: the event loop itself keeps only weak references to tasks."""
+_AGAIN = 0.4
+"""Seconds after which a cancelled graph that still runs is cancelled again.
+
+`asyncio.wait_for` loses a cancellation that meets its result (CPython before 3.12), and providers' packages use it.
+"""
+
+_unread: set[asyncio.Task[None]] = set()
+"""Tasks that nobody waits for: the event loop itself keeps only weak references to them."""
+
+
+def _keep(task: asyncio.Task[None]) -> None:
+    _unread.add(task)
+    task.add_done_callback(_unread.discard)
+
+
+async def _end(task: asyncio.Task[None]) -> None:
+    """Cancel `task` until it is done."""
+    while not task.done():
+        task.cancel()
+        await asyncio.wait({task}, timeout=_AGAIN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +98,7 @@ class Run(Generic[T]):
         )
         self._translation.start()
         self._task = asyncio.create_task(self._work(), name=f"agui-run-{run_input.run_id}")
+        self._task.add_done_callback(self._ended)
 
     def on_end(self, call: Callable[[], object]) -> None:
         """Call `call` when the graph has stopped, for whatever reason."""
@@ -88,16 +107,16 @@ class Run(Generic[T]):
     def stop(self) -> None:
         """Stop the graph; the reader still gets the end of the run."""
         self._drive.stop()
-        self._task.cancel()
+        _keep(asyncio.create_task(_end(self._task)))
 
-    async def batches(self) -> AsyncGenerator[list[T], None]:
-        """Yield what the run says, several pieces at once where several wait. Leaving early leaves the run."""
-        try:
-            async for batch in self._outlet.batches():
-                yield batch
-        finally:
-            if not self._task.done():
-                await self._leave()
+    async def __aenter__(self) -> Outlet[T]:
+        """Read the run: what it says comes out of the outlet."""
+        return self._outlet
+
+    async def __aexit__(self, *_: object) -> None:
+        """Leave the run; one that is not over goes on or stops as the agent's settings say."""
+        if not self._task.done():
+            await self._leave()
 
     async def _leave(self) -> None:
         self._outlet.abandon()
@@ -105,8 +124,7 @@ class Run(Generic[T]):
             self.stop()
             await asyncio.wait({self._task}, timeout=_LEAVING)
         else:
-            _detached.add(self._task)
-            self._task.add_done_callback(_detached.discard)
+            _keep(self._task)
 
     async def _work(self) -> None:
         translation = self._translation
@@ -122,9 +140,11 @@ class Run(Generic[T]):
             translation.cancel()
         except Exception as error:  # whatever fails, the client is told
             translation.fail(error)
-        finally:
-            self._drive.stop()
-            self._outlet.close()
+
+    def _ended(self, _task: asyncio.Task[None]) -> None:
+        self._translation.cancel()  # if it ended without a word: cancelled before its first step
+        self._drive.stop()
+        self._outlet.close()
 
     def _broken(self, error: Exception) -> None:
         """The translation itself failed: end the run rather than tell half of it."""

@@ -21,9 +21,7 @@ async def test_every_subject_runs_and_ours_say_what_the_script_says(key: str) ->
     result = await measure(workload, subjects, rounds=1)  # raises if a stream of ours is wrong
 
     assert {name: len(samples) for name, samples in result.samples.items()} == {s.key: 1 for s in subjects}
-    assert all(
-        sample.size > 0 for name in result.samples if name != RAW.key for sample in result.samples[name]
-    )
+    assert all(sample.size > 0 for name in result.samples if name != RAW.key for sample in result.samples[name])
 
 
 async def test_a_wrong_stream_is_noticed() -> None:
@@ -45,7 +43,7 @@ async def test_a_wrong_stream_is_noticed() -> None:
 
 async def test_the_report_replaces_the_generated_part_only(tmp_path, monkeypatch) -> None:
     page = tmp_path / "performance.md"
-    page.write_text(f"before\n{report.START}\nold\n{report.END}\nafter\n")
+    page.write_text(f"before\n{report.START}\nstale numbers\n{report.END}\nafter\n")
     monkeypatch.setattr(report, "PAGE", page)
     workload = build("W1", TINY)
     result: Result = await measure(workload, SUBJECTS, rounds=2)
@@ -55,5 +53,5 @@ async def test_the_report_replaces_the_generated_part_only(tmp_path, monkeypatch
     text = page.read_text()
     assert text.startswith("before\n")
     assert text.endswith("after\n")
-    assert "old" not in text
+    assert "stale" not in text
     assert "| **W1** one node, 50 text tokens | 0.65 |" in text

@@ -19,6 +19,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
@@ -27,9 +28,7 @@ Port = Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 
 Open = Annotated[bool, typer.Option("--open", help="Open the playground in a browser.")]
 Origins = Annotated[
     list[str] | None,
-    typer.Option(
-        "--allow-origin", help="Let pages from this origin call the agent, e.g. http://localhost:3000."
-    ),
+    typer.Option("--allow-origin", help="Let pages from this origin call the agent, e.g. http://localhost:3000."),
 ]
 
 

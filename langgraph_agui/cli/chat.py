@@ -38,7 +38,10 @@ def run(url: str, question: str | None, *, headers: Sequence[str] = (), as_json:
         if question is None:
             return _converse(session, console)
         code = session.ask(question)
-        while code is ExitCode.WAITING and sys.stdin.isatty():
+        while code is ExitCode.WAITING:
+            if as_json or not sys.stdin.isatty():
+                session.say_waiting()
+                break
             code = session.answer(_answers(session.interrupts, console))
         return code
 
@@ -83,7 +86,7 @@ class Session:
                 self._renderer.finish()
             changed = fold.state != self._state
             self._messages, self._state = list(fold.messages), fold.state
-        if self._renderer and changed:
+        if self._renderer and changed and _holds_something(self._state):
             self._renderer.line(f"state: {json.dumps(self._state, ensure_ascii=False)}")
         return self._outcome(last)
 
@@ -95,11 +98,12 @@ class Session:
             return ExitCode.FAILED
         outcome = last.outcome
         self.interrupts = list(outcome.interrupts) if isinstance(outcome, RunFinishedInterruptOutcome) else []
-        if not self.interrupts:
-            return ExitCode.OK
+        return ExitCode.WAITING if self.interrupts else ExitCode.OK
+
+    def say_waiting(self) -> None:
+        """Say what the run waits for."""
         for interrupt in self.interrupts:
-            self._say(f"waiting: {interrupt.message or interrupt.reason}")
-        return ExitCode.WAITING
+            self._say(f"waiting: {_question(interrupt)}")
 
     def _events(self, resume: list[dict[str, Any]] | None) -> Iterator[Event]:
         """Post the input and yield the verified events of the answer."""
@@ -111,6 +115,7 @@ class Session:
                 for chunk in response.iter_bytes():
                     yield from self._verified(decoder.feed(chunk), verifier)
                 yield from self._verified(decoder.finish(), verifier)
+                yield from self._verified(decoder.feed(b""), verifier)  # raises what finish() held back
         except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
             raise CommandError(f"Nobody answers at {self._url} ({error}).", ExitCode.UNREACHABLE) from error
         except (httpx2.InvalidURL, httpx2.UnsupportedProtocol) as error:
@@ -144,6 +149,10 @@ class Session:
             print(text, file=sys.stderr)  # noqa: T201
 
 
+def _holds_something(state: Any) -> bool:
+    return any(state.values()) if isinstance(state, dict) else bool(state)
+
+
 def _check(response: httpx2.Response, url: str) -> None:
     if not response.is_success:
         body = response.read().decode("utf-8", "replace").strip()[:_SHOWN_BODY]
@@ -166,22 +175,24 @@ def _headers(lines: Sequence[str]) -> dict[str, str]:
 
 
 def _converse(session: Session, console: Console) -> ExitCode:
-    """Ask until the person is done (Ctrl-D). Ctrl-C stops a run, and leaves when there is none."""
+    """Talk until the person is done (Ctrl-D). Ctrl-C stops a run, and leaves when there is none."""
     code = ExitCode.OK
     while True:
+        question, answers = "", None
         try:
-            question = console.input("[bold]> [/bold]").strip()
+            # A run that failed leaves its interrupts open: nothing else can be said before they are answered.
+            if session.interrupts:
+                answers = _answers(session.interrupts, console)
+            else:
+                question = console.input("[bold]> [/bold]").strip()
         except (EOFError, KeyboardInterrupt):
             console.print()
             return code
-        if not question:
-            continue
         try:
-            code = session.ask(question)
-            while code is ExitCode.WAITING:
-                code = session.answer(_answers(session.interrupts, console))
-        except EOFError:
-            return code
+            if answers is not None:
+                code = session.answer(answers)
+            elif question:
+                code = session.ask(question)
         except KeyboardInterrupt:
             console.print("Stopped.", style="dim")
             code = ExitCode.INTERRUPTED
@@ -193,9 +204,9 @@ def _answers(interrupts: Sequence[Interrupt], console: Console) -> list[dict[str
 
 
 def _answer(interrupt: Interrupt, console: Console) -> dict[str, Any]:
-    choices = known_answers(interrupt.response_schema)
+    choices = known_answers(interrupt)
     prompt = f"{', '.join([*choices, 'cancel'])} or JSON: "
-    console.print(interrupt.message or interrupt.reason, style="yellow", markup=False)
+    console.print(_question(interrupt), style="yellow", markup=False)
     while True:
         given = console.input(prompt, markup=False).strip()
         if given == "cancel":
@@ -208,8 +219,19 @@ def _answer(interrupt: Interrupt, console: Console) -> dict[str, Any]:
             console.print(f"That is neither one of the answers nor JSON: {error}", style="red", markup=False)
 
 
-def known_answers(schema: dict[str, Any] | None) -> dict[str, Any]:
+def _question(interrupt: Interrupt) -> str:
+    value = (interrupt.metadata or {}).get("value")
+    details = f" {json.dumps(value, ensure_ascii=False)}" if isinstance(value, dict) else ""
+    return f"{interrupt.message or interrupt.reason}{details}"
+
+
+def known_answers(interrupt: Interrupt) -> dict[str, Any]:
     """The answers that a word can give: decisions that their schema fixes completely, else yes and no."""
+    schema = interrupt.response_schema
+    value = (interrupt.metadata or {}).get("value")
+    if not schema and isinstance(value, dict) and isinstance(actions := value.get("action_requests"), list):
+        # LangChain's HumanInTheLoopMiddleware as it asks by itself: one decision per action, in order.
+        return {word: {"decisions": [{"type": word} for _ in actions]} for word in ("approve", "reject")}
     if not schema:
         return {"yes": True, "no": False}
     options = schema.get("oneOf") or schema.get("anyOf") or [schema]

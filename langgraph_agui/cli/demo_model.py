@@ -113,9 +113,7 @@ class DemoModel(BaseChatModel):
                 await run_manager.on_llm_new_token(chunk.text, chunk=generation)
             yield generation
 
-    def _chunks(
-        self, messages: list[BaseMessage], tools: Sequence[dict[str, Any]] | None
-    ) -> Iterator[AIMessageChunk]:
+    def _chunks(self, messages: list[BaseMessage], tools: Sequence[dict[str, Any]] | None) -> Iterator[AIMessageChunk]:
         turn = next_turn(messages, frozenset(tool["function"]["name"] for tool in tools or ()))
         for piece in _pieces(turn.reasoning):
             yield _chunk({"type": "reasoning", "reasoning": piece, "index": 0})
@@ -146,9 +144,7 @@ def _call_chunks(call_id: str, name: str, arguments: str, number: int) -> Iterat
     pieces = [arguments[at : at + _ARGUMENT_PIECE] for at in range(0, len(arguments), _ARGUMENT_PIECE)]
     heads = [tool_call_chunk(name=name, args="", id=call_id, index=number)]
     for part in heads + [tool_call_chunk(args=piece, index=number) for piece in pieces]:
-        yield AIMessageChunk(
-            content=[], tool_call_chunks=[part], response_metadata={"model_provider": _PROVIDER}
-        )
+        yield AIMessageChunk(content=[], tool_call_chunks=[part], response_metadata={"model_provider": _PROVIDER})
 
 
 def _pieces(text: str) -> list[str]:

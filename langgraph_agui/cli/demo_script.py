@@ -153,12 +153,7 @@ def _plan(calls: Sequence[Call]) -> str:
 
 def _results(messages: Sequence[BaseMessage]) -> list[_Result]:
     """Pair the tool messages of this turn with the calls that they answer."""
-    calls = {
-        call["id"]: call
-        for message in messages
-        if isinstance(message, AIMessage)
-        for call in message.tool_calls
-    }
+    calls = {call["id"]: call for message in messages if isinstance(message, AIMessage) for call in message.tool_calls}
     return [
         _Result(call["name"], call["args"], message.text, message.status == "error")
         for message in messages

@@ -112,7 +112,7 @@ def get_weather(city: str) -> str:
         celsius, sky = digest % 30, _SKIES[digest % len(_SKIES)]
     else:
         celsius, sky = CLIMATE[known]
-    report = {"city": known or city, "celsius": celsius, "sky": sky, "source": "invented for the demo"}
+    report = {"city": known or city, "celsius": celsius, "sky": sky, "source": "invented"}
     return json.dumps(report, ensure_ascii=False)
 
 

@@ -45,9 +45,7 @@ def build_app(site: Site, host: str = "127.0.0.1") -> FastAPI:
     add_langgraph_fastapi_endpoint(app, site.agent, AGENT_PATH)
     app.include_router(playground_router(AGENT_PATH, title=site.title, suggestions=site.suggestions))
     if site.origins:
-        app.add_middleware(
-            CORSMiddleware, allow_origins=site.origins, allow_methods=["*"], allow_headers=["*"]
-        )
+        app.add_middleware(CORSMiddleware, allow_origins=site.origins, allow_methods=["*"], allow_headers=["*"])
     if _is_local(host):
         # A page elsewhere could point a name of its own at this machine and so read a local agent's answers.
         app.add_middleware(TrustedHostMiddleware, allowed_hosts=["localhost", "127.0.0.1", "[::1]", host])

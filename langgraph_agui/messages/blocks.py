@@ -9,7 +9,7 @@ message go through the same reader, so that how a message was cut cannot change 
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Literal, NamedTuple, TypeAlias, cast
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
@@ -49,7 +49,7 @@ def read(message: BaseMessage, *, whole: bool = False) -> list[Part]:
     """
     parts: list[Part] = []
     if message.additional_kwargs:
-        parts.extend(_kwargs_reasoning(message.additional_kwargs))
+        _read_kwargs(message.additional_kwargs, parts)
     content = message.content
     if content.__class__ is str:
         if content:
@@ -63,11 +63,28 @@ def read(message: BaseMessage, *, whole: bool = False) -> list[Part]:
             if block:
                 parts.append(Part("text", None, block))
         elif block.get("type") in CALL_BLOCKS:
-            _say_call(block, calls, parts)
+            _read_call(block, calls, parts)
         else:
-            parts.extend(_block(block, ("#", position) if whole else None))
+            _read_block(block, ("#", position) if whole else None, parts)
     parts.extend(calls)
     return parts
+
+
+def more(chunk: BaseMessage, kind: Kind, key: Hashable) -> str | None:
+    """Return the text of `chunk` if it is nothing but more of the text or reasoning block with this key, else None.
+
+    A short cut around `read` for what most chunks are.
+    """
+    if chunk.__class__ is not AIMessageChunk or chunk.additional_kwargs or chunk.tool_call_chunks:
+        return None
+    content = chunk.content
+    if isinstance(content, str):
+        return content if kind == "text" else None
+    if len(content) != 1 or isinstance(block := content[0], str):
+        return None
+    if kind == "text":
+        return block.get("text") if block.get("type") == "text" else None
+    return block.get("thinking") if block.get("index") == key and isinstance(block.get("thinking"), str) else None
 
 
 def _says_calls(message: BaseMessage) -> bool:
@@ -93,7 +110,7 @@ def _calls(message: BaseMessage) -> list[Part]:
     return calls
 
 
-def _say_call(block: Block, calls: list[Part], parts: list[Part]) -> None:
+def _read_call(block: Block, calls: list[Part], parts: list[Part]) -> None:
     """Move the call that `block` stands for from `calls` to `parts`: its arguments are in the former."""
     ids = {block.get("id"), block.get("call_id")} - {None, ""}
     index = block.get("index")
@@ -103,53 +120,51 @@ def _say_call(block: Block, calls: list[Part], parts: list[Part]) -> None:
             return
 
 
-def _block(block: Block, fallback: Hashable) -> Iterator[Part]:
-    """The parts of one content block that is no tool call; blocks without words (media, citations) have none."""
+def _read_block(block: Block, fallback: Hashable, parts: list[Part]) -> None:
+    """Read a content block that is no tool call; blocks without words (media, citations) say nothing."""
     kind = block.get("type")
     if kind == "text":
         if text := block.get("text"):
-            yield Part("text", None, cast("str", text))
+            parts.append(Part("text", None, cast("str", text)))
     elif kind in REASONING_BLOCKS:
-        yield from _reasoning(block, fallback)
+        _read_reasoning(block, fallback, parts)
     elif kind == "refusal":
         if text := block.get("refusal"):
-            yield Part("text", None, cast("str", text))
+            parts.append(Part("text", None, cast("str", text)))
     elif kind == "non_standard":
         value = block.get("value")
         if isinstance(value, Mapping):
             index = block.get("index", value.get("index"))
-            yield from _block(value if index is None else {**value, "index": index}, fallback)
+            _read_block(value if index is None else {**value, "index": index}, fallback, parts)
 
 
-def _reasoning(block: Block, fallback: Hashable) -> Iterator[Part]:
+def _read_reasoning(block: Block, fallback: Hashable, parts: list[Part]) -> None:
     index = block.get("index")
     key = fallback if index is None else index
     block_id = block.get("id")
     provider_id = block_id if isinstance(block_id, str) and not block_id.startswith("lc_") else None
     summary = block.get("summary")
-    if isinstance(summary, list) and summary:
+    if not isinstance(summary, list):
+        parts.append(Part("reasoning", key, reasoning_text(block), provider_id))
+    elif summary:
         for position, part in enumerate(summary):
-            part_key = (key, part.get("index", position))
-            yield Part("reasoning", part_key, part.get("text") or "", provider_id)
-    elif isinstance(summary, list):
-        # The item without words: it names the block whose first part may follow.
-        yield Part("reasoning", (key, 0), "", provider_id)
+            parts.append(Part("reasoning", (key, part.get("index", position)), part.get("text") or "", provider_id))
     else:
-        yield Part("reasoning", key, reasoning_text(block), provider_id)
+        # The item without words: it names the block whose first part may follow.
+        parts.append(Part("reasoning", (key, 0), "", provider_id))
 
 
 def reasoning_text(block: Block) -> str:
     """Return the visible text of one reasoning block in any shape but a list of summary parts; "" if hidden."""
-    match block.get("type"):
-        case "thinking":
-            value = block.get("thinking")
-        case "reasoning_content":
-            inner = block.get("reasoning_content")
-            value = inner.get("text") if isinstance(inner, Mapping) else inner
-        case "reasoning":
-            value = block.get("reasoning") or block.get("text") or block.get("content")
-        case _:
-            value = None
+    kind = block.get("type")
+    value: object = None
+    if kind == "thinking":
+        value = block.get("thinking")
+    elif kind == "reasoning":
+        value = block.get("reasoning") or block.get("text") or block.get("content")
+    elif kind == "reasoning_content":
+        inner = block.get("reasoning_content")
+        value = inner.get("text") if isinstance(inner, Mapping) else inner
     if isinstance(value, str):
         return value
     if isinstance(value, list):
@@ -157,11 +172,11 @@ def reasoning_text(block: Block) -> str:
     return ""
 
 
-def _kwargs_reasoning(kwargs: Mapping[str, object]) -> Iterator[Part]:
-    """Reasoning beside the content: `reasoning_content` (DeepSeek, Ollama, ...), `reasoning` (OpenAI v0)."""
+def _read_kwargs(kwargs: Mapping[str, object], parts: list[Part]) -> None:
+    """Read reasoning beside the content: `reasoning_content` (DeepSeek, Ollama, ...), `reasoning` (OpenAI v0)."""
     text = kwargs.get("reasoning_content")
     if isinstance(text, str) and text:
-        yield Part("reasoning", "reasoning_content", text)
+        parts.append(Part("reasoning", "reasoning_content", text))
     item = kwargs.get("reasoning")
     if isinstance(item, Mapping):
-        yield from _reasoning({"summary": [], **item, "type": "reasoning"}, "reasoning")
+        _read_reasoning({"summary": [], **item, "type": "reasoning"}, "reasoning", parts)

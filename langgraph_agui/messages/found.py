@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import cast
 
-from langchain_core.messages import BaseMessage, RemoveMessage
+from langchain_core.messages import BaseMessage
 from langgraph.types import Command, Overwrite
 from pydantic import BaseModel
 
@@ -22,35 +22,37 @@ def as_mapping(values: object) -> Mapping[str, object] | None:
     return None
 
 
-def messages_in(value: object, key: str) -> Iterator[BaseMessage]:
-    """Yield the messages that a node's input or output holds, in order, removals left out.
+def messages_in(value: object, key: str) -> list[BaseMessage]:
+    """Return the messages that a node's input or output holds, in order, removals left out.
 
     Args:
         value: A state, an update, a `Command`, a message (functional API), or a sequence of those.
         key: The channel of the messages.
     """
+    if isinstance(value, Mapping):
+        return _channel(value.get(key))
     if isinstance(value, BaseMessage):
-        if not isinstance(value, RemoveMessage):
-            yield value
-    elif isinstance(value, Command):
-        yield from messages_in(value.update, key)
-    elif isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        return _channel(value)
+    if isinstance(value, Command):
+        return messages_in(value.update, key)
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        found: list[BaseMessage] = []
         for inner in value:
             if isinstance(inner, tuple) and len(inner) == 2 and isinstance(inner[0], str):
                 if inner[0] == key:  # an update written as (channel, value) pairs
-                    yield from _channel(inner[1])
+                    found += _channel(inner[1])
             else:
-                yield from messages_in(inner, key)
-    elif (channels := as_mapping(value)) is not None:
-        yield from _channel(channels.get(key))
+                found += messages_in(inner, key)
+        return found
+    channels = as_mapping(value)
+    return _channel(channels.get(key)) if channels is not None else []
 
 
-def _channel(value: object) -> Iterator[BaseMessage]:
+def _channel(value: object) -> list[BaseMessage]:
     if isinstance(value, Overwrite):
         value = value.value
     if isinstance(value, BaseMessage):
         value = [value]
-    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
-        for message in value:
-            if isinstance(message, BaseMessage) and not isinstance(message, RemoveMessage):
-                yield message
+    if not isinstance(value, Sequence) or isinstance(value, str | bytes):
+        return []
+    return [inner for inner in value if isinstance(inner, BaseMessage) and inner.type != "remove"]

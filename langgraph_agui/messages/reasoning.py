@@ -41,7 +41,8 @@ def opaque(message: AIMessage) -> Opaque:
         message: A whole message; of a streamed one, the sum of its chunks.
     """
     provider = message.response_metadata.get("model_provider")
-    blocks = [block for block in message.content if isinstance(block, dict)]
+    content = message.content
+    blocks = [] if isinstance(content, str) else [block for block in content if isinstance(block, dict)]
     reasoning = [
         (number, _encode(provider, "block", block)) for number, block in _reasoning(message.additional_kwargs, blocks)
     ]

@@ -7,7 +7,7 @@ record part by part, history fills one with a whole message: both hold the same 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Hashable, Iterable
+from collections.abc import Callable, Collection, Hashable, Iterable
 from dataclasses import dataclass, field
 
 from ag_ui.core import AssistantMessage, FunctionCall, Message, ReasoningMessage, ToolCall
@@ -16,12 +16,12 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langgraph_agui.messages.blocks import Kind, Part, read
 from langgraph_agui.messages.reasoning import Opaque, opaque
 
-_HIGH, _LOW, _LAST = "\ud800", "\udc00", "\udfff"
+_HIGH, _LOW = "\ud800", "\udc00"
 
 
 @dataclass(slots=True, eq=False)
 class Item:
-    """One text, reasoning block or tool call. `id` is its public id; `open` while the client sees it grow."""
+    """One text, reasoning block or tool call. `id` is its public id; `say`, while it is open, tells the client more."""
 
     kind: Kind
     id: str
@@ -31,7 +31,7 @@ class Item:
     pieces: list[str] = field(default_factory=list)
     half: str = ""
     encrypted: str | None = None
-    open: bool = False
+    say: Callable[[str], object] | None = None
 
     @property
     def text(self) -> str:
@@ -48,11 +48,20 @@ class Item:
         self.pieces.append(text)
         return text
 
+    def end(self) -> str:
+        """Return what is left to show when nothing more will come: a replacement for half a pair."""
+        rest, self.half = "\ufffd" if self.half else "", ""
+        if rest:
+            self.pieces.append(rest)
+        return rest
+
     def _well_formed(self, text: str) -> str:
         text, self.half = self.half + text, ""
         if text and _HIGH <= text[-1] < _LOW:
             text, self.half = text[:-1], text[-1]
-        if any(_HIGH <= char <= _LAST for char in text):
+        try:
+            text.encode()
+        except UnicodeEncodeError:
             text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
         return text
 
@@ -79,14 +88,27 @@ class Record:
         record = cls(message_id, taken)
         for part in read(message, whole=True):
             record.item(part).grow(part.text)
+        for item in record.items:
+            item.end()
         if isinstance(message, AIMessage):
             record.seal(opaque(message))
         return record
 
+    def rename(self, message_id: str) -> None:
+        """Take a better id, unless the client has seen the assistant message: reasoning stands on its own."""
+        if all(item.kind == "reasoning" for item in self.items):
+            self.message_id = message_id
+
     def item(self, part: Part) -> Item:
         """Return the item that `part` belongs to, a new one at the end if it begins one."""
         said = self._said
-        if said is not None and said.kind == part.kind and said.key == part.key and part.id is None:
+        if (
+            said is not None
+            and said.kind == part.kind
+            and said.key == part.key
+            and part.id is None
+            and part.name is None
+        ):
             return said
         item = self._known(part) or self._begin(part)
         if item.provider_id is None and part.id is not None:
@@ -108,6 +130,10 @@ class Record:
 
     def _begin(self, part: Part) -> Item:
         key = part.id if part.key is None and part.kind == "call" else part.key
+        if part.kind == "reasoning" and part.id is None and isinstance(key, tuple):
+            # A further summary part: its block was named with the first one.
+            first = self._by_key.get((part.kind, (key[0], 0)))
+            part = part._replace(id=first.provider_id if first is not None else None)
         item = Item(part.kind, self._public_id(part), key, part.id, part.name)
         self.items.append(item)
         self._by_key[part.kind, key] = item
@@ -122,10 +148,12 @@ class Record:
                 return part.id or f"{self.message_id}:call:{count}"
             case "reasoning":
                 number = sum(item.kind == "reasoning" for item in self.items)
-                if part.id is None or part.id in self._taken:
-                    return f"{self.message_id}:reasoning:{number}"
-                same = sum(item.provider_id == part.id and item.kind == "reasoning" for item in self.items)
-                return f"{part.id}:{same}" if same else part.id
+                if part.id is not None:
+                    same = sum(item.provider_id == part.id and item.kind == "reasoning" for item in self.items)
+                    provided = f"{part.id}:{same}" if same else part.id
+                    if provided not in self._taken:
+                        return provided
+                return f"{self.message_id}:reasoning:{number}"
 
     def seal(self, values: Opaque) -> Iterable[tuple[Item | None, str]]:
         """Attach opaque values; return those that are new, each with its item (None: the assistant message)."""

@@ -52,6 +52,7 @@ function drawNow() {
   find("stop").disabled = !thread.running;
   find("send").disabled = thread.running || thread.interrupts.length > 0;
   stick();
+  log.follow();
 }
 
 /** Run the agent on `input` and fold what it sends into the thread that was current when it began. */

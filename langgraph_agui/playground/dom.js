@@ -23,7 +23,13 @@ export function growText(element, text) {
 /** Return a function that keeps the end of `box` in view, unless the person has scrolled away from it. */
 export function stickToEnd(box) {
   let follow = true;
-  box.addEventListener("scroll", () => (follow = box.scrollHeight - box.scrollTop - box.clientHeight < 40));
+  let last = 0;
+  box.addEventListener("scroll", () => {
+    // The event comes late: more may have been added since, so only a move upwards means "scrolled away".
+    if (box.scrollHeight - box.scrollTop - box.clientHeight < 40) follow = true;
+    else if (box.scrollTop < last) follow = false;
+    last = box.scrollTop;
+  });
   return (force = false) => {
     follow ||= force;
     if (follow) box.scrollTop = box.scrollHeight;
@@ -37,7 +43,7 @@ export function pretty(text) {
     if (typeof value !== "object") return text;
     const lines = JSON.stringify(value, null, 2);
     const line = lines.replaceAll(/\n */g, " ");
-    return line.length <= 72 ? line : lines;
+    return line.length <= 76 ? line : lines;
   } catch {
     return text;
   }

@@ -50,7 +50,7 @@ function card(interrupt, call, answer) {
     control.addEventListener("click", () => give(entry, label));
     return control;
   };
-  const buttons = choices(interrupt.responseSchema).map(({ label, payload }, at) =>
+  const buttons = choices(interrupt).map(({ label, payload }, at) =>
     button(label, { status: "resolved", payload }, at === 0 ? "primary" : ""),
   );
   const sendJson = make("button", { type: "button", textContent: "Send JSON" });
@@ -62,22 +62,42 @@ function card(interrupt, call, answer) {
       problem.textContent = `That is not JSON: ${error.message}`;
     }
   });
-  const about = call && make("pre", {}, `${call.function.name}\n${pretty(call.function.arguments)}`);
-  const schema = interrupt.responseSchema &&
-    make("details", {}, make("summary", {}, "Expected answer (JSON Schema)"), make("pre", {}, JSON.stringify(interrupt.responseSchema, null, 2)));
+  const fold = (label, ...content) => make("details", {}, make("summary", {}, label), ...content);
+  const foldJson = (label, value) => value && fold(label, make("pre", {}, JSON.stringify(value, null, 2)));
   element.append(
-    make("h2", {}, interrupt.message ?? "The agent is waiting for your answer."),
-    make("p", { className: "reason" }, `Reason: ${interrupt.reason}`),
-    ...[about].filter(Boolean),
-    make("div", { className: "actions" }, ...buttons, button("Cancel", { status: "cancelled" })),
-    make("details", {}, make("summary", {}, "Answer with JSON"), make("label", {}, "JSON answer", field), problem, sendJson),
-    ...[schema].filter(Boolean),
+    ...[
+      make("h2", {}, interrupt.message ?? "The agent is waiting for your answer."),
+      make("p", { className: "reason" }, `Reason: ${interrupt.reason}`),
+      ...subjects(interrupt, call).map((text) => make("pre", {}, text)),
+      make("div", { className: "actions" }, ...buttons, button("Cancel", { status: "cancelled" })),
+      fold("Answer with JSON", make("label", {}, "JSON answer", field), problem, sendJson),
+      foldJson("Expected answer (JSON Schema)", interrupt.responseSchema),
+      foldJson("Details", interrupt.metadata),
+    ].filter(Boolean),
   );
   return element;
 }
 
+/** What is to be decided, as readable text: the call that waits, or the actions that are asked about. */
+function subjects(interrupt, call) {
+  if (call) return [`${call.function.name} ${pretty(call.function.arguments)}`];
+  return actionRequests(interrupt).map((action) => `${action.name} ${pretty(plain(action.args))}`);
+}
+
+/** The actions that LangChain's HumanInTheLoopMiddleware asks about when nobody has translated its question. */
+function actionRequests({ responseSchema, metadata }) {
+  const actions = metadata?.value?.action_requests;
+  return !responseSchema && Array.isArray(actions) ? actions : [];
+}
+
 /** The answers that a click can give: what the schema's alternatives fix completely, else yes and no. */
-export function choices(schema) {
+export function choices(interrupt) {
+  const schema = interrupt.responseSchema;
+  const actions = actionRequests(interrupt);
+  if (actions.length > 0) {
+    // One decision per action, in their order.
+    return Object.entries(LABELS).map(([type, label]) => ({ label, payload: { decisions: actions.map(() => ({ type })) } }));
+  }
   const fixed = alternatives(schema).filter((option) => onlyType(option));
   if (fixed.length > 0) {
     return fixed.map((option) => {

@@ -76,6 +76,10 @@ export class EventLog {
     if (!key || this.#last?.key !== key) this.#last = this.#row(event, key);
     this.#last.push(event);
     while (this.#list.children.length > MAX_ROWS) this.#list.firstElementChild.remove();
+  }
+
+  /** Keep the newest event in view; to be called after everything else on the page has its size. */
+  follow() {
     this.#stick();
   }
 

@@ -82,7 +82,7 @@ function listItems(thread) {
 function callState(thread, call, result) {
   if (result) return failed(result) ? "failed" : "done";
   if (thread.open.has(call.id)) return "writing";
-  if (thread.interrupts.some((interrupt) => interrupt.toolCallId === call.id)) return "waiting";
+  if (!thread.running && thread.interrupts.some(({ toolCallId = call.id }) => toolCallId === call.id)) return "waiting";
   return thread.running ? "running" : "unanswered";
 }
 

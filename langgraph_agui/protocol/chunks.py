@@ -100,11 +100,7 @@ class ChunkExpander:
                 raise _error("chunk-without-id", chunk, f"it opens a {kind} and must name it")
             events.append(_start(item_id, chunk))
             opened = self._lanes[lane] = _Opened(kind, item_id, _details(chunk))
-        if (
-            chunk.delta is not None
-            or chunk.raw_event is not None
-            or (not events and chunk.metadata is not None)
-        ):
+        if chunk.delta is not None or chunk.raw_event is not None or (not events and chunk.metadata is not None):
             owner = lane if chunk.subagent_run_id is None else chunk.subagent_run_id
             events.append(_content(opened.id, owner, chunk))
         return events
@@ -152,9 +148,7 @@ def _agree(opened: _Opened, chunk: Chunk) -> None:
     meant = {**opened.details, "role": opened.details.get("role") or "assistant"}
     for field, value in _details(chunk).items():
         if value is not None and value != meant[field]:
-            raise _error(
-                "chunk-mismatch", chunk, f"{field} {value!r} contradicts the opener's {meant[field]!r}"
-            )
+            raise _error("chunk-mismatch", chunk, f"{field} {value!r} contradicts the opener's {meant[field]!r}")
 
 
 def _start(item_id: str, chunk: Chunk) -> Event:
@@ -197,9 +191,7 @@ def _content(item_id: str, owner: str | None, chunk: Chunk) -> Event:
                 metadata=metadata,
                 raw_event=raw_event,
             )
-    return kind(
-        message_id=item_id, delta=delta, subagent_run_id=owner, metadata=metadata, raw_event=raw_event
-    )
+    return kind(message_id=item_id, delta=delta, subagent_run_id=owner, metadata=metadata, raw_event=raw_event)
 
 
 def _error(code: str, chunk: Chunk, reason: str) -> ProtocolError:

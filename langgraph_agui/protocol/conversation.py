@@ -38,9 +38,7 @@ class HeldCall:
     def merge(self, metadata: Mapping[str, object] | None) -> None:
         """Merge ``metadata`` key by key."""
         if metadata is not None:
-            self._model = self._model.model_copy(
-                update={"metadata": {**(self._model.metadata or {}), **metadata}}
-            )
+            self._model = self._model.model_copy(update={"metadata": {**(self._model.metadata or {}), **metadata}})
 
     def encrypt(self, value: str) -> None:
         """Set the encrypted value."""
@@ -103,11 +101,7 @@ class HeldMessage:
         if self.calls is not None:
             calls = [call.view() for call in self.calls]
             shown = self._model.tool_calls if isinstance(self._model, AssistantMessage) else None
-            if (
-                shown is None
-                or len(shown) != len(calls)
-                or any(a is not b for a, b in zip(shown, calls, strict=True))
-            ):
+            if shown is None or len(shown) != len(calls) or any(a is not b for a, b in zip(shown, calls, strict=True)):
                 self.update(tool_calls=calls)
         return self._model
 
@@ -123,9 +117,12 @@ class Conversation:
         self._by_id: dict[str, HeldMessage] = {}
         self._call_holders: dict[str, tuple[HeldMessage, HeldCall]] = {}
         for held in self._held:
-            self._by_id.setdefault(held.model.id, held)
-            for call in held.calls or ():
-                self._call_holders.setdefault(call.view().id, (held, call))
+            self._enter(held)
+
+    def _enter(self, held: HeldMessage) -> None:
+        self._by_id.setdefault(held.model.id, held)
+        for call in held.calls or ():
+            self._call_holders.setdefault(call.view().id, (held, call))
 
     def views(self) -> list[Message]:
         """Every message as it stands."""
@@ -144,7 +141,7 @@ class Conversation:
         """Append a message."""
         held = HeldMessage(message)
         self._held.append(held)
-        self._by_id.setdefault(message.id, held)
+        self._enter(held)
         return held
 
     def add_call(self, held: HeldMessage, call_id: str, name: str) -> HeldCall:
@@ -170,21 +167,20 @@ class Conversation:
         return held
 
     def replace(self, old: HeldMessage, message: Message) -> HeldMessage:
-        """Put ``message`` in the place of ``old``."""
+        """Put ``message``, of the same id, in the first place of ``old``."""
         held = HeldMessage(message)
         self._held[self._held.index(old)] = held
-        self._index()
+        if old.calls or held.calls:
+            self._index()
+        else:
+            self._by_id[message.id] = held
         return held
 
     def restate(self, messages: Sequence[Message], keep: Callable[[Message], bool]) -> None:
         """Replace messages by those of the same id, drop the others unless to ``keep``, append the new."""
         stated = [HeldMessage(message) for message in messages]
         by_id = {held.model.id: held for held in stated}
-        merged = [
-            by_id.get(held.model.id, held)
-            for held in self._held
-            if held.model.id in by_id or keep(held.model)
-        ]
+        merged = [by_id.get(held.model.id, held) for held in self._held if held.model.id in by_id or keep(held.model)]
         known = {held.model.id for held in merged}
         self._held = merged + [held for held in stated if held.model.id not in known]
         self._index()

@@ -50,7 +50,8 @@ class Fold:
     """
 
     def __init__(self, messages: Iterable[Message] = (), state: object = None) -> None:
-        self._conversation = Conversation(messages)
+        self.conversation = Conversation(messages)
+        """The live messages behind ``messages``."""
         self._chunks = ChunkExpander()
         self._state: object = {} if state is None else state
         self.warnings: list[str] = []
@@ -58,7 +59,7 @@ class Fold:
     @property
     def messages(self) -> list[Message]:
         """The messages in the client's order. They are shared with the fold and the events: read only."""
-        return self._conversation.views()
+        return self.conversation.views()
 
     @property
     def state(self) -> object:
@@ -101,23 +102,23 @@ class Fold:
     def _apply_rare(self, event: Event) -> None:
         match event:
             case MessagesSnapshotEvent():
-                self._conversation.restate(event.messages, _kept_by(event))
+                self.conversation.restate(event.messages, _kept_by(event))
             case ActivitySnapshotEvent():
                 self._activity(event)
             case ActivityDeltaEvent():
                 self._patch_activity(event)
             case RunStartedEvent() if event.input is not None:
                 for message in event.input.messages:
-                    if self._conversation.find(message.id) is None:
-                        self._conversation.add(message)
+                    if self.conversation.find(message.id) is None:
+                        self.conversation.add(message)
 
     def _warn(self, event: Event, reason: str) -> None:
         self.warnings.append(f"{event.type.value}: {reason}")
 
     def _begin_text(self, event: TextMessageStartEvent | ReasoningMessageStartEvent) -> None:
-        held = self._conversation.find(event.message_id)
+        held = self.conversation.find(event.message_id)
         if held is None:
-            held = self._conversation.add(_new_message(event))
+            held = self.conversation.add(_new_message(event))
         elif held.model.role == "activity":
             self._warn(event, f"message {event.message_id!r} is an activity")
             return
@@ -125,13 +126,10 @@ class Fold:
 
     def _text(
         self,
-        event: TextMessageContentEvent
-        | ReasoningMessageContentEvent
-        | TextMessageEndEvent
-        | ReasoningMessageEndEvent,
+        event: TextMessageContentEvent | ReasoningMessageContentEvent | TextMessageEndEvent | ReasoningMessageEndEvent,
         delta: str | None,
     ) -> None:
-        held = self._conversation.find(event.message_id)
+        held = self.conversation.find(event.message_id)
         if held is None or held.model.role == "activity":
             what = "is not held" if held is None else "is an activity"
             self._warn(event, f"message {event.message_id!r} {what}")
@@ -141,13 +139,11 @@ class Fold:
         held.merge(event.metadata)
 
     def _begin_call(self, event: ToolCallStartEvent) -> None:
-        call = self._conversation.find_call(event.tool_call_id)
+        call = self.conversation.find_call(event.tool_call_id)
         if call is None:
-            call = self._conversation.add_call(self._holder(event), event.tool_call_id, event.tool_call_name)
+            call = self.conversation.add_call(self._holder(event), event.tool_call_id, event.tool_call_name)
         elif call.name != event.tool_call_name:
-            self._warn(
-                event, f"call {event.tool_call_id!r} was {call.name!r} and becomes {event.tool_call_name!r}"
-            )
+            self._warn(event, f"call {event.tool_call_id!r} was {call.name!r} and becomes {event.tool_call_name!r}")
             call.rename(event.tool_call_name)
         call.merge(event.metadata)
 
@@ -155,18 +151,18 @@ class Fold:
         """The assistant message that a new call goes into: its parent, else one of its own."""
         message_id = event.tool_call_id
         if event.parent_message_id:
-            parent = self._conversation.find(event.parent_message_id)
+            parent = self.conversation.find(event.parent_message_id)
             if parent is None:
                 message_id = event.parent_message_id
             elif parent.model.role == "assistant":
                 return parent
             else:
                 self._warn(event, f"parent {event.parent_message_id!r} is a {parent.model.role} message")
-        owner = event.subagent_run_id if self._conversation.find(message_id) is None else None
-        return self._conversation.add(AssistantMessage(id=message_id, tool_calls=[], subagent_run_id=owner))
+        owner = event.subagent_run_id if self.conversation.find(message_id) is None else None
+        return self.conversation.add(AssistantMessage(id=message_id, tool_calls=[], subagent_run_id=owner))
 
     def _call(self, event: ToolCallArgsEvent | ToolCallEndEvent) -> None:
-        call = self._conversation.find_call(event.tool_call_id)
+        call = self.conversation.find_call(event.tool_call_id)
         if call is None:
             self._warn(event, f"no message holds call {event.tool_call_id!r}")
             return
@@ -181,16 +177,16 @@ class Fold:
             content=event.content,
             subagent_run_id=event.subagent_run_id,
         )
-        self._conversation.add_result(message).merge(event.metadata)
+        self.conversation.add_result(message).merge(event.metadata)
 
     def _encrypt(self, event: ReasoningEncryptedValueEvent) -> None:
         """Attach the value; one whose target is not held is lost without a word, as in the client."""
         if event.subtype == "tool-call":
-            call = self._conversation.find_call(event.entity_id)
+            call = self.conversation.find_call(event.entity_id)
             if call is not None:
                 call.encrypt(event.encrypted_value)
             return
-        held = self._conversation.find(event.entity_id)
+        held = self.conversation.find(event.entity_id)
         if held is not None and held.model.role != "activity":
             held.update(encrypted_value=event.encrypted_value)
 
@@ -204,7 +200,7 @@ class Fold:
             self._warn(event, f"the state patch fails: {error}")
 
     def _activity(self, event: ActivitySnapshotEvent) -> None:
-        held, replace = self._conversation.find(event.message_id), event.replace is not False
+        held, replace = self.conversation.find(event.message_id), event.replace is not False
         fresh = ActivityMessage(
             id=event.message_id,
             activity_type=event.activity_type,
@@ -212,21 +208,18 @@ class Fold:
             subagent_run_id=event.subagent_run_id,
         )
         if held is None:
-            held = self._conversation.add(fresh)
+            held = self.conversation.add(fresh)
         elif held.model.role != "activity":
             if not replace:
                 return
-            held = self._conversation.replace(held, fresh)
+            held = self.conversation.replace(held, fresh)
         elif replace:
-            held.update(
-                activity_type=event.activity_type,
-                content=event.content,
-                subagent_run_id=event.subagent_run_id,
-            )
+            metadata = held.model.metadata
+            held = self.conversation.replace(held, fresh.model_copy(update={"metadata": metadata}))
         held.merge(event.metadata)
 
     def _patch_activity(self, event: ActivityDeltaEvent) -> None:
-        held = self._conversation.find(event.message_id)
+        held = self.conversation.find(event.message_id)
         if held is None:
             return
         if held.model.role != "activity":
@@ -238,7 +231,8 @@ class Fold:
         except PatchError as error:
             self._warn(event, f"the patch of activity {event.message_id!r} fails: {error}")
         else:
-            held.update(content=content, activity_type=event.activity_type)
+            update = {"content": content, "activity_type": event.activity_type}
+            self.conversation.replace(held, held.model.model_copy(update=update))
 
 
 def fold(
@@ -255,7 +249,11 @@ def _new_message(event: TextMessageStartEvent | ReasoningMessageStartEvent) -> M
     message_id, owner = event.message_id, event.subagent_run_id
     if isinstance(event, ReasoningMessageStartEvent):
         return ReasoningMessage(id=message_id, content="", subagent_run_id=owner)
-    kinds: dict[str, type[UserMessage | SystemMessage | DeveloperMessage]] = {"user": UserMessage, "system": SystemMessage, "developer": DeveloperMessage}
+    kinds: dict[str, type[UserMessage | SystemMessage | DeveloperMessage]] = {
+        "user": UserMessage,
+        "system": SystemMessage,
+        "developer": DeveloperMessage,
+    }
     kind = kinds.get(event.role or "assistant", AssistantMessage)
     return kind(id=message_id, content="", name=event.name, subagent_run_id=owner)
 

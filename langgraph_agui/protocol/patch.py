@@ -1,9 +1,10 @@
 """RFC 6902 patches over JSON data, applied all or nothing and without touching the original.
 
 Written here rather than taken from a package because the outcome must be the client's: ``test`` tells ``1``
-from ``true``, and where the reference client's library is laxer than the RFC, so is this (leading zeros in
-the index of an ``add``; a move or copy beyond the end of a list, which appends). What a patch does not touch
-is shared with the original, so a small patch of a large document is cheap.
+from ``true``, paths into ``__proto__`` are refused, and where the reference client's library is laxer than the RFC, so
+is this (odd spellings of a list index such as ``01``; a move or copy beyond the end of a list, which appends). One
+difference is left: patching a document that is a bare scalar fails here, where the client may ignore it without
+a warning. What a patch does not touch is shared with the original, so a small patch of a large document is cheap.
 """
 
 from __future__ import annotations
@@ -47,40 +48,40 @@ class _Patched:
             case "remove":
                 self._remove(path)
             case "test":
-                if not _same(self._get(path), operation["value"]):
+                if not _same(self._get(path, exact=False), operation["value"]):
                     _fail("the test does not hold", path)
             case _:
                 self._transfer(_tokens(operation["from"]), path, keep=name == "copy")
 
     def _transfer(self, source: list[str], path: list[str], *, keep: bool) -> None:
-        value = self._get(source)
+        value = self._get(source, exact=True)
         if source == path and not keep:
             return
         if path:
-            self._parent(path)
+            self._parent(path, exact=False)
         if keep:
             self._own.clear()  # the value now stands in two places: neither may be written to in place
         elif path:
             self._remove(source)
         self._add(path, value, strict=False)
 
-    def _get(self, path: list[str]) -> object:
+    def _get(self, path: list[str], *, exact: bool) -> object:
         node = self.root
         for token in path:
             if isinstance(node, dict) and token in node:
                 node = node[token]
-            elif isinstance(node, list) and (index := _index(token, node)) < len(node):
+            elif isinstance(node, list) and (index := _index(token, node, exact=exact)) < len(node):
                 node = node[index]
             else:
                 _fail("there is nothing", path)
         return node
 
-    def _parent(self, path: list[str]) -> dict[str, object] | list[object]:
+    def _parent(self, path: list[str], *, exact: bool) -> dict[str, object] | list[object]:
         """Return the container of ``path``, made writable together with everything above it."""
         node = self.root = self._writable(self.root, path)
         for token in path[:-1]:
             if isinstance(node, list):
-                index = _index(token, node)
+                index = _index(token, node, exact=exact)
                 if index >= len(node):
                     _fail("there is nothing", path)
                 child = node[index] = self._writable(node[index], path)
@@ -102,11 +103,11 @@ class _Patched:
         if not path:
             self.root = value
             return
-        node = self._parent(path)
+        node = self._parent(path, exact=strict)
         if isinstance(node, dict):
             node[path[-1]] = value
             return
-        index = _index(path[-1], node)
+        index = _index(path[-1], node, exact=False)
         if strict and index > len(node):
             _fail("the index is out of range", path)
         node.insert(index, value)
@@ -132,13 +133,8 @@ class _Patched:
             del node[int(path[-1])]
 
     def _existing(self, path: list[str]) -> dict[str, object] | list[object]:
-        node, token = self._parent(path), path[-1]
-        exists = (
-            token in node
-            if isinstance(node, dict)
-            else token == str(_index(token, node)) and int(token) < len(node)
-        )
-        if not exists:
+        node, last = self._parent(path, exact=True), path[-1]
+        if last not in node if isinstance(node, dict) else _index(last, node, exact=True) >= len(node):
             _fail("there is nothing", path)
         return node
 
@@ -152,12 +148,15 @@ def _tokens(pointer: object) -> list[str]:
     return tokens
 
 
-def _index(token: str, items: list[object]) -> int:
+def _index(token: str, items: list[object], *, exact: bool) -> int:
     if token == "-":  # noqa: S105
         return len(items)
     if token and not (token.isascii() and token.isdigit()):
         _fail("a list index is a number", [token])
-    return int(token or "0")
+    index = int(token or "0")
+    if exact and token != str(index):
+        _fail("there is nothing", [token])
+    return index
 
 
 def _same(left: object, right: object) -> bool:

@@ -37,15 +37,13 @@ from langgraph_agui.protocol.errors import ProtocolError
 from langgraph_agui.protocol.wire import wire_fields
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
 Owner: TypeAlias = str | None
 """The subagent run that produced something; ``None`` is the parent agent."""
 
 ItemKind: TypeAlias = Literal["text message", "reasoning message", "reasoning span", "tool call"]
-Opening: TypeAlias = (
-    TextMessageStartEvent | ReasoningMessageStartEvent | ReasoningStartEvent | ToolCallStartEvent
-)
+Opening: TypeAlias = TextMessageStartEvent | ReasoningMessageStartEvent | ReasoningStartEvent | ToolCallStartEvent
 Closing: TypeAlias = TextMessageEndEvent | ReasoningMessageEndEvent | ReasoningEndEvent | ToolCallEndEvent
 Growing: TypeAlias = TextMessageContentEvent | ReasoningMessageContentEvent | ToolCallArgsEvent
 
@@ -116,14 +114,14 @@ class Sequence:
 
     def _all_closed(self, event: Event) -> None:
         steps = [name if owner is None else f"{name} (subagent {owner!r})" for owner, name in self._steps]
-        still_open: list[tuple[str, Iterable[str]]] = [
+        still_open: list[tuple[str, Collection[str]]] = [
             ("steps", steps),
             *((f"{kind}s", ids) for kind, ids in self._open.items()),
             ("subagents", self._subagents),
         ]
         for what, names in still_open:
-            if listed := ", ".join(names):
-                _refuse(f"open-{what.replace(' ', '-')}", event, f"{what} are still open: {listed}")
+            if names:
+                _refuse(f"open-{what.replace(' ', '-')}", event, f"{what} are still open: {', '.join(names)}")
 
     def _begin(self, event: Opening) -> None:
         kind, item_id = item_of(event)
@@ -145,9 +143,7 @@ class Sequence:
         if tag is not None and tag != owner:
             _refuse("owner-mismatch", event, f"its parent message {parent!r} belongs to {_name(owner)}")
         if tag is None and self._calls.get(event.tool_call_id, owner) != owner:
-            _refuse(
-                "owner-mismatch", event, f"the call and its parent message {parent!r} have different owners"
-            )
+            _refuse("owner-mismatch", event, f"the call and its parent message {parent!r} have different owners")
         return owner
 
     def _continue(self, event: Growing | Closing) -> None:
@@ -165,9 +161,7 @@ class Sequence:
         step = (event.subagent_run_id, event.step_name)
         if isinstance(event, StepStartedEvent):
             if step in self._steps:
-                _refuse(
-                    "step-active", event, f"step {event.step_name!r} is already open for {_name(step[0])}"
-                )
+                _refuse("step-active", event, f"step {event.step_name!r} is already open for {_name(step[0])}")
             self._steps[step] = None
         elif step in self._steps:
             del self._steps[step]
@@ -188,9 +182,7 @@ class Sequence:
         if subagent in self._subagents:
             _refuse("subagent-active", event, f"subagent {subagent!r} is already active")
         if subagent in self._ended_subagents:
-            _refuse(
-                "subagent-reused", event, f"subagent {subagent!r} has ended; every invocation has its own id"
-            )
+            _refuse("subagent-reused", event, f"subagent {subagent!r} has ended; every invocation has its own id")
         parent = event.parent_subagent_run_id
         if parent is not None and parent not in self._subagents and parent not in self._ended_subagents:
             _refuse("subagent-parent-unknown", event, f"its parent {parent!r} has not been started")
@@ -218,9 +210,7 @@ class Sequence:
 
     def _note_messages(self, messages: Iterable[Message]) -> None:
         for message in messages:
-            owners = {"reasoning": self._reasoning, "activity": self._activities}.get(
-                message.role, self._messages
-            )
+            owners = {"reasoning": self._reasoning, "activity": self._activities}.get(message.role, self._messages)
             owners[message.id] = message.subagent_run_id
             if isinstance(message, AssistantMessage):
                 for call in message.tool_calls or ():
@@ -248,9 +238,7 @@ def _same_owner(
 ) -> None:
     tag = event.subagent_run_id
     if tag is not None and owners.get(item_id, tag) != tag:
-        _refuse(
-            "owner-mismatch", event, f"{kind} {item_id!r} belongs to {_name(owners[item_id])}, not to {tag!r}"
-        )
+        _refuse("owner-mismatch", event, f"{kind} {item_id!r} belongs to {_name(owners[item_id])}, not to {tag!r}")
 
 
 def _name(owner: Owner) -> str:

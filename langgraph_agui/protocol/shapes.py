@@ -210,9 +210,7 @@ def _integer(low: float, high: float) -> Leaf:
 
 def _pattern(pattern: str) -> Leaf:
     compiled = re.compile(pattern.removeprefix("^").removesuffix("$"))
-    return Leaf(
-        lambda value: isinstance(value, str) and compiled.fullmatch(value) is not None, "a JSON pointer"
-    )
+    return Leaf(lambda value: isinstance(value, str) and compiled.fullmatch(value) is not None, "a JSON pointer")
 
 
 def _shape(annotation: Any, metadata: Iterable[object] = ()) -> Shape:

@@ -55,7 +55,7 @@ async def prepare(graph: Graph, run_input: RunAgentInput, config: RunnableConfig
 
 def _from_thread(graph: Graph, run_input: RunAgentInput, stored: StateSnapshot, messages_key: str) -> Start:
     values = as_mapping(stored.values) or {}
-    thread = list(messages_in(values, messages_key))
+    thread = messages_in(values, messages_key)
     if (answer := _resume(run_input.resume or (), stored)) is not None:
         return Start(answer if answer.resume else None, thread=thread)
     if input_form(graph) != "keys":

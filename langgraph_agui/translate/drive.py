@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from threading import get_ident
 from typing import Any, TypedDict, cast
 from uuid import UUID
 
@@ -37,25 +37,26 @@ class LoopDelivery:
     """Delivers signals in the thread of an event loop, in the order that `Order` keeps."""
 
     def __init__(self, translation: Translation, order: Order, fail: Callable[[Exception], None]) -> None:
-        self._translation = translation
+        self._tell = translation.token
         self._order = order
+        self._held = order.held
         self._fail = fail
         self._loop = asyncio.get_running_loop()
-        self._thread = threading.get_ident()
+        self._thread = get_ident()
         self.stopped = False
 
     def token(self, run_id: UUID, message: BaseMessage) -> None:
         """Deliver a chunk, at once where nothing waits before it."""
-        if self._order.idle and not self.stopped and threading.get_ident() == self._thread:
-            self._translation.token(run_id, message)
+        if not self._held and not self.stopped and get_ident() == self._thread:
+            self._tell(run_id, message)
         else:
-            self.signal(None, lambda: self._translation.token(run_id, message))
+            self.signal(None, lambda: self._tell(run_id, message))
 
     def signal(self, mark: Mark | None, call: Callable[[], None]) -> None:
         """Deliver a signal. Raises `RunStopped` into the work of a run that was stopped."""
         if self.stopped:
             raise RunStopped
-        if threading.get_ident() == self._thread:
+        if get_ident() == self._thread:
             self._order.put(mark, lambda: self._guarded(call))
         else:
             try:
@@ -127,7 +128,7 @@ class GraphDrive:
                 ended = "result" in task or "error" in task
                 self._order.passed(("end" if ended else "start", str(task["id"])))
             case "values":
-                messages = list(messages_in(data, self._key)) if not isinstance(data, list | BaseMessage) else []
+                messages = messages_in(data, self._key) if not isinstance(data, list | BaseMessage) else []
                 self._translation.values(namespace, data, messages)
             case "custom":
                 self._translation.custom("custom", data)

@@ -29,12 +29,12 @@ from ag_ui.core import (
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.messages import ToolMessage as LCToolMessage
 
-from langgraph_agui.messages.blocks import Part, read
+from langgraph_agui.messages.blocks import Part, more, read
 from langgraph_agui.messages.conversation import Conversation
 from langgraph_agui.messages.reasoning import Opaque, opaque
 from langgraph_agui.messages.record import Item, Record
 from langgraph_agui.messages.to_agui import shown_as, tool_message, user_message
-from langgraph_agui.translate.sinks import Sink
+from langgraph_agui.translate.sinks import Sink, Writer
 
 INTERRUPTED = "Interrupted: the model call failed before this tool could run."
 """The result of a call whose model failed while the run went on: without one it would wait for an answer for ever."""
@@ -47,26 +47,36 @@ class LiveMessage:
         self.record = record
         self._conversation = conversation
         self._sink = sink
+        self._open_block: Item | None = None
+
+    def hear(self, chunk: BaseMessage) -> None:
+        """Say what a chunk of the message says. The hot path."""
+        item = self._open_block
+        if item is None or item.say is None or (text := more(chunk, item.kind, item.key)) is None:
+            self.feed(read(chunk))
+        elif text:
+            item.say(item.grow(text))
 
     def feed(self, parts: Iterable[Part]) -> None:
         """Say `parts`: open what they begin, close what they end."""
         for part in parts:
             item = self.record.item(part)
             text = item.grow(part.text) if part.text else ""
-            if item.open:
+            if item.say is not None:
                 if text:
-                    self._sink.delta(item, text)
+                    item.say(text)
             elif item.kind != "call" or (item.name and item.provider_id):
-                self._open(item)
+                say = self._open(item)
                 if fresh := item.text if item.kind == "call" else text:
-                    self._sink.delta(item, fresh)
+                    say(fresh)
 
-    def _open(self, item: Item) -> None:
+    def _open(self, item: Item) -> Writer:
         for other in self.record.items:
-            if other.open and other.kind != "call":
+            if other.say is not None and other.kind != "call":
                 self._close(other)
         self._conversation.begin(self.record, item)
-        item.open = True
+        item.say = say = self._sink.writer(item.kind, item.id)
+        self._open_block = item if item.kind != "call" else None
         emit = self._sink.event
         match item.kind:
             case "text":
@@ -82,13 +92,12 @@ class LiveMessage:
                         parent_message_id=self.record.message_id,
                     )
                 )
+        return say
 
     def _close(self, item: Item) -> None:
-        if item.half:
-            item.half = ""
-            item.pieces.append("\ufffd")
-            self._sink.delta(item, "\ufffd")
-        item.open = False
+        if item.kind == "call" and not item.text and item.say is not None:
+            item.say(item.grow("{}"))  # a call without arguments: some models say nothing, clients parse JSON
+        item.say = None
         emit = self._sink.event
         match item.kind:
             case "text":
@@ -102,12 +111,19 @@ class LiveMessage:
     def close(self) -> None:
         """Close every open item; a call that never learned its name or id is announced with what is known."""
         for item in self.record.items:
-            if not item.open and item.kind == "call" and not self._conversation.knows_call(item.id):
-                self._open(item)
-                if text := item.text:
-                    self._sink.delta(item, text)
-            if item.open:
-                self._close(item)
+            rest = item.end()
+            if item.say is None and item.kind == "call" and not self._conversation.knows_call(item.id):
+                rest = item.text
+                say = self._open(item)
+            elif rest and item.say is None:
+                say = self._open(item)
+            elif item.say is None:
+                continue
+            else:
+                say = item.say
+            if rest:
+                say(rest)
+            self._close(item)
 
     def seal(self, values: Opaque) -> None:
         """Send the opaque values of the finished message, each for the message or call that it belongs to."""

@@ -27,21 +27,16 @@ class Order:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        self._held: deque[tuple[Mark | None, Callable[[], None]]] = deque()
+        self.held: deque[tuple[Mark | None, Callable[[], None]]] = deque()
         self._passed: set[Mark] = set()
         self._timer: asyncio.TimerHandle | None = None
 
-    @property
-    def idle(self) -> bool:
-        """Whether nothing waits, so that a signal may run at once."""
-        return not self._held
-
     def put(self, mark: Mark | None, signal: Callable[[], None]) -> None:
         """Run `signal` when everything before it has run and the stream has passed `mark`."""
-        if not self._held and (mark is None or mark in self._passed):
+        if not self.held and (mark is None or mark in self._passed):
             signal()
             return
-        self._held.append((mark, signal))
+        self.held.append((mark, signal))
         self._watch()
 
     def passed(self, mark: Mark) -> None:
@@ -51,13 +46,13 @@ class Order:
 
     def release(self) -> None:
         """The stream is over: nothing waits any more."""
-        while self._held:
-            if mark := self._held[0][0]:
+        while self.held:
+            if mark := self.held[0][0]:
                 self._passed.add(mark)
             self._drain()
 
     def _drain(self) -> None:
-        held = self._held
+        held = self.held
         if not held:
             return
         while held and (held[0][0] is None or held[0][0] in self._passed):
@@ -68,11 +63,11 @@ class Order:
         self._watch()
 
     def _watch(self) -> None:
-        if self._held and self._timer is None:
+        if self.held and self._timer is None:
             self._timer = self._loop.call_later(PATIENCE, self._give_up)
 
     def _give_up(self) -> None:
         self._timer = None
-        if self._held and (mark := self._held[0][0]):
+        if self.held and (mark := self.held[0][0]):
             self._passed.add(mark)
         self._drain()

@@ -1,6 +1,7 @@
 """Where events go: as objects, or straight to SSE bytes.
 
-The items call `delta` for every token, and `event` for everything else. The bytes never build an object for a token.
+The items ask for a writer when they open and call it for every token; everything else goes to `event`. The bytes never
+build an object for a token.
 """
 
 from __future__ import annotations
@@ -8,16 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
-from ag_ui.core import (
-    BaseEvent,
-    ReasoningMessageContentEvent,
-    TextMessageContentEvent,
-    ToolCallArgsEvent,
-)
+from ag_ui.core import BaseEvent, ReasoningMessageContentEvent, TextMessageContentEvent, ToolCallArgsEvent
 
 from langgraph_agui.messages.blocks import Kind
-from langgraph_agui.messages.record import Item
 from langgraph_agui.protocol.sse import DeltaFrame, DeltaType, encode
+
+Writer = Callable[[str], object]
 
 
 class Sink(Protocol):
@@ -26,8 +23,8 @@ class Sink(Protocol):
     def event(self, event: BaseEvent, /) -> object:
         """Take a whole event."""
 
-    def delta(self, item: Item, text: str) -> None:
-        """Take a fragment of an open item."""
+    def writer(self, kind: Kind, item_id: str) -> Writer:
+        """Return what takes the fragments of an item."""
 
 
 class EventSink:
@@ -36,14 +33,14 @@ class EventSink:
     def __init__(self, put: Callable[[BaseEvent], object]) -> None:
         self.event: Callable[[BaseEvent], object] = put
 
-    def delta(self, item: Item, text: str) -> None:
-        """Build the content event of `item`."""
-        if item.kind == "text":
-            self.event(TextMessageContentEvent(message_id=item.id, delta=text))
-        elif item.kind == "reasoning":
-            self.event(ReasoningMessageContentEvent(message_id=item.id, delta=text))
-        else:
-            self.event(ToolCallArgsEvent(tool_call_id=item.id, delta=text))
+    def writer(self, kind: Kind, item_id: str) -> Writer:
+        """Return what puts the content events of an item."""
+        put = self.event
+        if kind == "text":
+            return lambda text: put(TextMessageContentEvent(message_id=item_id, delta=text))
+        if kind == "reasoning":
+            return lambda text: put(ReasoningMessageContentEvent(message_id=item_id, delta=text))
+        return lambda text: put(ToolCallArgsEvent(tool_call_id=item_id, delta=text))
 
 
 _DELTA_TYPES: Mapping[Kind, DeltaType] = {
@@ -58,15 +55,12 @@ class SSESink:
 
     def __init__(self, put: Callable[[bytes], object]) -> None:
         self._put = put
-        self._frames: dict[Item, Callable[[str], bytes]] = {}
 
     def event(self, event: BaseEvent) -> None:
         """Encode a whole event."""
         self._put(encode(event))
 
-    def delta(self, item: Item, text: str) -> None:
-        """Encode a fragment."""
-        frame = self._frames.get(item)
-        if frame is None:
-            frame = self._frames[item] = DeltaFrame(_DELTA_TYPES[item.kind], item.id).encode
-        self._put(frame(text))
+    def writer(self, kind: Kind, item_id: str) -> Writer:
+        """Return what puts the frames of an item's fragments."""
+        put, frame = self._put, DeltaFrame(_DELTA_TYPES[kind], item_id).encode
+        return lambda text: put(frame(text))

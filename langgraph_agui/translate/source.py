@@ -54,9 +54,10 @@ class CallbackSource(BaseCallbackHandler):
     def __init__(self, translation: Translation, delivery: Delivery, messages_key: str) -> None:
         self._to = translation
         self._delivery = delivery
+        self._token = delivery.token
         self._key = messages_key
         self._tasks: dict[str, UUID] = {}
-        self._nodes: dict[UUID, str] = {}
+        self._nodes: dict[UUID, tuple[str, object]] = {}
         self._models: dict[UUID, tuple[str, Metadata]] = {}
         self._copies = Copies()
 
@@ -112,9 +113,9 @@ class CallbackSource(BaseCallbackHandler):
     ) -> None:
         """A chunk of the model's message."""
         if isinstance(chunk, ChatGenerationChunk):
-            self._delivery.token(run_id, chunk.message)
+            self._token(run_id, chunk.message)
         elif isinstance(token, str) and token:
-            self._delivery.token(run_id, AIMessageChunk(content=token))
+            self._token(run_id, AIMessageChunk(content=token))
 
     def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: object) -> None:
         """A model call has ended."""
@@ -153,19 +154,22 @@ class CallbackSource(BaseCallbackHandler):
         if (tags and TAG_HIDDEN in tags) or task in self._tasks:
             return  # a chain inside the node that happens to have its name
         self._tasks[task] = run_id
-        self._nodes[run_id] = namespace
-        known = list(messages_in(inputs, self._key))
-        self._delivery.signal(("start", task), lambda: self._to.node_start(run_id, name, known))
+        self._nodes[run_id] = (namespace, inputs)
+        self._delivery.signal(("start", task), lambda: self._to.node_start(run_id, name))
 
     def on_chain_end(self, outputs: object, *, run_id: UUID, **kwargs: object) -> None:
         """A chain has ended."""
-        namespace = self._leave(run_id)
-        if namespace is None:
+        node = self._leave(run_id)
+        if node is None:
             return
-        found = list(messages_in(outputs, self._key))
+        namespace, inputs = node
+        found = messages_in(outputs, self._key)
         returned = {message.id for message in found if message.id is not None}
         messages = [(message, self._identify(namespace, message, returned)) for message in found]
-        self._delivery.signal(("end", task_id(namespace)), lambda: self._to.node_end(run_id, messages))
+        self._delivery.signal(
+            ("end", task_id(namespace)),
+            lambda: self._to.node_end(run_id, messages, lambda: messages_in(inputs, self._key)),
+        )
 
     def _identify(self, namespace: str, message: BaseMessage, returned: set[str]) -> str | None:
         """Return the id of what `message` copies, and give it an id before the state does, as LangGraph would."""
@@ -176,17 +180,18 @@ class CallbackSource(BaseCallbackHandler):
 
     def on_chain_error(self, error: BaseException, *, run_id: UUID, **kwargs: object) -> None:
         """A chain failed or was interrupted."""
-        namespace = self._leave(run_id)
-        if namespace is not None:
+        node = self._leave(run_id)
+        if node is not None:
             # Only a pause ends the task for sure: after a failure the node may be tried again.
-            mark: Mark | None = ("end", task_id(namespace)) if isinstance(error, GraphBubbleUp) else None
+            mark: Mark | None = ("end", task_id(node[0])) if isinstance(error, GraphBubbleUp) else None
             self._delivery.signal(mark, lambda: self._to.node_error(run_id))
 
-    def _leave(self, run_id: UUID) -> str | None:
-        namespace = self._nodes.pop(run_id, None)
-        if namespace is not None:
-            self._tasks.pop(task_id(namespace), None)
-        return namespace
+    def _leave(self, run_id: UUID) -> tuple[str, object] | None:
+        """Forget a node's run; return its namespace and input."""
+        node = self._nodes.pop(run_id, None)
+        if node is not None:
+            self._tasks.pop(task_id(node[0]), None)
+        return node
 
     # -- tools and the rest -------------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ exactly one terminal event last, everything closed before it (AG-UI 1.0, runs). 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 from uuid import UUID, uuid4
@@ -56,10 +56,14 @@ class _ModelRun:
     best_id: str | None = None
     live: LiveMessage | None = None
 
+    unsure: bool = True
+    """Whether a better id may come."""
+
     def rank(self, message_id: str | None) -> None:
         """Keep the best id seen: a provider's beats LangChain's own (as in the sum of the chunks)."""
-        if message_id and (self.best_id is None or self.best_id.startswith(("lc_", "run-"))):
+        if message_id and self.unsure:
             self.best_id = message_id
+            self.unsure = message_id.startswith(("lc_", "run-"))
 
 
 @dataclass(slots=True)
@@ -207,7 +211,10 @@ class Translation:
             return
         live = model.live
         if live is not None:
-            live.feed(read(message))
+            if model.unsure and message.id != model.best_id:
+                model.rank(message.id)
+                live.record.rename(self._public_id(model.best_id, run_id))
+            live.hear(message)
             return
         model.rank(message.id)
         if parts := read(message):
@@ -248,14 +255,27 @@ class Translation:
 
     # -- nodes --------------------------------------------------------------------------------------------------
 
-    def node_start(self, run_id: UUID, node: str, known: Iterable[BaseMessage]) -> None:
-        """A node begins, with messages in its input that are nothing new."""
-        self._seen.update(message.id for message in known if message.id)
+    def node_start(self, run_id: UUID, node: str) -> None:
+        """A node begins."""
         self._steps.start(run_id, node)
 
-    def node_end(self, run_id: UUID, messages: Iterable[tuple[BaseMessage, str | None]]) -> None:
-        """A node has ended, with messages in its output, each with the id of the streamed message it copies."""
-        for message, copied in messages:
+    def node_end(
+        self,
+        run_id: UUID,
+        messages: Iterable[tuple[BaseMessage, str | None]],
+        given: Callable[[], Iterable[BaseMessage]],
+    ) -> None:
+        """A node has ended.
+
+        Args:
+            run_id: The node's run.
+            messages: The messages in its output, each with the id of the streamed message that it copies.
+            given: Finds the messages in its input: those are nothing new.
+        """
+        new = [(message, copied) for message, copied in messages if message.id not in self._seen]
+        if new:
+            self._seen.update(message.id for message in given() if message.id)
+        for message, copied in new:
             if copied is not None and message.id is not None and message.id not in self._seen:
                 self._seen.add(message.id)
                 self._aliases[message.id] = self._aliases.get(copied, copied)

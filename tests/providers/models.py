@@ -16,9 +16,7 @@ if TYPE_CHECKING:
 KEY = "test-key"
 
 
-def make_model(
-    provider: str, server: ProviderServer, *, channel: str = "", **overrides: Any
-) -> BaseChatModel:
+def make_model(provider: str, server: ProviderServer, *, channel: str = "", **overrides: Any) -> BaseChatModel:
     """The chat model of a provider. `overrides` go to its constructor."""
     return _MAKERS[provider](server.url(provider, channel), overrides)
 

@@ -43,9 +43,7 @@ async def stream_whole(model: Runnable[Any, Any], history: list[BaseMessage]) ->
     return whole
 
 
-async def run_case(
-    case: Case, server: ProviderServer, *, stream: bool = True, **overrides: Any
-) -> list[AIMessage]:
+async def run_case(case: Case, server: ProviderServer, *, stream: bool = True, **overrides: Any) -> list[AIMessage]:
     """Play a case on the plain chat model, tool loop included, and return the model's messages."""
     server.script(case.provider, *case.turns)
     model: Runnable[Any, Any] = case_model(case, server, **overrides)

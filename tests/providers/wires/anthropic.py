@@ -90,9 +90,7 @@ def _call_id(block: Call, request: Request, index: int) -> str:
     return block.id or f"toolu_{request.seq:04d}_{index}"
 
 
-def _streamed(
-    block: Block, turn: Turn, request: Request, index: int
-) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def _streamed(block: Block, turn: Turn, request: Request, index: int) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """A block's start and its deltas."""
     if isinstance(block, Call):
         start = {"type": "tool_use", "id": _call_id(block, request, index), "name": block.name, "input": {}}

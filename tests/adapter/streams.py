@@ -1,0 +1,97 @@
+"""Drive agents in tests: every stream is verified, folded and compared with its closing snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+from ag_ui.core import BaseEvent, Event, EventType, Message, RunAgentInput, UserMessage
+from langgraph_agui import LangGraphAgent
+from langgraph_agui.protocol import Verifier, fold
+
+
+def user(text: str, message_id: str | None = None) -> UserMessage:
+    return UserMessage(id=message_id or str(uuid4()), role="user", content=text)
+
+
+def run_input(*messages: Message | str, thread: str | None = None, run: str | None = None, **fields: Any) -> RunAgentInput:
+    return RunAgentInput(
+        thread_id=thread or str(uuid4()),
+        run_id=run or str(uuid4()),
+        messages=[user(message) if isinstance(message, str) else message for message in messages],
+        state=fields.pop("state", {}),
+        tools=fields.pop("tools", []),
+        context=fields.pop("context", []),
+        forwarded_props=fields.pop("forwarded_props", {}),
+        **fields,
+    )
+
+
+@dataclass
+class Told:
+    """A finished stream, and what a client holds after it."""
+
+    events: list[Event]
+    input: RunAgentInput
+
+    def __post_init__(self) -> None:
+        verifier = Verifier(strict=True, input=self.input)
+        for event in self.events:
+            verifier.feed(event)
+        verifier.finish()
+
+    @property
+    def types(self) -> list[str]:
+        return [event.type.value for event in self.events]
+
+    def of(self, *types: str) -> list[Any]:
+        return [event for event in self.events if event.type.value in types]
+
+    @property
+    def last(self) -> Any:
+        return self.events[-1]
+
+    @property
+    def messages(self) -> list[Message]:
+        """What the client holds in the end."""
+        return fold(self.events, self.input.messages, self.input.state).messages
+
+    @property
+    def state(self) -> Any:
+        return fold(self.events, self.input.messages, self.input.state).state
+
+    @property
+    def streamed(self) -> list[Message]:
+        """What the client would hold without the closing snapshot."""
+        events = [event for event in self.events if event.type != EventType.MESSAGES_SNAPSHOT]
+        return fold(events, self.input.messages, self.input.state).messages
+
+    @property
+    def snapshot(self) -> list[Message]:
+        return self.of("MESSAGES_SNAPSHOT")[-1].messages
+
+    def check_snapshot(self) -> None:
+        """The closing snapshot says what the stream said; only `error` is new (no event has a field for it)."""
+        assert dumped(self.streamed) == dumped(self.snapshot)
+
+
+def dumped(messages: Sequence[Message]) -> list[dict[str, Any]]:
+    dumps = [message.model_dump(by_alias=True, mode="json") for message in messages]
+    for dump in dumps:
+        dump.pop("error", None)
+    return dumps
+
+
+async def collect(events: AsyncIterator[Event]) -> list[Event]:
+    return [event async for event in events]
+
+
+async def tell(agent: LangGraphAgent, given: RunAgentInput, **options: Any) -> Told:
+    """Run `agent` to its end and check the stream."""
+    return Told(await collect(agent.run(given, **options)), given)
+
+
+def plain(event: BaseEvent) -> dict[str, Any]:
+    return event.model_dump(by_alias=True, mode="json")

@@ -1,0 +1,120 @@
+"""Random graphs of nodes that write, stream and give way: what a node says stays inside its step, in order."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from langchain_core.callbacks import adispatch_custom_event
+from langgraph.config import get_stream_writer
+from langgraph.graph import START, StateGraph
+from langgraph_agui import LangGraphAgent
+
+from tests.adapter.graphs import Chat, chain_of
+from tests.adapter.models import Scripted
+from tests.adapter.streams import Told, run_input, tell
+
+Acts = list[str]
+acts = st.lists(st.sampled_from(["write", "stream", "yield", "dispatch", "nested"]), max_size=5)
+node_plans = st.tuples(st.booleans(), acts)
+graphs = st.lists(st.lists(node_plans, min_size=1, max_size=3), min_size=1, max_size=3)
+
+
+def write(name: str, number: int) -> None:
+    get_stream_writer()([name, number])
+
+
+async def perform(name: str, plan: Acts) -> dict[str, Any]:
+    messages = []
+    for number, act in enumerate(plan):
+        match act:
+            case "write":
+                write(name, number)
+            case "stream":
+                messages.append(await Scripted([f"{name}#{number}a", f"{name}#{number}b"]).ainvoke("x"))
+            case "yield":
+                await asyncio.sleep(0)
+            case "dispatch":
+                await adispatch_custom_event("dispatched", [name, number])
+            case "nested":
+                messages += await nested(f"{name}>{number}")
+    return {"messages": messages}
+
+
+async def nested(name: str) -> list[Any]:
+    async def inner(state: Any) -> Any:
+        write(name, 0)
+        return {"messages": [await Scripted([f"{name}#1"]).ainvoke("x")]}
+
+    inner.__name__ = name
+    result = await chain_of(inner).ainvoke({"messages": []})
+    return list(result["messages"])
+
+
+def perform_sync(name: str, plan: Acts) -> dict[str, Any]:
+    messages = []
+    for number, act in enumerate(plan):
+        if act == "write":
+            write(name, number)
+        elif act in ("stream", "nested"):
+            messages.append(Scripted([f"{name}#{number}a", f"{name}#{number}b"]).invoke("x"))
+    return {"messages": messages}
+
+
+def build(layers: list[list[tuple[bool, Acts]]]) -> Any:
+    builder = StateGraph(Chat)
+    before: list[str] = [START]
+    for depth, layer in enumerate(layers):
+        names = [f"n{depth}{chr(97 + place)}" for place in range(len(layer))]
+        for name, (sync, plan) in zip(names, layer, strict=True):
+            if sync:
+                builder.add_node(name, lambda state, name=name, plan=plan: perform_sync(name, plan))
+            else:
+
+                async def node(state: Any, name: str = name, plan: Acts = plan) -> Any:
+                    return await perform(name, plan)
+
+                builder.add_node(name, node)
+            for source in before:
+                builder.add_edge(source, name)
+        before = names
+    return builder.compile()
+
+
+def check_order(told: Told) -> None:
+    """Each word is said while its node's step is open; words of a kind keep the order in which they were sent."""
+    opened: set[str] = set()
+    finished: set[str] = set()
+    last: dict[tuple[str, str], int] = {}
+    for event in told.events:
+        kind = event.type.value
+        if kind == "STEP_STARTED":
+            assert event.step_name not in opened | finished, "a step of its own for each node"
+            assert not any(name < event.step_name[:2] for name in (open_[:2] for open_ in opened if ">" not in open_))
+            opened.add(event.step_name)
+        elif kind == "STEP_FINISHED":
+            opened.remove(event.step_name)
+            finished.add(event.step_name)
+        elif kind == "CUSTOM":
+            name, number = event.value
+            assert name in opened, f"{event.name} of {name} outside its step"
+            assert last.get((event.name, name), -1) < number
+            last[event.name, name] = number
+        elif kind == "TEXT_MESSAGE_CONTENT":
+            assert event.delta.partition("#")[0] in opened, f"{event.delta} outside its step"
+
+
+@settings(max_examples=60, deadline=None)
+@given(graphs)
+def test_whatever_a_node_says_stays_inside_its_step(layers: list[list[tuple[bool, Acts]]]) -> None:
+    async def run() -> Told:
+        return await tell(LangGraphAgent(graph=build(layers)), run_input("hi"))
+
+    told = asyncio.run(run())
+    assert told.last.type.value == "RUN_FINISHED", told.last
+    told.check_snapshot()
+    check_order(told)
+    planned = [act for layer in layers for sync, plan in layer for act in plan if not sync or act == "write"]
+    assert len(told.of("CUSTOM")) == sum(act in ("write", "dispatch", "nested") for act in planned)

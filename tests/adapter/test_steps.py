@@ -1,0 +1,191 @@
+"""Steps: one for each run of a node, around everything that the node says."""
+
+from __future__ import annotations
+
+import asyncio
+import operator
+from typing import Annotated, Any
+
+import pytest
+from langchain_core.callbacks import adispatch_custom_event
+from langgraph.config import get_stream_writer
+from langgraph.graph import END, START, StateGraph
+from langgraph.types import RetryPolicy, Send
+from langgraph_agui import LangGraphAgent
+from typing_extensions import TypedDict
+
+from tests.adapter.graphs import Chat, agent_of, chain_of, sync_talker, talker
+from tests.adapter.models import Scripted
+from tests.adapter.streams import Told, run_input, tell
+
+
+def steps(told: Told) -> list[str]:
+    """"+name" where a step opens, "-name" where it closes; other events of interest by what they say."""
+    return [word for event in told.events if (word := _word(event))]
+
+
+def _word(event: Any) -> str | None:
+    match event.type.value:
+        case "STEP_STARTED":
+            return f"+{event.step_name}"
+        case "STEP_FINISHED":
+            return f"-{event.step_name}"
+        case "TEXT_MESSAGE_CONTENT":
+            return str(event.delta)
+        case "CUSTOM":
+            return f"{event.name}:{event.value}"
+    return None
+
+
+def writing(name: str, *values: str, sync: bool = False) -> Any:
+    """A node that sends writer events."""
+
+    def write() -> None:
+        for value in values:
+            get_stream_writer()(value)
+
+    async def anode(state: Any) -> dict[str, Any]:
+        write()
+        return {}
+
+    def node(state: Any) -> dict[str, Any]:
+        write()
+        return {}
+
+    chosen = node if sync else anode
+    chosen.__name__ = name
+    return chosen
+
+
+async def test_nodes_one_after_the_other() -> None:
+    told = await tell(agent_of(talker(Scripted(["a"]), "one"), talker(Scripted(["b"]), "two")), run_input("hi"))
+    told.check_snapshot()
+    assert steps(told) == ["+one", "a", "-one", "+two", "b", "-two"]
+
+
+@pytest.mark.parametrize("node", [talker, sync_talker])
+async def test_a_step_opens_before_what_its_node_streams(node: Any) -> None:
+    told = await tell(agent_of(node(Scripted(["a", "b"]), "one")), run_input("hi"))
+    told.check_snapshot()
+    assert steps(told) == ["+one", "a", "b", "-one"]
+
+
+@pytest.mark.parametrize("sync", [False, True])
+async def test_writer_events_stay_inside_their_step(sync: bool) -> None:
+    agent = agent_of(writing("one", "1", "2", sync=sync), writing("two", "3", "4", sync=sync))
+    told = await tell(agent, run_input("hi"))
+    expected = ["+one", "custom:1", "custom:2", "-one", "+two", "custom:3", "custom:4", "-two"]
+    assert steps(told) == expected
+
+
+async def test_dispatched_events_are_in_place() -> None:
+    async def one(state: Chat) -> Any:
+        await adispatch_custom_event("progress", "before")
+        reply = await Scripted(["a"]).ainvoke("x")
+        await adispatch_custom_event("progress", "after")
+        return {"messages": [reply]}
+
+    told = await tell(agent_of(one), run_input("hi"))
+    assert steps(told) == ["+one", "progress:before", "a", "progress:after", "-one"]
+
+
+async def test_fan_out_overlaps_under_names_of_their_own() -> None:
+    """Three branches and a barrier: the steps must be open at once."""
+    barrier = asyncio.Barrier(3)
+
+    class State(TypedDict):
+        done: Annotated[list[str], operator.add]
+
+    async def work(state: Any) -> Any:
+        await asyncio.wait_for(barrier.wait(), 5)
+        return {"done": ["x"]}
+
+    builder = StateGraph(State)
+    builder.add_node("work", work)
+    builder.add_conditional_edges(START, lambda _: [Send("work", {}) for _ in range(3)])
+    told = await tell(LangGraphAgent(graph=builder.compile()), run_input("hi"))
+    found = steps(told)
+    assert sorted(found[:3]) == ["+work", "+work (2)", "+work (3)"]
+    assert sorted(found[3:]) == ["-work", "-work (2)", "-work (3)"]
+    assert told.state == {"done": ["x", "x", "x"]}
+
+
+async def test_sync_fan_out() -> None:
+    builder = StateGraph(Chat)
+    for name in ("one", "two", "three"):
+        builder.add_node(name, sync_talker(Scripted([f"{name}-a", 0.01, f"{name}-b"]), name))
+        builder.add_edge(START, name)
+    told = await tell(LangGraphAgent(graph=builder.compile()), run_input("hi"))
+    told.check_snapshot()
+    found = steps(told)
+    for name in ("one", "two", "three"):
+        own = [word for word in found if name in word]
+        assert own == [f"+{name}", f"{name}-a", f"{name}-b", f"-{name}"]
+
+
+async def test_a_subgraph_is_a_step_around_its_nodes() -> None:
+    inner = chain_of(talker(Scripted(["a"]), "inner"), writing("last", "w"))
+    builder = StateGraph(Chat)
+    builder.add_node("outer", inner)
+    builder.add_edge(START, "outer")
+    told = await tell(LangGraphAgent(graph=builder.compile()), run_input("hi"))
+    told.check_snapshot()
+    assert steps(told) == ["+outer", "+inner", "a", "-inner", "+last", "custom:w", "-last", "-outer"]
+
+
+@pytest.mark.parametrize("sync", [False, True])
+async def test_a_subgraph_invoked_in_a_node(sync: bool) -> None:
+    inner = chain_of((sync_talker if sync else talker)(Scripted(["a"]), "inner"))
+
+    async def outer(state: Chat) -> Any:
+        return await inner.ainvoke(state)
+
+    def outer_sync(state: Chat) -> Any:
+        return inner.invoke(state)
+
+    outer_sync.__name__ = "outer"
+    told = await tell(agent_of(outer_sync if sync else outer), run_input("hi"))
+    told.check_snapshot()
+    assert steps(told) == ["+outer", "+inner", "a", "-inner", "-outer"]
+
+
+async def test_each_try_of_a_node_is_a_step() -> None:
+    tries: list[int] = []
+
+    async def shaky(state: Chat) -> Any:
+        tries.append(1)
+        get_stream_writer()(f"try {len(tries)}")
+        if len(tries) < 3:
+            raise ConnectionError("not now")
+        return {"messages": [await Scripted(["done"]).ainvoke("x")]}
+
+    builder = StateGraph(Chat)
+    policy = RetryPolicy(max_attempts=3, initial_interval=0.001, backoff_factor=1.0, jitter=False)
+    builder.add_node("shaky", shaky, retry_policy=policy)
+    builder.add_node("after", writing("after", "w"))
+    builder.add_edge(START, "shaky")
+    builder.add_edge("shaky", "after")
+    builder.add_edge("after", END)
+    told = await tell(LangGraphAgent(graph=builder.compile()), run_input("hi"))
+    told.check_snapshot()
+    found = steps(told)
+    assert [word for word in found if word[0] in "+-"] == [*["+shaky", "-shaky"] * 3, "+after", "-after"]
+    customs = [word for word in found if word.startswith("custom")]
+    assert customs == ["custom:try 1", "custom:try 2", "custom:try 3", "custom:w"]
+    assert found.index("custom:try 3") < found.index("done") < found.index("+after") < found.index("custom:w")
+
+
+async def test_loops_take_the_same_name_again() -> None:
+    class State(TypedDict):
+        n: int
+
+    async def count(state: State) -> Any:
+        return {"n": state["n"] + 1}
+
+    builder = StateGraph(State)
+    builder.add_node("count", count)
+    builder.add_edge(START, "count")
+    builder.add_conditional_edges("count", lambda state: "count" if state["n"] < 40 else END)
+    told = await tell(LangGraphAgent(graph=builder.compile()), run_input("hi", state={"n": 0}))
+    assert steps(told) == ["+count", "-count"] * 40
+    assert told.state == {"n": 40}

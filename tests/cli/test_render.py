@@ -1,0 +1,104 @@
+"""Events as lines of text."""
+
+from __future__ import annotations
+
+import io
+
+from ag_ui.core import (
+    ReasoningMessageContentEvent,
+    ReasoningMessageEndEvent,
+    ReasoningMessageStartEvent,
+    SubagentStartedEvent,
+    TextMessageContentEvent,
+    TextMessageEndEvent,
+    TextMessageStartEvent,
+    TextPart,
+    ToolCallArgsEvent,
+    ToolCallEndEvent,
+    ToolCallResultEvent,
+    ToolCallStartEvent,
+)
+from rich.console import Console
+
+from langgraph_agui.cli.render import MAX_RESULT, Renderer
+
+
+def shown(*events) -> str:
+    out = io.StringIO()
+    renderer = Renderer(Console(file=out, width=40))
+    for event in events:
+        renderer.feed(event)
+    renderer.finish()
+    return out.getvalue()
+
+
+def text(message_id, *deltas, **fields):
+    return [
+        TextMessageStartEvent(message_id=message_id, role="assistant", **fields),
+        *(TextMessageContentEvent(message_id=message_id, delta=delta) for delta in deltas),
+        TextMessageEndEvent(message_id=message_id),
+    ]
+
+
+def test_interleaved_items_come_out_one_after_the_other():
+    assert (
+        shown(
+            ToolCallStartEvent(tool_call_id="1", tool_call_name="one"),
+            ToolCallStartEvent(tool_call_id="2", tool_call_name="two"),
+            ToolCallArgsEvent(tool_call_id="2", delta="{"),
+            ToolCallArgsEvent(tool_call_id="1", delta="["),
+            ToolCallArgsEvent(tool_call_id="2", delta="}"),
+            ToolCallEndEvent(tool_call_id="2"),
+            ToolCallArgsEvent(tool_call_id="1", delta="]"),
+            ToolCallEndEvent(tool_call_id="1"),
+        )
+        == "tool one []\ntool two {}\n"
+    )
+
+
+def test_text_grows_at_once():
+    out = io.StringIO()
+    renderer = Renderer(Console(file=out))
+    start, first, *_ = text("m", "Hel", "lo")
+    renderer.feed(start)
+    renderer.feed(first)
+    assert out.getvalue() == "Hel"
+
+
+def test_items_that_never_end_are_ended():
+    assert shown(*text("m", "Hello")[:-1]) == "Hello\n"
+
+
+def test_hidden_reasoning_and_empty_text_leave_no_lines():
+    assert (
+        shown(
+            ReasoningMessageStartEvent(message_id="r", role="reasoning"),
+            ReasoningMessageContentEvent(message_id="r", delta=""),
+            ReasoningMessageEndEvent(message_id="r"),
+            *text("m"),
+        )
+        == ""
+    )
+
+
+def test_long_lines_are_left_to_the_terminal_and_markup_is_text():
+    line = "[bold]" + "word " * 30 + "[/bold]"
+    assert shown(*text("m", line)) == line + "\n"
+
+
+def test_control_characters_cannot_steer_the_terminal():
+    assert shown(*text("m", "a\x1b]52;c;eA==\x07b\x9b2Jc\r\nd")) == "a␛]52;c;eA==␇b\ufffd2Jc␍\nd\n"
+
+
+def test_results_are_shortened_and_parts_are_named():
+    long = ToolCallResultEvent(message_id="m", tool_call_id="1", content="x" * (MAX_RESULT + 5))
+    assert shown(long).endswith("x… (5 more characters)\n")
+    parts = ToolCallResultEvent(message_id="m", tool_call_id="1", content=[TextPart(text="seen")])
+    assert shown(parts) == "  result: seen\n"
+
+
+def test_subagents_are_named():
+    assert (
+        shown(SubagentStartedEvent(subagent_run_id="s", name="scout"), *text("m", "Hi", subagent_run_id="s"))
+        == "[scout] Hi\n"
+    )

@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+import os
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+from playwright.sync_api import Browser, sync_playwright
+
+from tests.cli.demo_server import running
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+# Playwright's own event loop runs as long as it does: it must be gone before other packages' async tests.
+@pytest.fixture(scope="package")
+def browser() -> Iterator[Browser]:
+    """A real Chromium: `$CHROMIUM`, one that is installed, or playwright's own."""
+    found = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=found, args=ARGUMENTS)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(scope="package")
+def site() -> Iterator[str]:
+    """The address of a running demo that takes its time."""
+    with running("demo", "--delay", "0.01") as url:
+        yield url.removesuffix("/agent")

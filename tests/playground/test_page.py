@@ -1,0 +1,256 @@
+"""The playground in a real browser, against the real demo server."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+from ag_ui.core import RunAgentInput
+from playwright.sync_api import expect
+
+from langgraph_agui.protocol import Fold, SSEDecoder, verify
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.sync_api import Browser, Page, Response
+
+OUTSIDE_MARKUP = '<img src=x onerror="document.title=1"><b>bold</b> &amp;'
+
+
+@pytest.fixture
+def runs() -> list[Response]:
+    """The answers of the agent to this page, in order."""
+    return []
+
+
+@pytest.fixture
+def page(browser: Browser, site: str, runs: list[Response]) -> Iterator[Page]:
+    """The page, which must do its work without a word on the console and without asking anyone else."""
+    context = browser.new_context(viewport={"width": 1280, "height": 800})
+    page = context.new_page()
+    complaints: list[str] = []
+    asked: set[str] = set()
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("request", lambda request: asked.add(re.match(r"\w+://[^/]*", request.url)[0]))
+    page.on("response", lambda response: runs.append(response) if response.request.method == "POST" else None)
+    page.goto(site)
+    yield page
+    context.close()
+    assert complaints == []
+    assert asked == {site}
+
+
+def ask(page: Page, text: str, status: str = "Finished") -> None:
+    page.get_by_label("Message", exact=True).fill(text)
+    page.get_by_role("button", name="Send", exact=True).click()
+    expect(page.locator("#status")).to_have_text(status)
+
+
+def sent(response: Response) -> dict:
+    return json.loads(response.request.post_data)
+
+
+def streamed(response: Response) -> list[dict]:
+    """The events of a run, which must be a stream that a strict client accepts."""
+    decoder = SSEDecoder()
+    events = [*decoder.feed(response.body()), *decoder.finish()]
+    verify(events, strict=True, input=RunAgentInput.model_validate(sent(response)))
+    return events
+
+
+def test_reasoning_tools_and_answer(page, runs):
+    ask(page, "Is it warmer in Rome or in Oslo?")
+    cards = page.locator(".tool")
+    expect(cards).to_have_count(3)
+    expect(cards.first).to_contain_text("get_weather")
+    expect(cards.first.locator(".arguments")).to_have_text('{ "city": "Rome" }')
+    expect(cards.first.locator(".result")).to_contain_text('"celsius": 25')
+    expect(cards.first.locator(".pill")).to_have_text("done")
+    expect(cards.last.locator(".result")).to_have_text("14")
+    expect(page.locator(".text[data-role=assistant]")).to_contain_text("25 - 11 = 14.")
+
+    thoughts = page.locator(".reasoning")
+    expect(thoughts).to_have_count(3)
+    expect(thoughts.first).not_to_have_attribute("open", "")
+    thoughts.first.locator("summary").click()
+    expect(thoughts.first.locator(".body")).to_be_visible()
+    expect(thoughts.first.locator(".body")).to_contain_text("The user wants the weather in Rome")
+
+    steps = page.locator("#steps li")
+    expect(steps.first).to_have_text("model (finished)")
+    expect(page.locator("#steps li[data-done=false]")).to_have_count(0)
+    started = [event["stepName"] for event in streamed(runs[0]) if event["type"] == "STEP_STARTED"]
+    expect(steps).to_have_text([f"{name} (finished)" for name in started])
+    expect(page.locator("#usage")).to_contain_text("scripted-demo")
+    assert streamed(runs[0])[-1]["type"] == "RUN_FINISHED"
+
+
+def test_reasoning_is_open_while_it_streams(page):
+    page.get_by_label("Message", exact=True).fill("What is the weather in Rome?")
+    page.keyboard.press("Enter")
+    expect(page.locator(".reasoning[open] summary")).to_have_text("Thinking…")
+    expect(page.locator("#status")).to_have_text("Finished")
+    expect(page.locator(".reasoning[open]")).to_have_count(0)
+
+
+def test_the_second_turn_sends_all_of_the_first(page, runs):
+    ask(page, "What is the weather in Rome?")
+    page.get_by_label("Message", exact=True).fill("And in Oslo?")
+    page.keyboard.press("Enter")
+    expect(page.locator(".text[data-role=assistant]").last).to_contain_text("In Oslo it is 11 °C")
+    expect(page.locator("#status")).to_have_text("Finished")
+
+    first, second = sent(runs[0]), sent(runs[1])
+    assert first["protocolVersion"] == second["protocolVersion"] == "1.0"
+    assert first["threadId"] == second["threadId"] == page.locator("#thread-id").inner_text()
+    assert first["runId"] != second["runId"]
+    assert {key: second[key] for key in ("tools", "context", "forwardedProps")} == {
+        "tools": [],
+        "context": [],
+        "forwardedProps": {},
+    }
+    roles = [message["role"] for message in second["messages"]]
+    assert roles == ["user", "reasoning", "assistant", "tool", "reasoning", "assistant", "user"]
+    RunAgentInput.model_validate(second)
+
+    # What the page holds is what the protocol says a client holds.
+    before = RunAgentInput.model_validate(first)
+    fold = Fold(before.messages, before.state)
+    for event in streamed(runs[0]):
+        fold.feed(event)
+    held = [message.model_dump(mode="json", by_alias=True) for message in fold.messages]
+    assert second["messages"][:-1] == held
+    assert second["state"] == fold.state
+    streamed(runs[1])
+
+
+def test_state_is_shared(page, runs):
+    ask(page, "Remember that the demo works offline")
+    assert json.loads(page.locator("#state").inner_text()) == {"notes": ["the demo works offline"]}
+    streamed(runs[0])
+
+
+def test_markup_is_shown_as_it_is(page):
+    title = page.title()
+    ask(page, OUTSIDE_MARKUP)
+    expect(page.locator(".text[data-role=user] .body")).to_have_text(OUTSIDE_MARKUP)
+    expect(page.locator(".text[data-role=assistant] .body")).to_contain_text(OUTSIDE_MARKUP)
+    ask(page, f"remember {OUTSIDE_MARKUP}")
+    expect(page.locator(".tool .result")).to_contain_text(OUTSIDE_MARKUP)
+    expect(page.locator("#state")).to_contain_text("<b>bold</b>")
+    assert page.locator("img, b").count() == 0
+    assert page.title() == title
+
+
+def test_a_failed_tool(page):
+    ask(page, "What is 1/0?")
+    expect(page.locator(".tool[data-state=failed] .pill")).to_have_text("failed")
+    expect(page.locator(".tool .result")).to_contain_text("divides by zero")
+
+
+def test_a_failed_run(page):
+    ask(page, "please crash", "Failed")
+    expect(page.get_by_role("alert")).to_contain_text("model_error: ")
+    ask(page, "What is the weather in Rome?")
+    expect(page.locator(".text[data-role=assistant]")).to_contain_text("25 °C")
+
+
+def test_stop_leaves_the_thread_usable(page):
+    page.get_by_label("Message", exact=True).fill("hello")
+    page.keyboard.press("Enter")
+    expect(page.locator(".text[data-role=assistant]")).to_contain_text("I am a")
+    page.get_by_role("button", name="Stop").click()
+    expect(page.locator("#status")).to_have_text("Stopped")
+    expect(page.locator(".streaming")).to_have_count(0)
+    said = page.locator(".text[data-role=assistant]").inner_text()
+    page.wait_for_timeout(300)
+    assert page.locator(".text[data-role=assistant]").inner_text() == said
+    ask(page, "What is the weather in Rome?")
+    expect(page.locator(".text[data-role=assistant]").last).to_contain_text("25 °C")
+
+
+@pytest.mark.parametrize(
+    ("button", "outcome"), [("Approve", "No e-mail left this machine"), ("Deny", "could not finish send_email")]
+)
+def test_an_interrupt_is_answered_by_a_click(page, runs, button, outcome):
+    ask(page, "Send an email to ada@example.com saying hi", "Waiting for you")
+    form = page.get_by_label("Waiting for your answer")
+    expect(form).to_contain_text("ada@example.com")
+    expect(page.get_by_role("button", name="Send", exact=True)).to_be_disabled()
+    form.get_by_role("button", name=button).click()
+    expect(page.locator("#status")).to_have_text("Finished")
+    expect(form).to_be_hidden()
+    expect(page.locator(".text[data-role=assistant]")).to_contain_text(outcome)
+    expect(page.locator(".tool")).to_have_count(1)
+    (answer,) = sent(runs[1])["resume"]
+    assert answer["status"] == "resolved"
+    for run in runs:
+        streamed(run)
+
+
+def test_an_interrupt_is_answered_with_json(page, runs):
+    ask(page, "Send an email to ada@example.com saying hi", "Waiting for you")
+    form = page.get_by_label("Waiting for your answer")
+    form.get_by_text("Answer with JSON").click()
+    form.get_by_label("JSON answer").fill("{nonsense")
+    form.get_by_role("button", name="Send JSON").click()
+    expect(form.get_by_role("alert")).to_contain_text("That is not JSON")
+    decision = {"type": "reject", "message": "Not now."}
+    (asked,) = streamed(runs[0])[-1]["outcome"]["interrupts"]
+    payload = decision if "responseSchema" in asked else {"decisions": [decision]}
+    form.get_by_label("JSON answer").fill(json.dumps(payload))
+    form.get_by_role("button", name="Send JSON").click()
+    expect(page.locator("#status")).to_have_text("Finished")
+    expect(page.locator(".tool .result")).to_contain_text("Not now.")
+    assert sent(runs[1])["resume"][0]["payload"] == payload
+
+
+def test_a_new_thread_starts_empty(page):
+    ask(page, "remember milk")
+    thread = page.locator("#thread-id").inner_text()
+    page.get_by_role("button", name="New thread").click()
+    expect(page.locator("#thread-id")).not_to_have_text(thread)
+    expect(page.locator(".item")).to_have_count(0)
+    expect(page.locator("#events li")).to_have_count(0)
+    expect(page.locator("#state")).to_have_text("{}")
+    page.get_by_role("button", name="What is the weather in Rome?").click()
+    expect(page.locator(".text[data-role=assistant]")).to_contain_text("25 °C")
+    expect(page.locator("#status")).to_have_text("Finished")
+
+
+def test_the_log_holds_every_event(page, runs):
+    ask(page, "What is 12 * (3 + 4)?")
+    events = streamed(runs[0])
+    expect(page.locator("#event-count")).to_have_text(str(len(events)))
+    row = page.locator("#events li", has_text="TOOL_CALL_RESULT")
+    row.locator("summary").click()
+    expect(row.locator("pre")).not_to_be_empty()
+    shown = json.loads(row.locator("pre").inner_text())
+    assert shown == next(event for event in events if event["type"] == "TOOL_CALL_RESULT")
+
+
+IS_AT_END = "box => box.scrollHeight - box.scrollTop - box.clientHeight < 2"
+
+
+def test_the_end_stays_in_view_unless_one_scrolls_away(page):
+    for _ in range(2):
+        ask(page, "Is it warmer in Lisbon or in Oslo, and by how much?")
+    for box in ("#transcript", "#events"):
+        assert page.locator(box).evaluate(IS_AT_END)
+        page.locator(box).evaluate("box => box.scrollTo(0, 0)")
+    page.wait_for_timeout(100)
+    ask(page, "What is 1 + 1?")
+    assert page.locator("#transcript").evaluate(IS_AT_END), "asking returns to the end"
+    assert page.locator("#events").evaluate("box => box.scrollTop") == 0
+
+
+def test_every_control_has_a_name(page):
+    unnamed = page.locator("button, textarea").evaluate_all(
+        "controls => controls.filter((one) => !(one.textContent.trim() || one.labels?.length)).length"
+    )
+    assert unnamed == 0
+    assert page.locator("html").get_attribute("lang") == "en"

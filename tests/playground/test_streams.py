@@ -1,0 +1,259 @@
+"""The page against answers that the demo never gives: broken, refused, and rare ones."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import jsonpatch
+import pytest
+from playwright.sync_api import expect
+
+from langgraph_agui.protocol import fold
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+
+def frames(*events: dict) -> str:
+    return "".join(f"data: {json.dumps(event)}\n\n" for event in events)
+
+
+@pytest.fixture
+def page(browser, site):
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(site)
+    yield page
+    context.close()
+
+
+def answer(page: Page, body: str, *, content_type: str = "text/event-stream", status: int = 200) -> list[dict]:
+    """Let the agent answer every input with `body`; returns the list that the inputs are put into."""
+    inputs: list[dict] = []
+
+    def fulfill(route):
+        inputs.append(json.loads(route.request.post_data))
+        route.fulfill(status=status, content_type=content_type, body=body)
+
+    page.route("**/agent", fulfill)
+    return inputs
+
+
+def ask(page: Page, text: str = "hello") -> None:
+    page.get_by_label("Message", exact=True).fill(text)
+    page.keyboard.press("Enter")
+
+
+START = {"type": "RUN_STARTED", "threadId": "t", "runId": "r"}
+END = {"type": "RUN_FINISHED", "threadId": "t", "runId": "r"}
+
+
+@pytest.mark.parametrize(
+    ("response", "message"),
+    [
+        ({"body": frames(START)}, "The stream ended before the run did."),
+        ({"body": ""}, "The stream ended before the run did."),
+        ({"body": "{}", "content_type": "application/json"}, "Expected an event stream, got application/json"),
+        ({"body": "not you", "status": 403}, "HTTP 403: not you"),
+        ({"body": "data: {\n\n"}, "JSON"),
+        ({"body": frames({"type": ""})}, "An event carries no type."),
+    ],
+)
+def test_answers_that_are_no_run(page, response, message):
+    answer(page, **response)
+    ask(page)
+    expect(page.locator("#status")).to_have_text("Failed")
+    expect(page.get_by_role("alert")).to_contain_text(message)
+
+
+def test_nobody_answers(page):
+    page.route("**/agent", lambda route: route.abort())
+    ask(page)
+    expect(page.get_by_role("alert")).to_contain_text("The agent cannot be reached")
+
+
+ADD_STEP = {"op": "add", "path": "/steps/-", "value": "one"}
+TAG = {"subagentRunId": "s"}
+RARE = [
+    START,
+    {"type": "ACTIVITY_SNAPSHOT", "messageId": "a", "activityType": "PLAN", "content": {"steps": []}},
+    {"type": "ACTIVITY_DELTA", "messageId": "a", "activityType": "PLAN", "patch": [ADD_STEP]},
+    {"type": "SUBAGENT_STARTED", "subagentRunId": "s", "name": "scout"},
+    {"type": "TEXT_MESSAGE_START", "messageId": "m1", "role": "assistant", **TAG},
+    {"type": "TOOL_CALL_START", "toolCallId": "c1", "toolCallName": "look", "parentMessageId": "m1", **TAG},
+    {"type": "TEXT_MESSAGE_CONTENT", "messageId": "m1", "delta": "Looking", "metadata": {"x": 1}},
+    {"type": "TOOL_CALL_ARGS", "toolCallId": "c1", "delta": "{}"},
+    {"type": "TEXT_MESSAGE_END", "messageId": "m1", "metadata": {"y": 2}},
+    {"type": "TOOL_CALL_END", "toolCallId": "c1"},
+    {"type": "SUBAGENT_FINISHED", "subagentRunId": "s"},
+    {"type": "TOOL_CALL_START", "toolCallId": "c2", "toolCallName": "orphan"},
+    {"type": "TOOL_CALL_END", "toolCallId": "c2"},
+    {"type": "TEXT_MESSAGE_START", "messageId": "m2"},
+    {"type": "TEXT_MESSAGE_CONTENT", "messageId": "m2", "delta": "Found"},
+    {"type": "TEXT_MESSAGE_END", "messageId": "m2"},
+    {"type": "TOOL_CALL_RESULT", "messageId": "t1", "toolCallId": "c1", "content": [{"type": "text", "text": "seen"}]},
+    {"type": "TOOL_CALL_RESULT", "messageId": "t2", "toolCallId": "unknown", "content": "loose"},
+    {"type": "REASONING_MESSAGE_START", "messageId": "r1", "role": "reasoning"},
+    {"type": "REASONING_MESSAGE_END", "messageId": "r1"},
+    {"type": "REASONING_ENCRYPTED_VALUE", "subtype": "message", "entityId": "r1", "encryptedValue": "AAA"},
+    {"type": "REASONING_ENCRYPTED_VALUE", "subtype": "tool-call", "entityId": "c1", "encryptedValue": "BBB"},
+    {"type": "REASONING_ENCRYPTED_VALUE", "subtype": "message", "entityId": "nobody", "encryptedValue": "CCC"},
+    {"type": "STATE_SNAPSHOT", "snapshot": {"list": [1, 2]}},
+    {"type": "STATE_DELTA", "delta": [{"op": "remove", "path": "/list/0"}]},
+    {"type": "STATE_DELTA", "delta": [{"op": "add", "path": "/list/-", "value": None}]},
+    {"type": "FROM_THE_FUTURE", "value": 1},
+    {"type": "CUSTOM", "name": "n", "value": 1},
+    END,
+]  # fmt: skip
+
+
+def test_the_page_holds_what_the_python_fold_holds(page):
+    inputs = answer(page, frames(*RARE))
+    ask(page)
+    expect(page.locator("#status")).to_have_text("Finished")
+    expect(page.locator(".activity")).to_contain_text('{ "steps": [ "one" ] }')
+    expect(page.locator(".owner", has_text="scout")).to_have_count(2)
+    expect(page.locator(".reasoning summary")).to_have_text("Thought (not shown by the provider)")
+    ask(page, "again")
+    expect(page.locator("#status")).to_have_text("Finished")
+    held = fold(RARE)
+    expected = [message.model_dump(mode="json", by_alias=True) for message in held.messages]
+    second = inputs[1]
+    assert second["messages"][1:-1] == [message for message in expected if message["role"] != "activity"]
+    assert second["state"] == held.state == {"list": [2, None]}
+
+
+SNAPSHOTS = [
+    [{"id": "m2", "role": "assistant", "content": "restated"}, {"id": "new", "role": "assistant", "content": "new"}],
+    [{"id": "r1", "role": "reasoning", "content": "mine"}, {"id": "m1", "role": "assistant", "content": "kept"}],
+    [],
+]
+
+
+@pytest.mark.parametrize("messages", SNAPSHOTS)
+def test_a_messages_snapshot_restates(page, messages):
+    snapshot = {"type": "MESSAGES_SNAPSHOT", "messages": messages}
+    events = [*RARE[:-1], snapshot, END]
+    inputs = answer(page, frames(*events))
+    ask(page)
+    expect(page.locator("#status")).to_have_text("Finished")
+    ask(page, "again")
+    expect(page.locator("#status")).to_have_text("Finished")
+    user = {key: inputs[0]["messages"][0][key] for key in ("id", "role", "content")}
+    held = fold([{**START, "input": {**inputs[0], "messages": [user]}}, *events[1:]])
+    expected = [message.model_dump(mode="json", by_alias=True) for message in held.messages]
+    assert inputs[1]["messages"][:-1] == [message for message in expected if message["role"] != "activity"]
+
+
+PATCHES = [
+    ({"a": [1, 2]}, [{"op": "add", "path": "/a/1", "value": 9}, {"op": "move", "from": "/a/0", "path": "/b"}]),
+    ({"a": {"b~/c": 1}}, [{"op": "replace", "path": "/a/b~0~1c", "value": [1]}]),
+    ({"a": {"b": 1}}, [{"op": "copy", "from": "/a", "path": "/d"}, {"op": "add", "path": "/d/c", "value": 1}]),
+    ({"a": 1}, [{"op": "test", "path": "/a", "value": 1}, {"op": "replace", "path": "", "value": [1]}]),
+    ({"a": [{"y": None}]}, [{"op": "test", "path": "/a", "value": [{"y": None}]}, {"op": "remove", "path": "/a/0"}]),
+    ({}, [{"op": "add", "path": "/__proto__", "value": {"polluted": True}}]),
+    ([1, 2, 3], [{"op": "move", "from": "/0", "path": "/-"}]),
+]  # fmt: skip
+FAILING = [
+    [{"op": "add", "path": "/kept", "value": 2}, {"op": "test", "path": "/kept", "value": 3}],
+    [{"op": "remove", "path": "/absent"}],
+    [{"op": "add", "path": "/absent/deep", "value": 1}],
+    [{"op": "replace", "path": "/list/1", "value": 1}],
+    [{"op": "add", "path": "/list/01", "value": 1}],
+    [{"op": "move", "from": "/list", "path": "/list/0"}],
+]
+
+
+def patched(page: Page, state: object, patch: list[dict]) -> dict:
+    """Apply `patch` in the page; JSON text comes back, because playwright itself would lose a `__proto__`."""
+    script = """async ([state, patch]) => {
+        const { applyPatch } = await import("/playground/patch.js");
+        const attempt = () => {
+            try {
+                return { state: applyPatch(state, patch) };
+            } catch (error) {
+                return { error: error.message };
+            }
+        };
+        return JSON.stringify({ ...attempt(), before: state });
+    }"""
+    result: dict = json.loads(page.evaluate(script, [state, patch]))
+    return result
+
+
+@pytest.mark.parametrize(("state", "patch"), PATCHES)
+def test_json_patches_apply(page, state, patch):
+    result = patched(page, state, patch)
+    assert result["before"] == state
+    assert result["state"] == jsonpatch.apply_patch(state, patch)
+
+
+@pytest.mark.parametrize("patch", FAILING)
+def test_json_patches_fail_as_a_whole(page, patch):
+    state = {"kept": 1, "list": [0]}
+    result = patched(page, state, patch)
+    assert result["error"]
+    assert result["before"] == state
+
+
+def test_a_failing_state_patch_is_told_and_the_run_goes_on(page):
+    delta = {"type": "STATE_DELTA", "delta": [{"op": "remove", "path": "/absent"}]}
+    answer(page, frames(START, {"type": "STATE_SNAPSHOT", "snapshot": {"kept": 1}}, delta, END))
+    ask(page)
+    expect(page.locator("#status")).to_have_text("Finished")
+    expect(page.get_by_role("alert")).to_contain_text("A state change could not be applied")
+    assert json.loads(page.locator("#state").inner_text()) == {"kept": 1}
+
+
+INTERRUPTS = [
+    {"id": "one", "reason": "confirmation", "message": "First?"},
+    {"id": "two", "reason": "input_required", "message": "Second?", "responseSchema": {"enum": ["red", "blue"]}},
+    {
+        "id": "three",
+        "reason": "tool_call",
+        "message": "Third?",
+        "responseSchema": {
+            "oneOf": [{"$ref": "#/$defs/Yes"}, {"type": "object", "properties": {"type": {"enum": ["reject"]}}}],
+            "$defs": {"Yes": {"type": "object", "properties": {"type": {"const": "approve"}}, "required": ["type"]}},
+        },
+    },
+]
+
+
+def test_several_interrupts_are_answered_together(page):
+    end = {**END, "outcome": {"type": "interrupt", "interrupts": INTERRUPTS}}
+    inputs = answer(page, frames(START, end))
+    ask(page)
+    expect(page.locator("#status")).to_have_text("Waiting for you")
+    cards = page.locator(".interrupt")
+    cards.nth(2).get_by_role("button", name="Deny").click()
+    cards.nth(1).get_by_role("button", name="blue").click()
+    assert len(inputs) == 1
+    cards.nth(0).get_by_role("button", name="Cancel").click()
+    expect(page.locator(".interrupt")).to_have_count(3)
+    assert inputs[1]["resume"] == [
+        {"interruptId": "one", "status": "cancelled"},
+        {"interruptId": "two", "status": "resolved", "payload": "blue"},
+        {"interruptId": "three", "status": "resolved", "payload": {"type": "reject"}},
+    ]
+
+
+def test_a_page_under_a_prefix_finds_its_files_and_its_agent():
+    from fastapi import FastAPI
+    from fastapi.testclient import TestClient
+
+    from langgraph_agui.playground import playground_router
+
+    inner, outer = FastAPI(), FastAPI()
+    inner.include_router(playground_router("/agent", title="<i>", suggestions=["<b>"]), prefix="/ui")
+    outer.mount("/sub", inner)
+    client = TestClient(outer)
+    page = client.get("/sub/ui/")
+    assert 'content="/sub/agent"' in page.text
+    assert 'src="/sub/ui/playground/app.js"' in page.text
+    assert "&lt;i&gt;" in page.text
+    assert "<b>" not in page.text
+    assert "script-src 'self'" in page.headers["content-security-policy"]
+    assert client.get("/sub/ui/playground/app.js").headers["content-type"].startswith("text/javascript")
+    assert client.get("/sub/ui/playground/__init__.py").status_code == 404
