@@ -142,9 +142,11 @@ class Run(Generic[T]):
             translation.fail(error)
 
     def _ended(self, _task: asyncio.Task[None]) -> None:
-        self._translation.cancel()  # if it ended without a word: cancelled before its first step
-        self._drive.stop()
-        self._outlet.close()
+        try:
+            self._translation.cancel()  # if it ended without a word: cancelled before its first step
+        finally:
+            self._drive.stop()
+            self._outlet.close()
 
     def _broken(self, error: Exception) -> None:
         """The translation itself failed: end the run rather than tell half of it."""

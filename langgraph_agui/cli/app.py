@@ -73,6 +73,7 @@ def serve_demo(
     ] = None,
     reasoning: Annotated[bool, typer.Option(help="Ask a real model to show its reasoning.")] = True,
     delay: Annotated[float, typer.Option(min=0, help="Seconds per token of the scripted model.")] = 0.02,
+    question: Annotated[str | None, typer.Option("--ask", help="Ask this at once, in this terminal.")] = None,
     host: Host = "127.0.0.1",
     port: Port = 8000,
     open_browser: Open = False,
@@ -89,7 +90,7 @@ def serve_demo(
         title = "Demo agent · AG-UI playground"
         site = serve.Site(agent, title=title, suggestions=SUGGESTIONS, origins=tuple(allow_origin or ()))
         heading = f"Demo agent on {model or 'a scripted model: offline, no API key needed'}"
-        serve.run(site, host, port, heading=heading, open_browser=open_browser)
+        serve.run(site, host, port, heading=heading, open_browser=open_browser, question=question)
 
 
 @app.command(

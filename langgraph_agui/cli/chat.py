@@ -20,7 +20,7 @@ from ag_ui.core.version import PROTOCOL_VERSION
 from rich.console import Console
 
 from langgraph_agui.cli.errors import CommandError, ExitCode
-from langgraph_agui.cli.render import Renderer
+from langgraph_agui.cli.render import Renderer, printable
 from langgraph_agui.protocol import Fold, ProtocolError, SSEDecoder, Verifier
 
 if TYPE_CHECKING:
@@ -205,8 +205,8 @@ def _answers(interrupts: Sequence[Interrupt], console: Console) -> list[dict[str
 
 def _answer(interrupt: Interrupt, console: Console) -> dict[str, Any]:
     choices = known_answers(interrupt)
-    prompt = f"{', '.join([*choices, 'cancel'])} or JSON: "
-    console.print(_question(interrupt), style="yellow", markup=False)
+    prompt = printable(f"{', '.join([*choices, 'cancel'])} or JSON: ")
+    console.print(printable(_question(interrupt)), style="yellow", markup=False, soft_wrap=True)
     while True:
         given = console.input(prompt, markup=False).strip()
         if given == "cancel":
@@ -220,17 +220,25 @@ def _answer(interrupt: Interrupt, console: Console) -> dict[str, Any]:
 
 
 def _question(interrupt: Interrupt) -> str:
+    asked = interrupt.message or interrupt.reason
+    if actions := _actions(interrupt):
+        calls = [f"{action.get('name')} {json.dumps(action.get('args'), ensure_ascii=False)}" for action in actions]
+        return f"{asked}: {', '.join(calls)}"
+    return asked
+
+
+def _actions(interrupt: Interrupt) -> list[dict[str, Any]]:
+    """The actions that LangChain's HumanInTheLoopMiddleware asks about when nobody has translated its question."""
     value = (interrupt.metadata or {}).get("value")
-    details = f" {json.dumps(value, ensure_ascii=False)}" if isinstance(value, dict) else ""
-    return f"{interrupt.message or interrupt.reason}{details}"
+    actions = value.get("action_requests") if isinstance(value, dict) and not interrupt.response_schema else None
+    return actions if isinstance(actions, list) else []
 
 
 def known_answers(interrupt: Interrupt) -> dict[str, Any]:
     """The answers that a word can give: decisions that their schema fixes completely, else yes and no."""
     schema = interrupt.response_schema
-    value = (interrupt.metadata or {}).get("value")
-    if not schema and isinstance(value, dict) and isinstance(actions := value.get("action_requests"), list):
-        # LangChain's HumanInTheLoopMiddleware as it asks by itself: one decision per action, in order.
+    if actions := _actions(interrupt):
+        # One decision per action, in their order.
         return {word: {"decisions": [{"type": word} for _ in actions]} for word in ("approve", "reject")}
     if not schema:
         return {"yes": True, "no": False}

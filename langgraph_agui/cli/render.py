@@ -176,9 +176,14 @@ class Renderer:
             del self._items[key]
 
     def _print(self, text: str, style: str) -> None:
-        shown = Text(text.translate(_CONTROLS), style=_STYLES.get(style, ""))
+        shown = Text(printable(text), style=_STYLES.get(style, ""))
         self._console.print(shown, end="", soft_wrap=True, highlight=False)
         self._console.file.flush()
+
+
+def printable(text: str) -> str:
+    """Return `text` with its control characters shown as pictures."""
+    return text.translate(_CONTROLS)
 
 
 def _content(content: Any) -> str:

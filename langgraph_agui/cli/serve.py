@@ -9,6 +9,7 @@ import socket
 import webbrowser
 from contextlib import suppress
 from dataclasses import dataclass
+from threading import Thread
 from typing import TYPE_CHECKING, Final
 
 import typer
@@ -17,6 +18,7 @@ from fastapi import FastAPI
 from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
+from langgraph_agui.cli import chat
 from langgraph_agui.cli.errors import CommandError, ExitCode
 from langgraph_agui.fastapi import add_langgraph_fastapi_endpoint
 from langgraph_agui.playground import playground_router
@@ -52,8 +54,10 @@ def build_app(site: Site, host: str = "127.0.0.1") -> FastAPI:
     return app
 
 
-def run(site: Site, host: str, port: int, *, heading: str, open_browser: bool = False) -> None:
-    """Serve `site` until Ctrl-C. `CommandError` says why listening was not possible."""
+def run(
+    site: Site, host: str, port: int, *, heading: str, open_browser: bool = False, question: str | None = None
+) -> None:
+    """Serve `site` until Ctrl-C, asking it `question` first. `CommandError` says why listening was not possible."""
     listener = _listen(host, port)
     url = _url(listener, host)
     config = uvicorn.Config(
@@ -70,8 +74,19 @@ def run(site: Site, host: str, port: int, *, heading: str, open_browser: bool = 
     )
     if open_browser:
         webbrowser.open(f"{url}/")
+    if question is not None:
+        # The socket takes connections already; the answer comes when the server below has started.
+        Thread(target=_ask, args=(f"{url}{AGENT_PATH}", question), daemon=True).start()
     with listener, suppress(KeyboardInterrupt):
         uvicorn.Server(config).run(sockets=[listener])
+
+
+def _ask(url: str, question: str) -> None:
+    typer.echo(f'\n$ langgraph-agui chat {url} "{question}"')
+    try:
+        chat.run(url, question)
+    except CommandError as error:
+        typer.echo(f"Error: {error}", err=True)
 
 
 def _listen(host: str, port: int) -> socket.socket:

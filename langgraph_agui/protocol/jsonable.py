@@ -42,7 +42,7 @@ MAX_DEPTH = 200
 """How deep the careful walk follows nested values."""
 
 _PLAIN = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-_SCALARS = (datetime, date, time, timedelta, UUID, Decimal, PurePath, IPv4Address, IPv6Address)
+_SCALARS = (datetime, date, time, timedelta, UUID, Decimal, IPv4Address, IPv6Address)
 
 
 def to_jsonable(value: object) -> JsonValue:
@@ -127,6 +127,8 @@ class _Walk:
         if dataclasses.is_dataclass(value) and not isinstance(value, type):
             names = (field.name for field in dataclasses.fields(value))
             return self._mapping((name, getattr(value, name)) for name in names if hasattr(value, name))
+        if isinstance(value, PurePath):
+            return self.value(str(value))
         if isinstance(value, _SCALARS):
             return self.value(to_jsonable_python(value))
         return _unknown(value)

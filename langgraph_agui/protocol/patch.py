@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, NoReturn
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+_LONGEST_INDEX = 16
+
 
 class PatchError(ValueError):
     """A patch cannot be applied; nothing of it was."""
@@ -151,7 +153,7 @@ def _tokens(pointer: object) -> list[str]:
 def _index(token: str, items: list[object], *, exact: bool) -> int:
     if token == "-":  # noqa: S105
         return len(items)
-    if token and not (token.isascii() and token.isdigit()):
+    if token and not (token.isascii() and token.isdigit() and len(token) < _LONGEST_INDEX):
         _fail("a list index is a number", [token])
     index = int(token or "0")
     if exact and token != str(index):

@@ -170,7 +170,10 @@ class Translation:
         )
         if self.done:
             return
-        self._close()
+        try:
+            self._close()
+        except Exception:
+            logger.exception("Run %s: its items could not be closed", self._input.run_id)
         self.done = True
         shown = str(error) if refused or self._expose_errors else SAFE_MESSAGES[code]
         self._sink.event(

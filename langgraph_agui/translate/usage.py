@@ -25,7 +25,7 @@ class Usage:
         """
         if not isinstance(message, AIMessage) or not message.usage_metadata:
             return
-        provider = metadata.get("ls_provider") or message.response_metadata.get("model_provider")
+        provider = message.response_metadata.get("model_provider") or metadata.get("ls_provider")
         model = message.response_metadata.get("model_name") or metadata.get("ls_model_name")
         entry = token_usage_from_langchain_metadata(
             message.usage_metadata,

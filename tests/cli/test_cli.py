@@ -40,8 +40,9 @@ def run(*arguments: str, typed: str = "") -> subprocess.CompletedProcess[str]:
 
 
 @contextmanager
-def answering(body: str, content_type: str = "text/event-stream", status: int = 200) -> Iterator[str]:
-    """A server that answers every POST the same way."""
+def answering(*bodies: str, content_type: str = "text/event-stream", status: int = 200) -> Iterator[str]:
+    """A server that answers one POST after the other."""
+    remaining = iter(bodies)
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self):
@@ -49,7 +50,7 @@ def answering(body: str, content_type: str = "text/event-stream", status: int = 
             self.send_response(status)
             self.send_header("Content-Type", content_type)
             self.end_headers()
-            self.wfile.write(body.encode())
+            self.wfile.write(next(remaining).encode())
 
         def log_message(self, *args):
             pass
@@ -78,6 +79,22 @@ def test_chat_shows_a_whole_run(demo_url):
     assert lines[4] == "In Rome it is 25 °C, sunny."
     assert lines[-1].startswith("tokens: ")
     assert "\x1b" not in done.stdout
+
+
+def test_the_demo_asks_itself_in_its_own_terminal():
+    command = [sys.executable, "-m", "langgraph_agui", "demo", "--port", "0", "--delay", "0", "--ask", "Weather in Rome?"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment())
+    assert process.stdout is not None
+    try:
+        said = []
+        for line in process.stdout:
+            said.append(line)
+            if line.startswith("tokens:"):
+                break
+        assert f"{ROME}\n" in said
+    finally:
+        process.kill()
+        process.wait()
 
 
 def test_json_lines_are_the_verified_stream(demo_url):
@@ -127,11 +144,15 @@ def test_a_conversation_can_answer_an_interrupt(demo_url, word, outcome):
     assert outcome in result.stdout
 
 
-def test_a_refused_answer_can_be_given_again(demo_url):
-    result = invoke("chat", demo_url, typed="email ada@example.com saying hi\n3\napprove\n")
+def test_a_refused_answer_can_be_given_again():
+    start, end = ({"type": kind, "threadId": "t", "runId": "r"} for kind in ("RUN_STARTED", "RUN_FINISHED"))
+    asked = {"type": "interrupt", "interrupts": [{"id": "i", "reason": "confirmation", "message": "Sure\x1b[2J?"}]}
+    refused = {"type": "RUN_ERROR", "message": "No such answer."}
+    with answering(frames(start, {**end, "outcome": asked}), frames(refused), frames(start, end)) as url:
+        result = invoke("chat", url, typed="hello\n3\nyes\n")
     assert result.exit_code == 0
-    assert "error: " in result.stdout
-    assert "No e-mail left" in result.stdout
+    assert result.stdout.count("Sure␛[2J?") == 2
+    assert "error: No such answer." in result.stdout
 
 
 def test_ctrl_c_stops_a_run():
@@ -156,18 +177,19 @@ def test_nobody_listens():
 @pytest.mark.parametrize(
     ("answer", "code", "message"),
     [
-        (("{}", "application/json"), 3, "answered application/json, not an AG-UI event stream"),
-        (("no", "text/plain", 403), 3, "HTTP 403: no"),
-        (("no", "text/plain", 404), 3, "Is this the address of the agent itself"),
-        (("",), 1, "The stream ended before the run did."),
-        ((frames({"type": "RUN_STARTED", "threadId": "t", "runId": "r"}),), 1, "The stream ended before"),
-        ((frames({"type": "TEXT_MESSAGE_END", "messageId": "m"}),), 1, "The stream broke off: "),
-        (("data: [DONE]\n\n",), 1, "The stream broke off: "),
-        ((frames({"type": "RUN_ERROR", "message": "No.", "code": "sorry"}),), 1, "error: sorry: No."),
+        (("{}", {"content_type": "application/json"}), 3, "answered application/json, not an AG-UI event stream"),
+        (("no", {"status": 403}), 3, "HTTP 403: no"),
+        (("no", {"status": 404}), 3, "Is this the address of the agent itself"),
+        (("", {}), 1, "The stream ended before the run did."),
+        ((frames({"type": "RUN_STARTED", "threadId": "t", "runId": "r"}), {}), 1, "The stream ended before"),
+        ((frames({"type": "TEXT_MESSAGE_END", "messageId": "m"}), {}), 1, "The stream broke off: "),
+        (("data: [DONE]\n\n", {}), 1, "The stream broke off: "),
+        ((frames({"type": "RUN_ERROR", "message": "No.", "code": "sorry"}), {}), 1, "error: sorry: No."),
     ],
 )
 def test_what_answers_is_no_agent(answer, code, message):
-    with answering(*answer) as url:
+    body, how = answer
+    with answering(body, **how) as url:
         result = invoke("chat", url, "hello")
     assert result.exit_code == code
     assert message in result.output

@@ -1,0 +1,48 @@
+# `make demo` shows the product, `make test` proves it. Both set up all they need in .venv.
+
+PYTHON ?= python3
+BIN := .venv/bin
+PORT ?= 8000
+ROUNDS ?= 9
+ARGS ?=
+
+.PHONY: demo test lint format bench chromium clean
+
+demo: .venv/.demo
+	$(BIN)/langgraph-agui demo --port $(PORT) --ask "What is the weather in Rome and Paris?" $(ARGS)
+
+test: .venv/.dev chromium
+	$(BIN)/python -m pytest -n 2 --dist loadgroup $(ARGS)
+
+lint: .venv/.dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+format: .venv/.dev
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: .venv/.dev
+	$(BIN)/python -m benchmarks --rounds $(ROUNDS) $(ARGS)
+
+# The page is tested in a real browser: the one that is installed, or Debian's.
+chromium:
+	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || \
+		{ sudo=$$(command -v sudo || true); $$sudo apt-get update -q && $$sudo apt-get install -y -q chromium; }
+
+.venv/bin/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; try: make PYTHON=python3.11")'
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install -q --upgrade pip
+
+.venv/.demo: pyproject.toml | .venv/bin/python
+	$(BIN)/python -m pip install -q -e '.[cli]'
+	@touch $@
+
+.venv/.dev: pyproject.toml | .venv/bin/python
+	$(BIN)/python -m pip install -q -e '.[dev]'
+	@touch $@ .venv/.demo
+
+clean:
+	rm -rf .venv tests/node/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis
