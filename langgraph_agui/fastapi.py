@@ -9,11 +9,12 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
+import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing, suppress
-from typing import TypeAlias, TypeVar
+from typing import NoReturn, TypeAlias, TypedDict, TypeVar, Unpack
 
-from ag_ui.core import RunAgentInput
+from ag_ui.core import PROTOCOL_VERSION, RunAgentInput
 from langchain_core.runnables import RunnableConfig
 
 from langgraph_agui.agent import LangGraphAgent
@@ -23,6 +24,7 @@ from langgraph_agui.protocol.input import parse_input
 try:
     from fastapi import APIRouter, FastAPI, HTTPException, Request, params
     from fastapi.responses import JSONResponse
+    from starlette.requests import ClientDisconnect
     from starlette.responses import Response
     from starlette.types import Receive, Scope, Send
 except ImportError as error:
@@ -69,6 +71,7 @@ def agui_router(
         keep_alive: Seconds of silence after which an SSE comment is sent; None for never.
         max_body: Bytes that a request may have; more answers 413.
     """
+    path = f"/{path}" if path and not path.startswith("/") else path
     base = path.rstrip("/")
     router = APIRouter(dependencies=list(dependencies))
 
@@ -92,31 +95,22 @@ def agui_router(
     return router
 
 
+class RouteOptions(TypedDict, total=False):
+    """The options of `agui_router`."""
+
+    dependencies: Sequence[params.Depends]
+    config_factory: Callable[[Request], Maybe[RunnableConfig | None]] | None
+    context_factory: Callable[[Request], Maybe[object]] | None
+    authorize_thread: Callable[[Request, str], Maybe[bool | None]] | None
+    keep_alive: float | None
+    max_body: int
+
+
 def add_langgraph_fastapi_endpoint(
-    app: FastAPI,
-    agent: LangGraphAgent,
-    path: str = "/",
-    *,
-    dependencies: Sequence[params.Depends] = (),
-    config_factory: Callable[[Request], Maybe[RunnableConfig | None]] | None = None,
-    context_factory: Callable[[Request], Maybe[object]] | None = None,
-    authorize_thread: Callable[[Request, str], Maybe[bool | None]] | None = None,
-    keep_alive: float | None = KEEP_ALIVE,
-    max_body: int = MAX_BODY,
+    app: FastAPI, agent: LangGraphAgent, path: str = "/", **options: Unpack[RouteOptions]
 ) -> None:
-    """Serve `agent` at `path` of `app`; the arguments are those of `agui_router`."""
-    app.include_router(
-        agui_router(
-            agent,
-            path,
-            dependencies=dependencies,
-            config_factory=config_factory,
-            context_factory=context_factory,
-            authorize_thread=authorize_thread,
-            keep_alive=keep_alive,
-            max_body=max_body,
-        )
-    )
+    """Serve `agent` at `path` of `app`; the options are those of `agui_router`."""
+    app.include_router(agui_router(agent, path, **options))
 
 
 async def _resolve(value: Maybe[T]) -> T:
@@ -129,21 +123,40 @@ async def _read(request: Request, max_body: int) -> RunAgentInput:
     if content_type != "application/json":
         # Browsers send other types across sites without asking; JSON they ask for first.
         raise HTTPException(415, "Send RunAgentInput as application/json.")
-    body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > max_body:
-            raise HTTPException(413, f"The input is larger than {max_body} bytes.")
     try:
-        value = json.loads(body)
+        value = json.loads(await _body(request, max_body), parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
         raise HTTPException(400, "The body is not JSON.") from error
     if not isinstance(value, dict):
         raise HTTPException(422, "RunAgentInput is a JSON object.")
+    if _other_major(value.get("protocolVersion")):
+        raise HTTPException(422, f"This agent speaks AG-UI {PROTOCOL_VERSION}.")
     try:
         return parse_input(value)
     except ProtocolError as error:
         raise HTTPException(422, str(error)) from error
+
+
+async def _body(request: Request, max_body: int) -> bytearray:
+    body = bytearray()
+    try:
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > max_body:
+                raise HTTPException(413, f"The input is larger than {max_body} bytes.")
+    except ClientDisconnect as error:
+        raise HTTPException(400, "The body is not complete.") from error
+    return body
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _other_major(version: object) -> bool:
+    """Whether a client speaks an AG-UI that this is not; newer minors are served, and so is who does not say."""
+    found = re.fullmatch(r"(\d+)\.\d+", version) if isinstance(version, str) else None
+    return found is not None and found[1] != PROTOCOL_VERSION.partition(".")[0]
 
 
 class _EventStream(Response):

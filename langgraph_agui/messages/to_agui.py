@@ -21,13 +21,17 @@ logger = logging.getLogger(__name__)
 FAILED = {"status": "error"}
 """Metadata of the result of a tool that failed; `TOOL_CALL_RESULT` has no field for it (AG-UI 1.0, tools)."""
 
+HIDDEN = "agui_hidden"
+"""Key in `response_metadata` of what a `nostream` model said. It stays with the message in the checkpoint, so that the
+next run, another process included, hides it too; no provider is sent it."""
+
 Shown = Literal["assistant", "user", "tool"]
 
 
 def shown_as(message: BaseMessage) -> Shown | None:
-    """The role under which a client sees `message`; None for what stays on the server (system prompts, removals)."""
+    """The role under which a client sees `message`; None for what stays on the server (prompts, hidden calls)."""
     if isinstance(message, AIMessage):
-        return "assistant"
+        return None if HIDDEN in message.response_metadata else "assistant"
     if isinstance(message, LCToolMessage):
         return "tool"
     if isinstance(message, HumanMessage):

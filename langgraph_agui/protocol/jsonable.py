@@ -20,6 +20,7 @@ from __future__ import annotations
 import base64
 import dataclasses
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence, Set
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
@@ -90,7 +91,7 @@ class _Walk:
             return _integer(value)
         if isinstance(value, float):
             number = float(value)
-            return number if number - number == 0 else None
+            return number if math.isfinite(number) else None
         return self._container(value)
 
     def _container(self, value: object) -> JsonValue:

@@ -128,6 +128,8 @@ class GraphDrive:
                 ended = "result" in task or "error" in task
                 self._order.passed(("end" if ended else "start", str(task["id"])))
             case "values":
+                if not namespace:
+                    self._order.superstep()
                 messages = messages_in(data, self._key) if not isinstance(data, list | BaseMessage) else []
                 self._translation.values(namespace, data, messages)
             case "custom":

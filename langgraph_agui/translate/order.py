@@ -12,8 +12,14 @@ from collections import deque
 from collections.abc import Callable
 from typing import Literal, TypeAlias
 
-Mark: TypeAlias = tuple[Literal["start", "end"], str]
-"""A point in the graph's stream: the start or end of the task with this id."""
+Mark: TypeAlias = tuple[Literal["start", "end", "soon"], str]
+"""A point in the graph's stream: the start or end of the task with this id.
+
+"soon" is no point that the stream names: it is passed when the stream has had time to say what came before.
+"""
+
+TURNS = 12
+"""Turns of the event loop within which the stream tells what was sent before "soon" (measured: three)."""
 
 PATIENCE = 0.05
 """Seconds to wait for a mark. Only a graph whose stream is cut off from ours, inside a node, never sends one."""
@@ -37,12 +43,25 @@ class Order:
             signal()
             return
         self.held.append((mark, signal))
+        if mark is not None and mark[0] == "soon":
+            self._count_down(mark, TURNS)
         self._watch()
+
+    def _count_down(self, mark: Mark, turns: int) -> None:
+        if turns:
+            self._loop.call_soon(self._count_down, mark, turns - 1)
+        else:
+            self.passed(mark)
 
     def passed(self, mark: Mark) -> None:
         """The stream has come to `mark`."""
         self._passed.add(mark)
         self._drain()
+
+    def superstep(self) -> None:
+        """A superstep of the root graph is over: no end that is still waited for will come."""
+        while self.held and (mark := self.held[0][0]) is not None and mark[0] != "start":
+            self.passed(mark)
 
     def release(self) -> None:
         """The stream is over: nothing waits any more."""

@@ -16,10 +16,11 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.messages import ToolMessage as LCToolMessage
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, GenerationChunk, LLMResult
 from langgraph.constants import TAG_HIDDEN, TAG_NOSTREAM
-from langgraph.errors import GraphBubbleUp
+from langgraph.errors import GraphBubbleUp, GraphInterrupt
 
 from langgraph_agui.errors import ErrorCode
 from langgraph_agui.messages.found import messages_in
+from langgraph_agui.messages.to_agui import HIDDEN
 from langgraph_agui.translate.copies import Copies, namespace_of, task_id
 from langgraph_agui.translate.order import Mark
 from langgraph_agui.translate.translation import Translation
@@ -58,7 +59,7 @@ class CallbackSource(BaseCallbackHandler):
         self._key = messages_key
         self._tasks: dict[str, UUID] = {}
         self._nodes: dict[UUID, tuple[str, object]] = {}
-        self._models: dict[UUID, tuple[str, Metadata]] = {}
+        self._models: dict[UUID, tuple[str, Metadata, bool]] = {}
         self._copies = Copies()
 
     # Having these two makes chat models stream under `invoke`, as LangGraph's own handler does.
@@ -84,10 +85,11 @@ class CallbackSource(BaseCallbackHandler):
         **kwargs: object,
     ) -> None:
         """A model call begins; tagged `nostream`, it is not told."""
-        self._models[run_id] = (namespace_of(metadata), metadata or {})
-        visible = not tags or TAG_NOSTREAM not in tags
         told = metadata or {}
-        self._delivery.signal(None, lambda: self._to.model_start(run_id, told) if visible else None)
+        hidden = tags is not None and TAG_NOSTREAM in tags
+        self._models[run_id] = (namespace_of(metadata), told, hidden)
+        if not hidden:
+            self._delivery.signal(None, lambda: self._to.model_start(run_id, told))
 
     def on_llm_start(
         self,
@@ -119,12 +121,15 @@ class CallbackSource(BaseCallbackHandler):
 
     def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: object) -> None:
         """A model call has ended."""
-        namespace, metadata = self._models.pop(run_id, ("", {}))
+        namespace, metadata, hidden = self._models.pop(run_id, ("", {}, False))
         generation = response.generations[0][0] if response.generations and response.generations[0] else None
         if generation is None:
             return
         message = generation.message if isinstance(generation, ChatGeneration) else AIMessage(content=generation.text)
-        self._copies.say(namespace, message)
+        if hidden:
+            message.response_metadata[HIDDEN] = True
+        else:
+            self._copies.say(namespace, message)
         self._delivery.signal(None, lambda: self._to.model_end(run_id, message, metadata))
 
     def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: object) -> None:
@@ -183,7 +188,7 @@ class CallbackSource(BaseCallbackHandler):
         node = self._leave(run_id)
         if node is not None:
             # Only a pause ends the task for sure: after a failure the node may be tried again.
-            mark: Mark | None = ("end", task_id(node[0])) if isinstance(error, GraphBubbleUp) else None
+            mark: Mark = ("end", task_id(node[0])) if isinstance(error, GraphInterrupt) else ("soon", str(run_id))
             self._delivery.signal(mark, lambda: self._to.node_error(run_id))
 
     def _leave(self, run_id: UUID) -> tuple[str, object] | None:

@@ -129,7 +129,10 @@ class Translation:
         self._messages.before = {message.id: message for message in thread if message.id}
         self._messages.now = thread
         self._items.conversation.know_calls(
-            call["id"] for message in thread if isinstance(message, AIMessage) for call in message.tool_calls
+            call["id"]
+            for message in thread
+            if isinstance(message, AIMessage) and shown_as(message) is not None
+            for call in message.tool_calls
         )
 
     def finish(self) -> None:
@@ -332,7 +335,11 @@ class Translation:
         return restate(held, [self._restated(message) for message in self._messages.now if self._is_shown(message)])
 
     def _is_shown(self, message: BaseMessage) -> bool:
-        return message.id is not None and message.id not in self._hidden and shown_as(message) is not None
+        if message.id is None or message.id in self._hidden or shown_as(message) is None:
+            return False
+        conversation = self._items.conversation
+        hidden_call = isinstance(message, LCToolMessage) and not conversation.knows_call(message.tool_call_id)
+        return not hidden_call or message.id in conversation.ids
 
     def _restated(self, message: BaseMessage) -> tuple[str, Sequence[Message]]:
         """The place of a state message in the snapshot, and the AG-UI messages to put there, if any."""
@@ -352,4 +359,6 @@ class Translation:
             case "tool":
                 return public, [tool_message(cast("LCToolMessage", message), public)]
             case _:
-                return public, () if public in conversation.ids else [user_message(message, public)]
+                before = self._messages.before.get(state_id, message)
+                said = public in conversation.ids and before.content == message.content
+                return public, () if said else [user_message(message, public)]

@@ -15,8 +15,9 @@ from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from langchain_core.tools import tool
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import END, START, MessagesState, StateGraph
-from langgraph_agui.graphs import Graph
 from pydantic import Field
+
+from langgraph_agui.graphs import Graph
 
 
 class Meter:
@@ -30,11 +31,15 @@ class Meter:
 
 
 class Talker(BaseChatModel):
-    """Says `words` words with `pause` seconds before each; then, if `silent`, nothing more, without ending."""
+    """Says `words` words with `pause` seconds before each; then, if `silent`, nothing more, without ending.
+
+    `said_as` is the id of its message.
+    """
 
     words: int = 100_000
     pause: float = 0.01
     silent: bool = False
+    said_as: str | None = None
     meter: Meter = Field(default_factory=Meter)
 
     @property
@@ -66,7 +71,7 @@ class Talker(BaseChatModel):
 
     def _word(self, number: int) -> ChatGenerationChunk:
         self.meter.produced += 1
-        return ChatGenerationChunk(message=AIMessageChunk(content=f"word{number} "))
+        return ChatGenerationChunk(message=AIMessageChunk(content=f"word{number} ", id=self.said_as))
 
 
 class Caller(BaseChatModel):
@@ -82,7 +87,9 @@ class Caller(BaseChatModel):
     def _generate(self, *args: Any, **kwargs: Any) -> ChatResult:
         raise AssertionError("the model is streamed")
 
-    async def _astream(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> AsyncIterator[ChatGenerationChunk]:
+    async def _astream(
+        self, messages: list[BaseMessage], *args: Any, **kwargs: Any
+    ) -> AsyncIterator[ChatGenerationChunk]:
         if isinstance(messages[-1], ToolMessage):
             yield ChatGenerationChunk(message=AIMessageChunk(content="done"))
             return

@@ -5,19 +5,19 @@ from __future__ import annotations
 import json
 import logging
 import random
-import threading
 import time
 import warnings
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Literal
 
 import pytest
 from fastapi import FastAPI, Request, Response
 from langchain.agents import create_agent
 from langgraph.checkpoint.memory import InMemorySaver
+
 from langgraph_agui import LangGraphAgent, agui_router
 from langgraph_agui.graphs import Graph
-
 from tests.adapter.streams import run_input
 from tests.http.models import SHAPES, Talker, flat, synchronous
 from tests.http.raw import Connection, ask, body_of
@@ -198,14 +198,12 @@ def test_many_clients_leave_at_random_points(
     with warnings.catch_warnings(record=True) as caught, serving(app) as served:
         warnings.simplefilter("always")
         leaves = list(LEAVE.values())
-        visits = [
-            threading.Thread(target=visit, args=(number, source.randrange(-300, 6000), source.choice(leaves)))
-            for number in range(50)
-        ]
-        for thread in visits:
-            thread.start()
-        for thread in visits:
-            thread.join(20)
+        with ThreadPoolExecutor(50) as pool:
+            visits = [
+                pool.submit(visit, number, source.randrange(-300, 6000), source.choice(leaves)) for number in range(50)
+            ]
+        for done in visits:
+            done.result()
         served.wait_idle(15)
     noise = [str(warning.message) for warning in caught] + [record.getMessage() for record in caplog.records]
     assert not [line for line in noise if "never" in line]

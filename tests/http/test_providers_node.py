@@ -16,10 +16,10 @@ from ag_ui.core import Message
 from fastapi import FastAPI
 from langchain.agents import create_agent
 from langgraph.checkpoint.memory import InMemorySaver
+
 from langgraph_agui import LangGraphAgent, agui_router
 from langgraph_agui.protocol import decode
 from langgraph_agui.protocol.input import parse_input
-
 from tests.adapter.streams import Told
 from tests.http.serving import Served, Tape, serving
 from tests.node_client import ClientRun, NodeClient

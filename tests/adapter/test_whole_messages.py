@@ -1,0 +1,242 @@
+"""Messages that arrive in one piece: from models that do not stream, from nodes that write them, from caches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from ag_ui.core import AssistantMessage
+from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, SystemMessage, ToolMessage
+from langgraph.cache.memory import InMemoryCache
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, StateGraph
+from langgraph.types import CachePolicy
+from langgraph_agui import LangGraphAgent
+
+from tests.adapter.graphs import Chat, agent_of, chain_of, sync_talker, talker
+from tests.adapter.models import Scripted, call, said, thinking
+from tests.adapter.streams import Told, dumped, run_input, tell
+
+
+def returning(*messages: Any, name: str = "node") -> Any:
+    """A node that returns `messages`."""
+
+    async def node(state: Any) -> dict[str, Any]:
+        return {"messages": list(messages)}
+
+    node.__name__ = name
+    return node
+
+
+async def telling(*nodes: Any) -> Told:
+    told = await tell(agent_of(*nodes), run_input("hi"))
+    assert told.last.type.value == "RUN_FINISHED", told.last
+    told.check_snapshot()
+    return told
+
+
+def texts(told: Told) -> list[Any]:
+    return [(message.role, message.content) for message in told.messages[1:]]
+
+
+def starts(told: Told) -> int:
+    return len(told.of("TEXT_MESSAGE_START"))
+
+
+@pytest.mark.parametrize("node", [talker, sync_talker])
+async def test_a_model_that_does_not_stream(node: Any) -> None:
+    turn = [thinking("hm"), said("Look", 1), call("look", "c1", 2, q=1)]
+    told = await telling(node(Scripted(turn, disable_streaming=True)))
+    streamed = await telling(node(Scripted(turn)))
+    assert without_ids(told) == without_ids(streamed)
+    assert told.types.count("TEXT_MESSAGE_CONTENT") == 1
+
+
+def without_ids(told: Told) -> list[Any]:
+    return [{**dump, "id": ""} for dump in dumped(told.messages[1:])]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        AIMessage("Hello"),
+        AIMessage("Hello", id="m1"),
+        ("assistant", "Hello"),
+        ("ai", "Hello"),
+        {"role": "assistant", "content": "Hello"},
+        {"role": "ai", "content": "Hello", "id": "m2"},
+        AIMessage([{"type": "text", "text": "Hel"}, {"type": "text", "text": "lo"}]),
+    ],
+    ids=str,
+)
+async def test_a_node_that_writes_a_message(message: Any) -> None:
+    told = await telling(returning(message))
+    assert texts(told) == [("assistant", "Hello")]
+    assert starts(told) == 1
+    assert told.types.index("TEXT_MESSAGE_END") < told.types.index("MESSAGES_SNAPSHOT")
+
+
+async def test_a_written_message_is_inside_the_step_of_its_node() -> None:
+    told = await telling(returning(AIMessage("Hello")), returning(AIMessage("x"), name="b"))
+    names = {"STEP_STARTED": "(", "STEP_FINISHED": ")", "TEXT_MESSAGE_START": "text"}
+    assert [names[kind] for kind in told.types if kind in names] == ["(", "text", ")"] * 2
+
+
+async def test_a_message_not_in_a_list() -> None:
+    async def node(state: Any) -> Any:
+        return {"messages": AIMessage("Hello")}
+
+    assert texts(await telling(node)) == [("assistant", "Hello")]
+
+
+async def test_calls_and_results_of_plain_nodes() -> None:
+    calls = [{"name": "look", "args": {"q": 1}, "id": "c1"}]
+    told = await telling(
+        returning(AIMessage("", tool_calls=calls), name="ask"), returning(ToolMessage("found", tool_call_id="c1", id="r1"))
+    )
+    (result,) = told.of("TOOL_CALL_RESULT")
+    assert (result.message_id, result.content) == ("r1", "found")
+    assert told.last.outcome.pending_tool_call_ids is None
+
+
+async def test_a_users_message_written_by_a_node() -> None:
+    told = await telling(returning(HumanMessage("And?", id="h1")))
+    assert texts(told) == [("user", "And?")]
+
+
+async def test_system_messages_and_removals_are_not_told() -> None:
+    agent = agent_of(
+        returning(SystemMessage("SECRET"), AIMessage("a", id="a1"), name="one"),
+        returning(RemoveMessage(id="a1"), AIMessage("b"), name="two"),
+    )
+    told = await tell(agent, run_input("hi"))
+    # No check of the snapshot against the stream: see below, nothing is taken from the client's screen.
+    assert not any("SECRET" in event.model_dump_json() for event in told.events)
+    assert [message.content for message in told.messages[1:]] == ["a", "b"]
+    assert starts(told) == 2
+
+
+@pytest.mark.parametrize("copied_id", [None, "copy"])
+@pytest.mark.parametrize("streaming", [True, False])
+@pytest.mark.parametrize("nested", [True, False])
+async def test_a_copy_of_a_reply_is_told_once(copied_id: str | None, streaming: bool, nested: bool) -> None:
+    model = Scripted(["Hel", "lo"], disable_streaming=not streaming)
+
+    async def node(state: Chat) -> Any:
+        if nested:
+            reply = (await chain_of(talker(model, "inner")).ainvoke(state))["messages"][-1]
+        else:
+            reply = await model.ainvoke("x")
+        return {"messages": [AIMessage(reply.content, id=copied_id)]}
+
+    told = await telling(node)
+    assert texts(told) == [("assistant", "Hello")]
+    assert starts(told) == 1
+
+
+async def test_a_copy_that_says_something_else_is_a_message() -> None:
+    async def node(state: Chat) -> Any:
+        reply = await Scripted(["draft"]).ainvoke("x")
+        return {"messages": [AIMessage(f"{reply.content}, improved")]}
+
+    assert [content for _, content in texts(await telling(node))] == ["draft", "draft, improved"]
+
+
+async def test_a_nested_agent_whose_messages_are_returned() -> None:
+    inner = chain_of(talker(Scripted(["one"]), "a"), talker(Scripted(["two"]), "b"))
+
+    async def node(state: Chat) -> Any:
+        return await inner.ainvoke(state)
+
+    assert texts(await telling(node)) == [("assistant", "one"), ("assistant", "two")]
+
+
+async def test_a_message_modified_under_its_id() -> None:
+    async def edit(state: Chat) -> Any:
+        return {"messages": [AIMessage("new", id=state["messages"][-1].id)]}
+
+    told = await tell(agent_of(talker(Scripted(["old"])), edit), run_input("hi"))
+    # The stream cannot take words back: the snapshot does.
+    assert texts(told) == [("assistant", "new")]
+    assert starts(told) == 1
+
+
+async def test_a_users_message_modified_under_its_id() -> None:
+    async def edit(state: Chat) -> Any:
+        return {"messages": [HumanMessage("better", id=state["messages"][0].id), AIMessage("a")]}
+
+    told = await tell(agent_of(edit), run_input("hi"))
+    assert [message.content for message in told.snapshot] == ["better", "a"]
+
+
+async def test_a_cached_node_is_told_again() -> None:
+    model = Scripted(["Hello"])
+    builder = StateGraph(Chat)
+    policy = CachePolicy(key_func=lambda _: "same")
+    builder.add_node("model", talker(model), cache_policy=policy)
+    builder.add_edge(START, "model")
+    agent = LangGraphAgent(graph=builder.compile(cache=InMemoryCache()))
+    for _ in range(2):
+        told = await tell(agent, run_input("hi"))
+        told.check_snapshot()
+        assert texts(told) == [("assistant", "Hello")]
+    assert len(model.seen) == 1
+
+
+def hidden(model: Any) -> Any:
+    return model.with_config(tags=["nostream"])
+
+
+@pytest.mark.parametrize("streaming", [True, False])
+@pytest.mark.parametrize("returned", [True, False])
+async def test_nostream_leaves_no_trace(streaming: bool, returned: bool) -> None:
+    model = hidden(Scripted(["SECRET"], disable_streaming=not streaming))
+
+    async def router(state: Chat) -> Any:
+        reply = await model.ainvoke("x")
+        return {"messages": [reply]} if returned else {}
+
+    told = await telling(router, talker(Scripted(["visible"])))
+    assert not any("SECRET" in event.model_dump_json() for event in told.events)
+    assert texts(told) == [("assistant", "visible")]
+
+
+async def test_a_hidden_call_with_a_tool_leaves_no_trace() -> None:
+    told = await telling(
+        talker(hidden(Scripted([call("look", "c1")])), "router"),
+        returning(ToolMessage("SECRET", tool_call_id="c1"), name="tool"),
+        talker(Scripted(["visible"])),
+    )
+    assert texts(told) == [("assistant", "visible")]
+    assert not any("c1" in event.model_dump_json() for event in told.events)
+
+
+async def test_hidden_and_visible_calls_in_one_node() -> None:
+    async def node(state: Chat) -> Any:
+        first = await Scripted(["a"]).ainvoke("x")
+        await hidden(Scripted(["SECRET"])).ainvoke("x")
+        return {"messages": [first, await Scripted(["b"]).ainvoke("x")]}
+
+    assert [content for _, content in texts(await telling(node))] == ["a", "b"]
+
+
+async def test_internal_calls_are_told_even_where_the_state_does_not_keep_them() -> None:
+    """Without `nostream`, as in LangGraph's `messages` mode; the snapshot must not lose them."""
+
+    async def node(state: Chat) -> Any:
+        await Scripted(["thought"]).ainvoke("x")
+        return {"messages": [await Scripted(["answer"]).ainvoke("x")]}
+
+    assert [content for _, content in texts(await telling(node))] == ["thought", "answer"]
+
+
+async def test_a_hidden_message_stays_hidden_in_the_next_run() -> None:
+    """Another agent object on the same thread, as after a restart."""
+    saver = InMemorySaver()
+    router = talker(hidden(Scripted([call("look", "c1")])), "router")
+    first = await tell(agent_of(router, talker(Scripted(["a"])), checkpointer=saver), run_input("hi", thread="t"))
+    again = run_input(*first.messages, "more", thread="t")
+    told = await tell(agent_of(talker(Scripted(["b"])), checkpointer=saver), again)
+    told.check_snapshot()
+    answers = [message.content for message in told.messages if isinstance(message, AssistantMessage)]
+    assert answers == ["a", "b"]
