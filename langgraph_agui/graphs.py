@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, TypeAlias, get_origin
+from typing import Any, Literal, TypeAlias, get_origin, get_type_hints
 
 from langgraph.channels.binop import BinaryOperatorAggregate
 from langgraph.graph.state import CompiledStateGraph
@@ -40,7 +40,18 @@ def input_form(graph: Graph) -> Literal["keys", "messages", "text"]:
     if isinstance(graph, CompiledStateGraph) or not isinstance(graph.input_channels, str):
         return "keys"
     kind = getattr(graph.channels.get(graph.input_channels), "typ", None)
+    if isinstance(kind, str):  # from __future__ import annotations
+        kind = _first_hint(graph)
     kind = get_origin(kind) or kind
     if kind is str:
         return "text"
     return "messages" if isinstance(kind, type) and issubclass(kind, Sequence) else "keys"
+
+
+def _first_hint(graph: Graph) -> object:
+    """The type of an entrypoint's first parameter; None where it names what only its own scope knows."""
+    bound = next(iter(graph.nodes.values())).bound
+    try:
+        return next(iter(get_type_hints(getattr(bound, "func", None) or getattr(bound, "afunc", None)).values()), None)
+    except Exception:  # an annotation may be any expression
+        return None

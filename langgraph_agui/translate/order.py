@@ -22,7 +22,7 @@ TURNS = 12
 """Turns of the event loop within which the stream tells what was sent before "soon" (measured: three)."""
 
 PATIENCE = 0.05
-"""Seconds to wait for a mark. Only a graph whose stream is cut off from ours, inside a node, never sends one."""
+"""Seconds to wait for a mark that does not come, which no graph is known to do."""
 
 
 class Order:

@@ -8,7 +8,7 @@ signals leave through a `Delivery`.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator
-from typing import Protocol, TypeVar
+from typing import Literal, NamedTuple, Protocol, TypeVar
 from uuid import UUID, uuid4
 
 from langchain_core.callbacks import BaseCallbackHandler
@@ -40,6 +40,18 @@ class Delivery(Protocol):
         """Deliver any other signal; where the source has a stream beside it, not before the stream's `mark`."""
 
 
+class _Node(NamedTuple):
+    """A run of a node: its checkpoint namespace, its input, and whether its graph's stream reaches ours."""
+
+    namespace: str
+    inputs: object
+    streamed: bool
+
+    def mark(self, point: Literal["start", "end"]) -> Mark | None:
+        """Where in the stream the node starts or ends; nowhere, if the stream does not say."""
+        return (point, task_id(self.namespace)) if self.streamed else None
+
+
 class CallbackSource(BaseCallbackHandler):
     """A callback handler that tells a translation what happens.
 
@@ -58,7 +70,8 @@ class CallbackSource(BaseCallbackHandler):
         self._token = delivery.token
         self._key = messages_key
         self._tasks: dict[str, UUID] = {}
-        self._nodes: dict[UUID, tuple[str, object]] = {}
+        self._nodes: dict[UUID, _Node] = {}
+        self._within: dict[UUID, str | None] = {}
         self._models: dict[UUID, tuple[str, Metadata, bool]] = {}
         self._copies = Copies()
 
@@ -152,28 +165,35 @@ class CallbackSource(BaseCallbackHandler):
         **kwargs: object,
     ) -> None:
         """A chain begins; of interest when it is a node's own run."""
+        within = self._within[run_id] = self._around(parent_run_id)
         if not metadata or name is None or name != metadata.get("langgraph_node"):
             return
         namespace = namespace_of(metadata)
         task = task_id(namespace)
         if (tags and TAG_HIDDEN in tags) or task in self._tasks:
             return  # a chain inside the node that happens to have its name
+        streamed = within is not None and namespace.startswith(f"{within}|" if within else "")
+        node = _Node(namespace, inputs, streamed)
+        self._within[run_id] = namespace if streamed else None
         self._tasks[task] = run_id
-        self._nodes[run_id] = (namespace, inputs)
-        self._delivery.signal(("start", task), lambda: self._to.node_start(run_id, name))
+        self._nodes[run_id] = node
+        self._delivery.signal(node.mark("start"), lambda: self._to.node_start(run_id, name))
+
+    def _around(self, parent_run_id: UUID | None) -> str | None:
+        """The namespace of the node that a run is in: "" in none, None in one whose graph does not stream to us."""
+        return self._within.get(parent_run_id, "") if parent_run_id is not None else ""
 
     def on_chain_end(self, outputs: object, *, run_id: UUID, **kwargs: object) -> None:
         """A chain has ended."""
         node = self._leave(run_id)
         if node is None:
             return
-        namespace, inputs = node
         found = messages_in(outputs, self._key)
         returned = {message.id for message in found if message.id is not None}
-        messages = [(message, self._identify(namespace, message, returned)) for message in found]
+        messages = [(message, self._identify(node.namespace, message, returned)) for message in found]
         self._delivery.signal(
-            ("end", task_id(namespace)),
-            lambda: self._to.node_end(run_id, messages, lambda: messages_in(inputs, self._key)),
+            node.mark("end"),
+            lambda: self._to.node_end(run_id, messages, lambda: messages_in(node.inputs, self._key)),
         )
 
     def _identify(self, namespace: str, message: BaseMessage, returned: set[str]) -> str | None:
@@ -188,25 +208,33 @@ class CallbackSource(BaseCallbackHandler):
         node = self._leave(run_id)
         if node is not None:
             # Only a pause ends the task for sure: after a failure the node may be tried again.
-            mark: Mark = ("end", task_id(node[0])) if isinstance(error, GraphInterrupt) else ("soon", str(run_id))
+            mark = node.mark("end") if isinstance(error, GraphInterrupt) else ("soon", str(run_id))
             self._delivery.signal(mark, lambda: self._to.node_error(run_id))
 
-    def _leave(self, run_id: UUID) -> tuple[str, object] | None:
-        """Forget a node's run; return its namespace and input."""
+    def _leave(self, run_id: UUID) -> _Node | None:
+        self._within.pop(run_id, None)
         node = self._nodes.pop(run_id, None)
         if node is not None:
-            self._tasks.pop(task_id(node[0]), None)
+            self._tasks.pop(task_id(node.namespace), None)
         return node
 
     # -- tools and the rest -------------------------------------------------------------------------------------
 
+    def on_tool_start(
+        self, serialized: object, input_str: str, *, run_id: UUID, parent_run_id: UUID | None = None, **kwargs: object
+    ) -> None:
+        """A tool begins."""
+        self._within[run_id] = self._around(parent_run_id)
+
     def on_tool_end(self, output: object, *, run_id: UUID, **kwargs: object) -> None:
         """A tool has ended; inside a node its message is told with the node's output."""
+        self._within.pop(run_id, None)
         if not self._nodes and isinstance(output, LCToolMessage):
             self._delivery.signal(None, lambda: self._to.tool_end(output))
 
     def on_tool_error(self, error: BaseException, *, run_id: UUID, **kwargs: object) -> None:
         """A tool failed."""
+        self._within.pop(run_id, None)
         if not isinstance(error, GraphBubbleUp):
             self._delivery.signal(None, lambda: self._to.blame.put(error, ErrorCode.TOOL_ERROR))
 

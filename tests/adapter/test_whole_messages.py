@@ -203,12 +203,12 @@ async def test_nostream_leaves_no_trace(streaming: bool, returned: bool) -> None
 
 async def test_a_hidden_call_with_a_tool_leaves_no_trace() -> None:
     told = await telling(
-        talker(hidden(Scripted([call("look", "c1")])), "router"),
-        returning(ToolMessage("SECRET", tool_call_id="c1"), name="tool"),
+        talker(hidden(Scripted([call("look", "hidden-call")])), "router"),
+        returning(ToolMessage("SECRET", tool_call_id="hidden-call"), name="tool"),
         talker(Scripted(["visible"])),
     )
     assert texts(told) == [("assistant", "visible")]
-    assert not any("c1" in event.model_dump_json() for event in told.events)
+    assert not any("hidden-call" in event.model_dump_json() for event in told.events)
 
 
 async def test_hidden_and_visible_calls_in_one_node() -> None:

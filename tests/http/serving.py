@@ -84,7 +84,7 @@ def serving(app: ASGIApp) -> Iterator[Served]:
         yield served
     finally:
         served.end()
-    assert served.complaints == []
+    assert not served.complaints, served.complaints
 
 
 class Tape:

@@ -223,3 +223,13 @@ def test_a_thread_that_was_left_can_go_on() -> None:
     last = json.loads(answer.body.removesuffix(b"\n\n").rpartition(b"data: ")[2])
     assert last["type"] == "RUN_FINISHED"
     assert b"word29" in answer.body
+
+
+@pytest.mark.parametrize("mode", ["cancel", "continue"])
+def test_a_server_that_stops_takes_its_runs_along(mode: Literal["cancel", "continue"]) -> None:
+    model = Talker(words=0, silent=True)
+    with serving(app_of(flat(model), on_disconnect=mode)) as served:
+        connection = open_stream(served)
+        assert model.meter.begun.wait(5)
+    assert model.meter.ended.is_set()
+    connection.leave()

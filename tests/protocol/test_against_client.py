@@ -15,7 +15,7 @@ from pydantic import TypeAdapter
 from langgraph_agui.protocol import Fold, ProtocolError, Verifier
 from langgraph_agui.protocol.schema import examine
 from tests.protocol.generated import Streams
-from tests.protocol.streams import Wire
+from tests.protocol.streams import Wire, in_run, state_delta
 
 if TYPE_CHECKING:
     from tests.node_client import ClientRun, NodeClient
@@ -108,3 +108,62 @@ def _numbers(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _numbers(item) for key, item in value.items()}
     return [_numbers(item) for item in value] if isinstance(value, list) else value
+
+
+_STATE = {"l": [[1], [2]], "d": {"": 1, "0": 2}, "t": True, "n": None, "one": 1}
+_PATCHES: list[list[Wire]] = [
+    [{"op": "test", "path": "/one", "value": True}],
+    [{"op": "test", "path": "/t", "value": 1}],
+    [{"op": "test", "path": "/one", "value": 1.0}],
+    [{"op": "test", "path": "/n", "value": None}],
+    [{"op": "test", "path": "/z", "value": None}],
+    [{"op": "test", "path": "/l", "value": [[1], [2]]}],
+    [{"op": "test", "path": "/l", "value": [[1], [3]]}],
+    [{"op": "test", "path": "/l", "value": [[1]]}],
+    [{"op": "test", "path": "/l", "value": [[1], [2], []]}],
+    [{"op": "test", "path": "/l", "value": {"0": [1], "1": [2]}}],
+    [{"op": "test", "path": "/d", "value": {"0": 2, "": 1}}],
+    [{"op": "test", "path": "/d", "value": {"0": 2}}],
+    [{"op": "test", "path": "/d", "value": {"0": 2, "": 1, "z": 1}}],
+    [{"op": "test", "path": "/l/00", "value": [1]}],
+    [{"op": "test", "path": "/l/-", "value": [1]}],
+    [{"op": "test", "path": "/l/01/0", "value": 2}],
+    [{"op": "replace", "path": "/l/00/0", "value": 9}],
+    [{"op": "replace", "path": "/l/1/0", "value": 9}],
+    [{"op": "replace", "path": "/l/2", "value": 9}],
+    [{"op": "replace", "path": "/d/", "value": 9}],
+    [{"op": "replace", "path": "", "value": [1]}, {"op": "add", "path": "/-", "value": 2}],
+    [{"op": "remove", "path": ""}],
+    [{"op": "remove", "path": ""}, {"op": "add", "path": "/a", "value": 1}],
+    [{"op": "remove", "path": "/l/0"}, {"op": "remove", "path": "/l/1"}],
+    [{"op": "remove", "path": "/l/00"}],
+    [{"op": "add", "path": "/l/00", "value": 9}],
+    [{"op": "add", "path": "/l/", "value": 9}],
+    [{"op": "add", "path": "/l/2", "value": 9}],
+    [{"op": "add", "path": "/l/3", "value": 9}],
+    [{"op": "add", "path": "/l/00/0", "value": 9}],
+    [{"op": "add", "path": "/n/a", "value": 9}],
+    [{"op": "add", "path": "/one/a/b", "value": 9}],
+    [{"op": "move", "from": "/l/0", "path": "/l/9"}],
+    [{"op": "move", "from": "/l/1", "path": "/l/0"}],
+    [{"op": "move", "from": "/l/0", "path": "/l/00/0"}],
+    [{"op": "move", "from": "/l", "path": "/l"}],
+    [{"op": "move", "from": "/l", "path": "/l/0"}],
+    [{"op": "move", "from": "/l/-", "path": "/z"}],
+    [{"op": "move", "from": "/l", "path": ""}],
+    [{"op": "move", "from": "/z", "path": "/y"}],
+    [{"op": "copy", "from": "/l/0", "path": "/l/0"}],
+    [{"op": "copy", "from": "/l/00", "path": "/z"}],
+    [{"op": "copy", "from": "/l", "path": "/m"}, {"op": "add", "path": "/m/0/-", "value": 9}],
+    [{"op": "copy", "from": "/l", "path": "/m"}, {"op": "add", "path": "/l/0/-", "value": 9}],
+    [{"op": "copy", "from": "/d", "path": "/d/own"}],
+    [{"op": "add", "path": "/__proto__", "value": 9}],
+    [{"op": "add", "path": "/constructor/prototype", "value": 9}],
+    [{"op": "add", "path": "/prototype", "value": 9}],
+]
+
+
+def test_patches_come_out_as_in_the_client(node_client: NodeClient) -> None:
+    streams = [in_run(state_delta(*patch)) for patch in _PATCHES]
+    told = differences(node_client, [(stream, [], _STATE) for stream in streams])
+    assert [(patch, one) for patch, one in zip(_PATCHES, told, strict=True) if one] == []

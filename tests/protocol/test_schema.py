@@ -13,7 +13,7 @@ from ag_ui.core import (
     UserMessage,
 )
 
-from langgraph_agui.protocol import ProtocolError, parse_event, verify
+from langgraph_agui.protocol import ProtocolError, fold, parse_event, verify
 from langgraph_agui.protocol.schema import examine
 from tests.protocol.streams import FINISHED, STARTED, Wire, event, in_run, message, result, snapshot, state_delta
 
@@ -76,6 +76,17 @@ TOLERATED: dict[str, tuple[Wire, int]] = {
         ),
         1,
     ),
+    "binary beside another": (
+        snapshot(
+            message(
+                "user",
+                "m",
+                [_BINARY, {"type": "audio", "source": {"type": "data", "value": "e", "mimeType": "audio/wav"}}],
+            )
+        ),
+        1,
+    ),
+    "binary by id only": (snapshot(message("user", "m", [{"type": "binary", "mimeType": "a/b", "id": "i"}])), 3),
     "binary in a result": (result(content=[_BINARY]), 1),
 }
 STARTS: dict[str, tuple[Wire, int]] = {
@@ -122,9 +133,10 @@ def test_the_unknown_and_the_retired_pass_with_warnings(
     client = client_runs[name]
     assert client.accepted, client.error
     assert len([text for text in client.warnings if text.startswith("[ag-ui]")]) == warnings, client.warnings
-    ours = [item.type.value for item in verify(_stream(wire))]
-    assert ours == client.events
-    assert len(caplog.records) == warnings
+    ours = verify(_stream(wire))
+    assert [item.type.value for item in ours] == client.events
+    assert [one.model_dump(by_alias=True) for one in fold(ours).messages] == client.messages
+    assert len(caplog.records) == (2 if name == "binary by id only" else warnings)  # the client says it twice
 
 
 def test_an_argument_is_never_changed() -> None:

@@ -1,0 +1,195 @@
+"""A failure anywhere ends the run with one coded error, everything closed, and nothing of its text on the wire."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, StateGraph
+from langgraph.prebuilt import ToolNode, tools_condition
+from langgraph_agui import LangGraphAgent
+
+from tests.adapter.graphs import Chat, agent_of, chain_of, scripted_agent, sync_talker, talker
+from tests.adapter.models import Scripted, call, calling, part, thinking, used
+from tests.adapter.streams import run_input, tell
+
+CANARY = "sk-CANARY-0123"
+
+
+def boom() -> Exception:
+    return RuntimeError(f"failed with {CANARY}")
+
+
+class FailingSaver(InMemorySaver):
+    """Fails when the thread is loaded, or at the write number `at` (counted from 1)."""
+
+    def __init__(self, *, load: bool = False, at: int = 0) -> None:
+        super().__init__()
+        self.load, self.at, self.writes = load, at, 0
+
+    async def aget_tuple(self, config: Any) -> Any:
+        if self.load:
+            raise boom()
+        return await super().aget_tuple(config)
+
+    async def aput(self, *args: Any) -> Any:
+        self.writes += 1
+        if self.writes == self.at:
+            raise boom()
+        return await super().aput(*args)
+
+
+def failing_tool(sync: bool) -> LangGraphAgent:
+    async def look() -> str:
+        """Look."""
+        raise boom()
+
+    def look_sync() -> str:
+        """Look."""
+        raise boom()
+
+    look_sync.__name__ = "look"
+    model = Scripted([call("look", "c1")])
+    builder = StateGraph(Chat)
+    builder.add_node("model", (sync_talker if sync else talker)(model))
+    builder.add_node("tools", ToolNode([tool(look_sync if sync else look)], handle_tool_errors=False))
+    builder.add_edge(START, "model")
+    builder.add_conditional_edges("model", tools_condition)
+    return LangGraphAgent(graph=builder.compile())
+
+
+def failing_node(sync: bool) -> Any:
+    async def fails(state: Any) -> Any:
+        raise boom()
+
+    def fails_sync(state: Any) -> Any:
+        raise boom()
+
+    return fails_sync if sync else fails
+
+
+def model_failing_after(*pieces: Any) -> Callable[[bool], LangGraphAgent]:
+    return lambda sync: scripted_agent([*pieces, boom()], sync=sync)
+
+
+def say(sync: bool) -> Any:
+    return (sync_talker if sync else talker)(Scripted(["a"]))
+
+
+POINTS: dict[str, tuple[str, Callable[[bool], LangGraphAgent]]] = {
+    "state load": ("state_error", lambda sync: agent_of(say(sync), checkpointer=FailingSaver(load=True))),
+    "before the first token": ("model_error", model_failing_after()),
+    "mid text": ("model_error", model_failing_after("Hel", "lo")),
+    "mid reasoning": ("model_error", model_failing_after(thinking("hm"))),
+    "mid arguments": ("model_error", model_failing_after(calling(part("look", '{"q": ', "c1")))),
+    "in a tool": ("tool_error", failing_tool),
+    "in a node": ("graph_error", lambda sync: agent_of(failing_node(sync), say(sync))),
+    "at the end": ("graph_error", lambda sync: agent_of(say(sync), failing_node(sync))),
+    "first save": ("", lambda sync: agent_of(say(sync), checkpointer=FailingSaver(at=1))),
+    "last save": ("", lambda sync: agent_of(say(sync), checkpointer=FailingSaver(at=3))),
+    "in a subgraph": ("graph_error", lambda sync: agent_of(chain_of(failing_node(sync)))),
+}
+
+
+@pytest.mark.parametrize("sync", [False, True], ids=["async", "threads"])
+@pytest.mark.parametrize("point", POINTS)
+async def test_a_failure(point: str, sync: bool, caplog: pytest.LogCaptureFixture) -> None:
+    code, build = POINTS[point]
+    with caplog.at_level(logging.ERROR, "langgraph_agui"):
+        told = await tell(build(sync), run_input("hi"))
+    assert told.types.count("RUN_ERROR") == 1
+    error = told.last
+    assert error.type.value == "RUN_ERROR"
+    assert error.code in (code, "state_error", "graph_error") if not code else error.code == code
+    check_closed(told.types)
+    assert not any(CANARY in event.model_dump_json() for event in told.events)
+    correlation_id = error.metadata["correlationId"]
+    (record,) = [record for record in caplog.records if correlation_id in record.getMessage()]
+    assert record.exc_info is not None
+    sse = b"".join([batch async for batch in build(sync).stream_sse(run_input("hi"))])
+    assert b"RUN_ERROR" in sse
+    assert CANARY.encode() not in sse
+
+
+def check_closed(types: list[str]) -> None:
+    """A run may end in error with items open (AG-UI 1.0); ours does not."""
+    for opening in ("TEXT_MESSAGE_START", "REASONING_MESSAGE_START", "REASONING_START", "TOOL_CALL_START"):
+        assert types.count(opening) == types.count(opening.replace("START", "END")), opening
+    assert types.count("STEP_STARTED") == types.count("STEP_FINISHED")
+
+
+async def test_what_was_said_before_the_failure_stays() -> None:
+    told = await tell(scripted_agent(["Hel", boom()]), run_input("hi"))
+    assert [message.content for message in told.messages] == ["hi", "Hel"]
+
+
+async def test_errors_are_shown_on_demand() -> None:
+    told = await tell(agent_of(failing_node(False), expose_errors=True), run_input("hi"))
+    assert CANARY in told.last.message
+
+
+async def test_usage_so_far_is_told() -> None:
+    told = await tell(agent_of(talker(Scripted(["a", used(3, 2)])), failing_node(False)), run_input("hi"))
+    (usage,) = told.last.usage
+    assert (usage.input_tokens, usage.output_tokens) == (3, 2)
+
+
+def looping(limit: int) -> Any:
+    async def loop(state: Any) -> Any:
+        return {}
+
+    seen: list[int] = []
+    builder = StateGraph(Chat)
+    builder.add_node("loop", loop)
+    builder.add_edge(START, "loop")
+    builder.add_conditional_edges("loop", lambda _: "__end__" if len(seen) >= limit or seen.append(1) else "loop")
+    return builder.compile()
+
+
+async def test_the_recursion_limit() -> None:
+    told = await tell(LangGraphAgent(graph=looping(99), config={"recursion_limit": 5}), run_input("hi"))
+    assert (told.last.type.value, told.last.code) == ("RUN_ERROR", "recursion_limit")
+    assert told.types.count("STEP_STARTED") == 5
+
+
+async def test_the_default_limit_is_the_graphs_own() -> None:
+    told = await tell(LangGraphAgent(graph=looping(60)), run_input("hi"))
+    assert told.last.type.value == "RUN_FINISHED"
+
+
+async def test_a_model_that_fails_and_a_fallback_that_answers() -> None:
+    model = Scripted(["Hel", boom()]).with_fallbacks([Scripted(["Fallback"])])
+    told = await tell(agent_of(talker(model)), run_input("hi"))
+    told.check_snapshot()
+    assert [message.content for message in told.messages] == ["hi", "Hel", "Fallback"]
+
+
+async def test_calls_of_a_failed_model_are_answered_when_the_run_goes_on() -> None:
+    model = Scripted([call("look", "c1"), boom()]).with_fallbacks([Scripted(["Fallback"])])
+    told = await tell(agent_of(talker(model)), run_input("hi"))
+    told.check_snapshot()
+    (result,) = told.of("TOOL_CALL_RESULT")
+    assert result.metadata == {"status": "error"}
+    assert told.last.outcome.pending_tool_call_ids is None
+
+
+async def test_a_failure_in_one_branch_while_another_speaks() -> None:
+    started = asyncio.Event()
+
+    async def fails(state: Any) -> Any:
+        await asyncio.wait_for(started.wait(), 5)
+        raise boom()
+
+    builder = StateGraph(Chat)
+    builder.add_node("speaks", talker(Scripted(["a", started.set, 30.0, "never"])))
+    builder.add_node("fails", fails)
+    builder.add_edge(START, "speaks")
+    builder.add_edge(START, "fails")
+    told = await tell(LangGraphAgent(graph=builder.compile()), run_input("hi"))
+    assert told.last.code == "graph_error"
+    check_closed(told.types)
