@@ -7,9 +7,9 @@ from typing import Annotated, Any
 from langchain_core.messages import AnyMessage, BaseMessage
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.message import add_messages
-from langgraph_agui import LangGraphAgent
 from typing_extensions import TypedDict
 
+from langgraph_agui import LangGraphAgent
 from tests.adapter.models import Scripted
 
 

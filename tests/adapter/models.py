@@ -68,7 +68,9 @@ class Scripted(BaseChatModel):
                     run_manager.on_llm_new_token(chunk.text, chunk=chunk)
                 yield chunk
 
-    async def _astream(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> AsyncIterator[ChatGenerationChunk]:
+    async def _astream(
+        self, messages: list[BaseMessage], *args: Any, **kwargs: Any
+    ) -> AsyncIterator[ChatGenerationChunk]:
         run_manager = kwargs.get("run_manager")
         try:
             for piece in self._turn(messages):
@@ -94,7 +96,9 @@ def _chunk(piece: Piece) -> ChatGenerationChunk | None:
     if isinstance(piece, Exception):
         raise piece
     if isinstance(piece, str | AIMessageChunk):
-        return ChatGenerationChunk(message=AIMessageChunk(piece) if isinstance(piece, str) else piece.model_copy(deep=True))
+        return ChatGenerationChunk(
+            message=AIMessageChunk(piece) if isinstance(piece, str) else piece.model_copy(deep=True)
+        )
     piece()
     return None
 
@@ -113,7 +117,9 @@ def add(chunks: Sequence[Any]) -> Any:
 # -- pieces ---------------------------------------------------------------------------------------------------------
 
 
-def part(name: str | None = None, args: str | None = None, id: str | None = None, index: int | None = 0) -> ToolCallChunk:
+def part(
+    name: str | None = None, args: str | None = None, id: str | None = None, index: int | None = 0
+) -> ToolCallChunk:
     return tool_call_chunk(name=name, args=args, id=id, index=index)
 
 
@@ -139,5 +145,9 @@ def said(text: str, index: int = 1) -> AIMessageChunk:
 
 def used(input_tokens: int, output_tokens: int) -> AIMessageChunk:
     """The chunk with the token counts."""
-    counts = {"input_tokens": input_tokens, "output_tokens": output_tokens, "total_tokens": input_tokens + output_tokens}
+    counts = {
+        "input_tokens": input_tokens,
+        "output_tokens": output_tokens,
+        "total_tokens": input_tokens + output_tokens,
+    }
     return AIMessageChunk("", usage_metadata=counts)  # type: ignore[arg-type]

@@ -8,6 +8,7 @@ from typing import Any
 from uuid import uuid4
 
 from ag_ui.core import BaseEvent, Event, EventType, Message, RunAgentInput, UserMessage
+
 from langgraph_agui import LangGraphAgent
 from langgraph_agui.protocol import Verifier, fold
 
@@ -16,7 +17,9 @@ def user(text: str, message_id: str | None = None) -> UserMessage:
     return UserMessage(id=message_id or str(uuid4()), role="user", content=text)
 
 
-def run_input(*messages: Message | str, thread: str | None = None, run: str | None = None, **fields: Any) -> RunAgentInput:
+def run_input(
+    *messages: Message | str, thread: str | None = None, run: str | None = None, **fields: Any
+) -> RunAgentInput:
     return RunAgentInput(
         thread_id=thread or str(uuid4()),
         run_id=run or str(uuid4()),

@@ -11,9 +11,9 @@ from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import RunnableLambda, RunnableParallel
 from langchain_core.tools import tool
+
 from langgraph_agui import AGUICallbackHandler, LangGraphAgent
 from langgraph_agui.protocol import Verifier, fold
-
 from tests.adapter.models import Scripted, call, said, thinking
 from tests.adapter.streams import dumped, run_input, tell
 
@@ -90,7 +90,9 @@ async def test_an_agent_says_the_same_as_through_the_adapter(way: str) -> None:
     assert without_ids(heard_messages) == without_ids(told.messages[1:])
 
 
-@pytest.mark.xfail(strict=True, reason="the snapshot brings the input's user message, and a client appends it at the end")
+@pytest.mark.xfail(
+    strict=True, reason="the snapshot brings the input's user message, and a client appends it at the end"
+)
 async def test_the_users_message_does_not_come_behind_the_answer() -> None:
     heard = Heard()
     await agent_graph().ainvoke({"messages": [("user", "hi")]}, heard.config)

@@ -8,8 +8,8 @@ from typing import Any
 from langchain_core.messages import AIMessageChunk
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
-from langgraph_agui import LangGraphAgent
 
+from langgraph_agui import LangGraphAgent
 from tests.adapter.graphs import Chat, agent_of, talker
 from tests.adapter.models import Scripted, add, call, thinking, used
 from tests.adapter.streams import run_input, tell

@@ -12,8 +12,8 @@ from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 from langgraph.prebuilt import ToolNode, tools_condition
-from langgraph_agui import LangGraphAgent
 
+from langgraph_agui import LangGraphAgent
 from tests.adapter.graphs import Chat, agent_of, chain_of, scripted_agent, sync_talker, talker
 from tests.adapter.models import Scripted, call, calling, part, thinking, used
 from tests.adapter.streams import run_input, tell

@@ -9,8 +9,8 @@ from ag_ui.core import ResumeEntry
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 from langgraph.types import interrupt
-from langgraph_agui import LangGraphAgent
 
+from langgraph_agui import LangGraphAgent
 from tests.adapter.graphs import Chat, chain_of, talker
 from tests.adapter.models import Scripted
 from tests.adapter.streams import Told, run_input, tell

@@ -10,8 +10,8 @@ import pytest
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.errors import GraphDrained
-from langgraph_agui import LangGraphAgent
 
+from langgraph_agui import LangGraphAgent
 from tests.adapter.graphs import agent_of, chain_of, scripted_agent, talker
 from tests.adapter.models import Scripted, call, used
 from tests.adapter.streams import Told, plain, run_input, tell

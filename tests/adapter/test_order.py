@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from langchain_core.callbacks import adispatch_custom_event
 from langgraph.config import get_stream_writer
 from langgraph.graph import START, StateGraph
-from langgraph_agui import LangGraphAgent
 
+from langgraph_agui import LangGraphAgent
 from tests.adapter.graphs import Chat, chain_of
 from tests.adapter.models import Scripted
 from tests.adapter.streams import Told, run_input, tell

@@ -7,13 +7,14 @@ import json
 import pytest
 from ag_ui.core import AssistantMessage, ReasoningMessage, ToolMessage
 from langchain.agents import create_agent
-from langgraph_agui import LangGraphAgent
 
+from langgraph_agui import LangGraphAgent
 from tests.adapter.streams import Told, dumped, run_input, tell
 from tests.providers.cases import CASES, Case
 from tests.providers.reading import case_model
 from tests.providers.server import ProviderServer
 from tests.providers.tools import get_weather
+
 
 async def run(case: Case, server: ProviderServer) -> Told:
     server.script(case.provider, *case.turns)

@@ -9,8 +9,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AIMessageChunk, message_chunk_to_message
-from langgraph_agui import langchain_messages_to_agui
 
+from langgraph_agui import langchain_messages_to_agui
 from tests.adapter.graphs import agent_of, talker
 from tests.adapter.models import Scripted, add, calling, part
 from tests.adapter.streams import dumped, run_input, tell
@@ -18,7 +18,7 @@ from tests.adapter.streams import dumped, run_input, tell
 MESSAGE_ID = "msg_1"
 Cut = list[AIMessageChunk]
 
-words = st.text("ab \n\"{é😀", max_size=8)
+words = st.text('ab \n"{é😀', max_size=8)
 said = words.filter(bool)
 blocks = st.lists(st.tuples(st.sampled_from(["text", "think", "call"]), said), min_size=1, max_size=6)
 
@@ -70,9 +70,7 @@ def openai_responses(draw: Any) -> Cut:
     for index, (kind, text) in enumerate(draw(blocks)):
         match kind:
             case "text":
-                chunks += [
-                    chunk([{"type": "text", "text": piece, "index": index}]) for piece in draw(pieces(text))
-                ]
+                chunks += [chunk([{"type": "text", "text": piece, "index": index}]) for piece in draw(pieces(text))]
             case "think":
                 head = {"type": "reasoning", "index": index}
                 chunks.append(chunk([{**head, "id": f"rs_{index}", "summary": []}]))
@@ -80,7 +78,9 @@ def openai_responses(draw: Any) -> Cut:
                     for piece in draw(pieces(summary)):
                         inner = {"type": "summary_text", "text": piece, "index": number}
                         chunks.append(chunk([{**head, "summary": [inner]}]))
-                chunks.append(chunk([{**head, "id": f"rs_{index}", "summary": [], "encrypted_content": f"gAAA{index}"}]))
+                chunks.append(
+                    chunk([{**head, "id": f"rs_{index}", "summary": [], "encrypted_content": f"gAAA{index}"}])
+                )
             case "call":
                 head = {"type": "function_call", "index": index}
                 cut = draw(pieces(arguments(text)))

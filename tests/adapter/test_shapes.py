@@ -81,7 +81,11 @@ async def test_thinking_between_texts_closes_before_the_next_item_opens() -> Non
 
 
 def summary(text: str, part_index: int, index: int = 0) -> dict[str, Any]:
-    return {"type": "reasoning", "index": index, "summary": [{"type": "summary_text", "text": text, "index": part_index}]}
+    return {
+        "type": "reasoning",
+        "index": index,
+        "summary": [{"type": "summary_text", "text": text, "index": part_index}],
+    }
 
 
 async def test_summary_parts_are_told_apart() -> None:

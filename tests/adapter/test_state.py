@@ -11,10 +11,10 @@ from langchain_core.messages import AnyMessage, SystemMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 from langgraph.graph.message import add_messages
-from langgraph_agui import LangGraphAgent
 from pydantic import BaseModel
 from typing_extensions import TypedDict
 
+from langgraph_agui import LangGraphAgent
 from tests.adapter.graphs import agent_of, talker
 from tests.adapter.models import Scripted
 from tests.adapter.streams import Told, run_input, tell

@@ -11,16 +11,16 @@ from langchain_core.callbacks import adispatch_custom_event
 from langgraph.config import get_stream_writer
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import RetryPolicy, Send
-from langgraph_agui import LangGraphAgent
 from typing_extensions import TypedDict
 
+from langgraph_agui import LangGraphAgent
 from tests.adapter.graphs import Chat, agent_of, chain_of, sync_talker, talker
 from tests.adapter.models import Scripted
 from tests.adapter.streams import Told, run_input, tell
 
 
 def steps(told: Told) -> list[str]:
-    """"+name" where a step opens, "-name" where it closes; other events of interest by what they say."""
+    """ "+name" where a step opens, "-name" where it closes; other events of interest by what they say."""
     return [word for event in told.events if (word := _word(event))]
 
 

@@ -11,8 +11,8 @@ from langgraph.cache.memory import InMemoryCache
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 from langgraph.types import CachePolicy
-from langgraph_agui import LangGraphAgent
 
+from langgraph_agui import LangGraphAgent
 from tests.adapter.graphs import Chat, agent_of, chain_of, sync_talker, talker
 from tests.adapter.models import Scripted, call, said, thinking
 from tests.adapter.streams import Told, dumped, run_input, tell
@@ -92,7 +92,8 @@ async def test_a_message_not_in_a_list() -> None:
 async def test_calls_and_results_of_plain_nodes() -> None:
     calls = [{"name": "look", "args": {"q": 1}, "id": "c1"}]
     told = await telling(
-        returning(AIMessage("", tool_calls=calls), name="ask"), returning(ToolMessage("found", tool_call_id="c1", id="r1"))
+        returning(AIMessage("", tool_calls=calls), name="ask"),
+        returning(ToolMessage("found", tool_call_id="c1", id="r1")),
     )
     (result,) = told.of("TOOL_CALL_RESULT")
     assert (result.message_id, result.content) == ("r1", "found")

@@ -82,7 +82,18 @@ def test_chat_shows_a_whole_run(demo_url):
 
 
 def test_the_demo_asks_itself_in_its_own_terminal():
-    command = [sys.executable, "-m", "langgraph_agui", "demo", "--port", "0", "--delay", "0", "--ask", "Weather in Rome?"]
+    command = [
+        sys.executable,
+        "-m",
+        "langgraph_agui",
+        "demo",
+        "--port",
+        "0",
+        "--delay",
+        "0",
+        "--ask",
+        "Weather in Rome?",
+    ]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment())
     assert process.stdout is not None
     try:

@@ -1,0 +1,50 @@
+"""Graphs inside a node whose stream does not reach ours: a child invoked on a thread of its own, for example."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import END, START, MessagesState, StateGraph
+
+from langgraph_agui import LangGraphAgent
+from langgraph_agui.translate import order
+from tests.adapter.models import Scripted
+from tests.adapter.streams import run_input, tell
+
+
+def child() -> Any:
+    async def think(state: MessagesState) -> Any:
+        return {"messages": [await Scripted(["inner"]).ainvoke("x")]}
+
+    def note(state: MessagesState) -> Any:
+        return {"messages": [AIMessage("noted")]}
+
+    builder = StateGraph(MessagesState)
+    builder.add_node("think", think)
+    builder.add_node("note", note)
+    builder.add_edge(START, "think")
+    builder.add_edge("think", "note")
+    builder.add_edge("note", END)
+    return builder.compile(checkpointer=InMemorySaver())
+
+
+async def test_nothing_waits_for_a_stream_that_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(order, "PATIENCE", 30)
+    inner = child()
+
+    async def outer(state: MessagesState) -> Any:
+        await inner.ainvoke({"messages": [HumanMessage("x")]}, {"configurable": {"thread_id": "another"}})
+        return {"messages": [AIMessage("outer")]}
+
+    builder = StateGraph(MessagesState)
+    builder.add_node("outer", outer)
+    builder.add_edge(START, "outer")
+    told = await asyncio.wait_for(tell(LangGraphAgent(graph=builder.compile()), run_input("hi")), 10)
+    told.check_snapshot()
+    steps = [f"{event.type.value[5:8]} {event.step_name}" for event in told.of("STEP_STARTED", "STEP_FINISHED")]
+    assert steps == ["STA outer", "STA think", "FIN think", "STA note", "FIN note", "FIN outer"]
+    assert [event.delta for event in told.of("TEXT_MESSAGE_CONTENT")] == ["inner", "noted", "outer"]
