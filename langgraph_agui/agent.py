@@ -68,7 +68,7 @@ class LangGraphAgent:
         self.description = description
         self.config = config
         self._settings = RunSettings(messages_key, on_disconnect, emit_raw, expose_errors)
-        self._running: dict[tuple[str, str], Callable[[], None]] = {}
+        self._running: list[tuple[str, str, Callable[[], None]]] = []
 
     async def run(
         self, run_input: RunAgentInput, *, config: RunnableConfig | None = None, context: object = None
@@ -107,17 +107,17 @@ class LangGraphAgent:
         context: object,
     ) -> Run[T]:
         run = Run(self.graph, run_input, merge_configs(self.config, config), context, self._settings, sink)
-        key = (run_input.thread_id, run_input.run_id)
-        self._running[key] = run.stop
-        run.on_end(lambda: self._running.pop(key, None))
+        entry = (run_input.thread_id, run_input.run_id, run.stop)
+        self._running.append(entry)
+        run.on_end(lambda: self._running.remove(entry))
         return run
 
     def cancel(self, thread_id: str, run_id: str) -> bool:
         """Stop a run on purpose: its reader gets the `cancelled` outcome. Return whether it was running here."""
-        stop = self._running.get((thread_id, run_id))
-        if stop is not None:
+        stops = [stop for thread, run, stop in self._running if (thread, run) == (thread_id, run_id)]
+        for stop in stops:
             stop()
-        return stop is not None
+        return bool(stops)
 
     def capabilities(self) -> AgentCapabilities:
         """What this agent can do, as AG-UI 1.0 describes it. Informative: the stream is the truth."""

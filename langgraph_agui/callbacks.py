@@ -70,7 +70,8 @@ class _Root:
         """Take the root's input (what is nothing new) or output (what must be told by now)."""
         if isinstance(values, Mapping) and (raised := values.get("__interrupt__")) is not None:
             self.tell(lambda: self.translation.paused(cast("list[Interrupt]", raised)))
-        messages = messages_in(values, self._key)
+        # What a user said comes from the caller, who has shown it already.
+        messages = [message for message in messages_in(values, self._key) if message.type != "human"]
         self.tell(lambda: self.translation.values((), values, messages))
 
     def fail(self, error: BaseException) -> None:

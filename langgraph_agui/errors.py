@@ -19,7 +19,7 @@ class ErrorCode(StrEnum):
     INTERRUPT_UNKNOWN = "interrupt_unknown"
     """The input answers something that the thread does not ask; nothing was run."""
     STATE_ERROR = "state_error"
-    """The thread's stored state could not be read or written."""
+    """The thread's checkpoint could not be read; nothing was run."""
     RECURSION_LIMIT = "recursion_limit"
     """The graph took more steps than its recursion limit allows."""
     MODEL_ERROR = "model_error"
@@ -36,7 +36,7 @@ SAFE_MESSAGES = {
     ErrorCode.INVALID_INPUT: "The input does not fit this agent.",
     ErrorCode.INTERRUPT_UNANSWERED: "This thread is waiting for an answer. Answer every open interrupt to go on.",
     ErrorCode.INTERRUPT_UNKNOWN: "The answer is for an interrupt that is not open on this thread.",
-    ErrorCode.STATE_ERROR: "The conversation could not be loaded or saved.",
+    ErrorCode.STATE_ERROR: "The conversation could not be loaded.",
     ErrorCode.RECURSION_LIMIT: "The agent took too many steps and was stopped.",
     ErrorCode.MODEL_ERROR: "The model could not answer.",
     ErrorCode.TOOL_ERROR: "A tool failed.",

@@ -133,6 +133,7 @@ class Run(Generic[T]):
             translation.know(start.thread)
             if not start.idle:
                 await self._drive.run(start.input, self._config, self._context)
+            translation.restate()
             translation.finish()
         except asyncio.CancelledError:
             translation.cancel()

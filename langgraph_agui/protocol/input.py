@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from typing import cast
 
@@ -11,9 +10,8 @@ from pydantic import ValidationError
 
 from langgraph_agui.protocol.compat import modernise_input
 from langgraph_agui.protocol.errors import ProtocolError
+from langgraph_agui.protocol.schema import log_notes
 from langgraph_agui.protocol.shapes import MalformedError, check, record_of, strip
-
-_log = logging.getLogger(__name__)
 
 _ABSENT: Mapping[str, object] = {"state": {}, "messages": [], "tools": [], "context": [], "forwardedProps": {}}
 """What an absent member of the input means."""
@@ -25,14 +23,14 @@ def parse_input(value: Mapping[str, object]) -> RunAgentInput:
     Absent lists and objects count as empty. Unknown members, roles and content parts are removed with one warning
     each, so that a newer client is served. Raises `ProtocolError` (`malformed-input`) for a malformed value.
     """
-    wire = {**_ABSENT, **modernise_input(value)}
+    notes: list[str] = []
+    wire = {**_ABSENT, **modernise_input(value, notes)}
     if wire["state"] is None:
         wire["state"] = {}
     shape = record_of(RunAgentInput)
     removed: list[str] = []
     kept = cast("Mapping[str, object]", strip(wire, shape, "", removed))
-    for path in removed:
-        _log.warning("AG-UI: removed unknown %s from the input", path)
+    log_notes([*notes, *(f"unknown {path} in RunAgentInput, removed" for path in removed)])
     try:
         check(kept, shape, "")
         return RunAgentInput.model_validate(kept)

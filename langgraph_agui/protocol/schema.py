@@ -58,4 +58,4 @@ def examine(event: Mapping[str, object] | BaseEvent) -> tuple[Event | None, list
 def log_notes(notes: Iterable[str]) -> None:
     """Log what :func:`examine` noted, one warning each."""
     for note in notes:
-        _log.warning("AG-UI event: %s", note)
+        _log.warning("AG-UI: %s", note)

@@ -21,7 +21,7 @@ Mark: TypeAlias = tuple[Literal["start", "end", "soon"], str]
 TURNS = 12
 """Turns of the event loop within which the stream tells what was sent before "soon" (measured: three)."""
 
-PATIENCE = 0.05
+PATIENCE = 0.2
 """Seconds to wait for a mark that does not come, which no graph is known to do."""
 
 
@@ -38,8 +38,12 @@ class Order:
         self._timer: asyncio.TimerHandle | None = None
 
     def put(self, mark: Mark | None, signal: Callable[[], None]) -> None:
-        """Run `signal` when everything before it has run and the stream has passed `mark`."""
-        if not self.held and (mark is None or mark in self._passed):
+        """Run `signal` when everything before it has run and the stream has passed `mark`.
+
+        A start that the stream has passed overtakes the ends of other tasks: what its task writes comes next.
+        """
+        known = mark is None or mark in self._passed
+        if known and (not self.held or (mark and mark[0] == "start" and not self._tried())):
             signal()
             return
         self.held.append((mark, signal))
@@ -53,9 +57,18 @@ class Order:
         else:
             self.passed(mark)
 
+    def _tried(self) -> bool:
+        """Whether a failed try waits to be told: the next one of the same node must come behind it."""
+        return any(mark is not None and mark[0] == "soon" for mark, _ in self.held)
+
     def passed(self, mark: Mark) -> None:
         """The stream has come to `mark`."""
         self._passed.add(mark)
+        for position, (waiting, signal) in enumerate(self.held):
+            if waiting == mark and mark[0] == "start":
+                del self.held[position]
+                signal()
+                break
         self._drain()
 
     def superstep(self) -> None:
@@ -88,5 +101,5 @@ class Order:
     def _give_up(self) -> None:
         self._timer = None
         if self.held and (mark := self.held[0][0]):
-            self._passed.add(mark)
-        self._drain()
+            # Not at once: a node may have blocked the loop, and the stream be about to speak.
+            self._count_down(mark, TURNS)

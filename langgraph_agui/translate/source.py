@@ -8,6 +8,7 @@ signals leave through a `Delivery`.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import suppress
 from typing import Literal, NamedTuple, Protocol, TypeVar
 from uuid import UUID, uuid4
 
@@ -18,7 +19,7 @@ from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, Generati
 from langgraph.constants import TAG_HIDDEN, TAG_NOSTREAM
 from langgraph.errors import GraphBubbleUp, GraphInterrupt
 
-from langgraph_agui.errors import ErrorCode
+from langgraph_agui.errors import ErrorCode, RunStopped
 from langgraph_agui.messages.found import messages_in
 from langgraph_agui.messages.to_agui import HIDDEN
 from langgraph_agui.translate.copies import Copies, namespace_of, task_id
@@ -148,7 +149,7 @@ class CallbackSource(BaseCallbackHandler):
     def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: object) -> None:
         """A model call failed."""
         self._models.pop(run_id, None)
-        self._delivery.signal(None, lambda: self._to.model_error(run_id, error))
+        self._failed(None, lambda: self._to.model_error(run_id, error))
 
     # -- nodes --------------------------------------------------------------------------------------------------
 
@@ -209,7 +210,12 @@ class CallbackSource(BaseCallbackHandler):
         if node is not None:
             # Only a pause ends the task for sure: after a failure the node may be tried again.
             mark = node.mark("end") if isinstance(error, GraphInterrupt) else ("soon", str(run_id))
-            self._delivery.signal(mark, lambda: self._to.node_error(run_id))
+            self._failed(mark, lambda: self._to.node_error(run_id))
+
+    def _failed(self, mark: Mark | None, call: Callable[[], None]) -> None:
+        """Deliver the signal of a failure. In a run that was stopped it is the stop itself: nobody need be told."""
+        with suppress(RunStopped):
+            self._delivery.signal(mark, call)
 
     def _leave(self, run_id: UUID) -> _Node | None:
         self._within.pop(run_id, None)
@@ -236,7 +242,7 @@ class CallbackSource(BaseCallbackHandler):
         """A tool failed."""
         self._within.pop(run_id, None)
         if not isinstance(error, GraphBubbleUp):
-            self._delivery.signal(None, lambda: self._to.blame.put(error, ErrorCode.TOOL_ERROR))
+            self._failed(None, lambda: self._to.blame.put(error, ErrorCode.TOOL_ERROR))
 
     def on_custom_event(self, name: str, data: object, *, run_id: UUID, **kwargs: object) -> None:
         """`adispatch_custom_event` was called."""

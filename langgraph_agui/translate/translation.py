@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import cast
+from dataclasses import dataclass
 from uuid import UUID, uuid4
 
 from ag_ui.core import (
     PROTOCOL_VERSION,
     CustomEvent,
-    Message,
     MessagesSnapshotEvent,
     RunAgentInput,
     RunErrorEvent,
@@ -32,14 +30,15 @@ from langgraph.types import Interrupt as GraphInterrupt
 
 from langgraph_agui.errors import SAFE_MESSAGES, Blame, ErrorCode, RunInputError
 from langgraph_agui.messages.blocks import read
-from langgraph_agui.messages.conversation import Conversation, restate
+from langgraph_agui.messages.conversation import Conversation
+from langgraph_agui.messages.found import as_mapping, messages_in
 from langgraph_agui.messages.reasoning import opaque
-from langgraph_agui.messages.record import Record
-from langgraph_agui.messages.to_agui import shown_as, tool_message, user_message
+from langgraph_agui.messages.to_agui import shown_as
 from langgraph_agui.protocol.jsonable import to_jsonable
 from langgraph_agui.translate.interrupts import Interrupts
 from langgraph_agui.translate.items import Items, LiveMessage
 from langgraph_agui.translate.sinks import Sink
+from langgraph_agui.translate.snapshot import StateMessages
 from langgraph_agui.translate.state import StateView
 from langgraph_agui.translate.steps import Steps
 from langgraph_agui.translate.usage import Usage
@@ -64,15 +63,6 @@ class _ModelRun:
         if message_id and self.unsure:
             self.best_id = message_id
             self.unsure = message_id.startswith(("lc_", "run-"))
-
-
-@dataclass(slots=True)
-class _StateMessages:
-    """The messages of the root graph's state: as the run found them, and as they are now."""
-
-    before: dict[str, BaseMessage] = field(default_factory=dict)
-    now: Sequence[BaseMessage] = ()
-    seeded: set[tuple[str, ...]] = field(default_factory=set)
 
 
 class Translation:
@@ -101,13 +91,12 @@ class Translation:
         self._steps = Steps(sink.event)
         self._models: dict[UUID, _ModelRun] = {}
         self._seen: set[str] = set()
-        self._hidden: set[str] = set()
-        self._aliases: dict[str, str] = {}
-        self._messages = _StateMessages()
+        self._messages = StateMessages()
+        self._begun: set[tuple[str, ...]] = set()
         self.usage = Usage()
         self.blame = Blame()
         self.interrupts = Interrupts()
-        self.result: object = None
+        self._result: object = None
         self.done = False
 
     # -- the run ------------------------------------------------------------------------------------------------
@@ -126,8 +115,7 @@ class Translation:
     def know(self, thread: Sequence[BaseMessage]) -> None:
         """Take note of the thread as the checkpoint holds it: nothing in it is new."""
         self._seen.update(message.id for message in thread if message.id)
-        self._messages.before = {message.id: message for message in thread if message.id}
-        self._messages.now = thread
+        self._messages.begin(thread)
         self._items.conversation.know_calls(
             call["id"]
             for message in thread
@@ -135,22 +123,33 @@ class Translation:
             for call in message.tool_calls
         )
 
-    def finish(self) -> None:
-        """End a run that came to its end, or paused at interrupts."""
-        if self.done:
-            return
+    def restate(self) -> None:
+        """Say the whole conversation once more, as the graph's state has it, when nothing more will be said of it.
+
+        Only where the run's input tells what the client holds: a snapshot deletes what it leaves out.
+        """
+        if not self.done:
+            self._settle()
+            self._sink.event(MessagesSnapshotEvent(messages=self._messages.snapshot(self._items.conversation)))
+
+    def _settle(self) -> None:
         self._items.answer_failed()
         self._close()
         if self._state is not None:
             self._state.settle()
-        self._sink.event(MessagesSnapshotEvent(messages=self._snapshot()))
+
+    def finish(self) -> None:
+        """End a run that came to its end, or paused at interrupts."""
+        if self.done:
+            return
+        self._settle()
         outcome: RunFinishedOutcome
         if interrupts := self.interrupts.all():
             outcome = RunFinishedInterruptOutcome(type="interrupt", interrupts=interrupts)
         else:
             pending = self._items.pending()
             outcome = RunFinishedSuccessOutcome(type="success", pending_tool_call_ids=pending or None)
-        self._finished(outcome, None if interrupts else self.result)
+        self._finished(outcome, None if interrupts else self._result)
 
     def cancel(self) -> None:
         """End a run that was stopped on purpose."""
@@ -238,7 +237,7 @@ class Translation:
         model = self._models.pop(run_id, None)
         if model is None:
             if message.id is not None:
-                self._hidden.add(message.id)
+                self._messages.hide(message.id)
             return
         if model.live is not None:
             public = model.live.record.message_id
@@ -250,7 +249,7 @@ class Translation:
             self._items.whole(message, public)
         if message.id is not None:
             self._seen.add(message.id)
-            self._aliases[message.id] = public
+            self._messages.alias(message.id, public)
 
     def model_error(self, run_id: UUID, error: BaseException) -> None:
         """A model call failed: what it said is closed at once, whether or not the run goes on without it."""
@@ -284,7 +283,7 @@ class Translation:
         for message, copied in new:
             if copied is not None and message.id is not None and message.id not in self._seen:
                 self._seen.add(message.id)
-                self._aliases[message.id] = self._aliases.get(copied, copied)
+                self._messages.alias(message.id, copied)
             self.arrived(message)
         self._steps.finish(run_id)
 
@@ -294,7 +293,7 @@ class Translation:
 
     def arrived(self, message: BaseMessage) -> None:
         """A whole message: say it, unless it was said, streamed, echoed or hidden."""
-        if message.id is None or message.id in self._seen or message.id in self._hidden:
+        if message.id is None or message.id in self._seen or self._messages.hides(message.id):
             return
         self._seen.add(message.id)
         if shown_as(message) is not None and message.id not in self._items.conversation.ids:
@@ -317,48 +316,20 @@ class Translation:
 
     def values(self, namespace: tuple[str, ...], values: object, messages: Sequence[BaseMessage]) -> None:
         """The state of a graph after a superstep; the first one of each graph is what it started from."""
-        if namespace not in self._messages.seeded:
-            self._messages.seeded.add(namespace)
+        first = namespace not in self._begun
+        if first:
+            self._begun.add(namespace)
             self._seen.update(message.id for message in messages if message.id)
-            if not namespace:
-                self._messages.before = {message.id: message for message in messages if message.id}
         else:
             for message in messages:
                 self.arrived(message)
-        if not namespace:
-            self._messages.now = messages
-            if self._state is not None:
-                self._state.update(values)
-
-    def _snapshot(self) -> list[Message]:
-        held = self._items.conversation.messages()
-        return restate(held, [self._restated(message) for message in self._messages.now if self._is_shown(message)])
-
-    def _is_shown(self, message: BaseMessage) -> bool:
-        if message.id is None or message.id in self._hidden or shown_as(message) is None:
-            return False
-        conversation = self._items.conversation
-        hidden_call = isinstance(message, LCToolMessage) and not conversation.knows_call(message.tool_call_id)
-        return not hidden_call or message.id in conversation.ids
-
-    def _restated(self, message: BaseMessage) -> tuple[str, Sequence[Message]]:
-        """The place of a state message in the snapshot, and the AG-UI messages to put there, if any."""
-        state_id = cast("str", message.id)
-        public = self._aliases.get(state_id, state_id)
-        conversation = self._items.conversation
-        live = conversation.records.get(public)
-        if live is None and public in conversation.ids and self._messages.before.get(state_id) is message:
-            return public, ()  # the client's copy of what this run did not touch
-        match shown_as(message):
-            case "assistant":
-                own = {item.id for item in live.items} if live is not None else set[str]()
-                fresh = Record.of(message, public, conversation.ids - own)
-                if live is not None and live.says_the_same(fresh):
-                    return public, ()
-                return public, fresh.messages()
-            case "tool":
-                return public, [tool_message(cast("LCToolMessage", message), public)]
-            case _:
-                before = self._messages.before.get(state_id, message)
-                said = public in conversation.ids and before.content == message.content
-                return public, () if said else [user_message(message, public)]
+        if namespace:
+            return
+        if first:
+            self._messages.begin(messages)
+        else:
+            self._messages.update(messages)
+        if as_mapping(values) is None and not messages_in(values, ""):
+            self._result = to_jsonable(values)  # a functional-API graph that returns a bare value
+        if self._state is not None:
+            self._state.update(values)

@@ -31,9 +31,9 @@ class Scripted(BaseChatModel):
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
-    turns: list[Any] = []
+    turns: Any = ()
     script: Any = None
-    seen: list[list[BaseMessage]] = []
+    seen: Any = None
     model: str = "scripted-1"
     hung: Any = None
     stopped: Any = None
@@ -118,9 +118,9 @@ def add(chunks: Sequence[Any]) -> Any:
 
 
 def part(
-    name: str | None = None, args: str | None = None, id: str | None = None, index: int | None = 0
+    name: str | None = None, args: str | None = None, call_id: str | None = None, index: int | None = 0
 ) -> ToolCallChunk:
-    return tool_call_chunk(name=name, args=args, id=id, index=index)
+    return tool_call_chunk(name=name, args=args, id=call_id, index=index)
 
 
 def calling(*parts: ToolCallChunk, content: Any = "", **fields: Any) -> AIMessageChunk:
@@ -128,9 +128,9 @@ def calling(*parts: ToolCallChunk, content: Any = "", **fields: Any) -> AIMessag
     return AIMessageChunk(content=content, tool_call_chunks=list(parts), **fields)
 
 
-def call(name: str, id: str, index: int | None = 0, **args: Any) -> AIMessageChunk:
+def call(name: str, call_id: str, index: int | None = 0, **args: Any) -> AIMessageChunk:
     """A chunk with a whole tool call."""
-    return calling(part(name, json.dumps(args), id, index))
+    return calling(part(name, json.dumps(args), call_id, index))
 
 
 def thinking(text: str = "", index: int = 0, **fields: Any) -> AIMessageChunk:

@@ -29,7 +29,7 @@ async def test_a_hundred_runs_on_one_agent() -> None:
         text = "".join(event.model_dump_json() for event in told.events)
         assert not [other for other in canaries if other != canary and other in text]
         assert [message.content for message in told.messages] == [canary, f"{canary} ", canary]
-    assert agent._running == {}
+    assert not agent._running
 
 
 async def test_two_models_in_parallel_branches() -> None:

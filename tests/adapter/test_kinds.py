@@ -180,3 +180,18 @@ async def test_messages_under_another_key() -> None:
     told.check_snapshot()
     assert answers(told) == ["a"]
     assert told.of("STATE_SNAPSHOT") == []
+
+
+@pytest.mark.parametrize("value", ["done", 7, ["a", "b"], {"n": 1}])
+async def test_what_a_functional_graph_returns(value: Any) -> None:
+    """A mapping is state, anything else that is no message is the run's result."""
+
+    @entrypoint()
+    async def work(inputs: dict) -> Any:
+        return value
+
+    told = await tell(LangGraphAgent(graph=work), run_input("hi"))
+    if isinstance(value, dict):
+        assert (told.state, told.last.result) == (value, None)
+    else:
+        assert (told.state, told.last.result) == ({}, value)

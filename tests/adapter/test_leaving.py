@@ -87,7 +87,7 @@ async def test_leaving_stops_the_model(graph: str, leave: str) -> None:
     agent = GRAPHS[graph](model)
     await read_until_first(agent, leave)
     assert await asyncio.to_thread(model.stopped.wait, 1.0)
-    assert agent._running == {}
+    assert not agent._running
 
 
 async def test_leaving_before_the_first_word() -> None:
@@ -106,7 +106,7 @@ async def test_leaving_at_once_runs_nothing() -> None:
     await anext(events)
     await events.aclose()
     assert model.seen == []
-    assert agent._running == {}
+    assert not agent._running
 
 
 async def test_leaving_a_sync_node_in_a_thread() -> None:
@@ -150,7 +150,7 @@ async def test_a_run_that_goes_on_reaches_its_checkpoint(sse: bool) -> None:
         if b"TEXT_MESSAGE_CONTENT" in event if sse else event.type.value == "TEXT_MESSAGE_CONTENT":
             break
     await events.aclose()
-    assert ("t", "r") in agent._running
+    assert agent._running
     gate.set()
     async with asyncio.timeout(5):
         while agent._running:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from langchain_core.callbacks import adispatch_custom_event
 from langgraph.config import get_stream_writer
 from langgraph.graph import START, StateGraph
 
 from langgraph_agui import LangGraphAgent
+from langgraph_agui.translate.order import Order
 from tests.adapter.graphs import Chat, chain_of
 from tests.adapter.models import Scripted
 from tests.adapter.streams import Told, run_input, tell
@@ -92,7 +93,8 @@ def check_order(told: Told) -> None:
         kind = event.type.value
         if kind == "STEP_STARTED":
             assert event.step_name not in opened | finished, "a step of its own for each node"
-            assert not any(name < event.step_name[:2] for name in (open_[:2] for open_ in opened if ">" not in open_))
+            layers = {step[:2] for step in opened if ">" not in step}
+            assert layers <= {event.step_name[:2]}, "a superstep begins when the one before it is told"
             opened.add(event.step_name)
         elif kind == "STEP_FINISHED":
             opened.remove(event.step_name)
@@ -108,6 +110,7 @@ def check_order(told: Told) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(graphs)
+@example([[(False, []), (False, ["yield", "yield", "nested"])]])
 def test_whatever_a_node_says_stays_inside_its_step(layers: list[list[tuple[bool, Acts]]]) -> None:
     async def run() -> Told:
         return await tell(LangGraphAgent(graph=build(layers)), run_input("hi"))
@@ -118,3 +121,14 @@ def test_whatever_a_node_says_stays_inside_its_step(layers: list[list[tuple[bool
     check_order(told)
     planned = [act for layer in layers for sync, plan in layer for act in plan if not sync or act == "write"]
     assert len(told.of("CUSTOM")) == sum(act in ("write", "dispatch", "nested") for act in planned)
+
+
+async def test_an_end_that_never_comes_holds_up_one_superstep_at_most() -> None:
+    """A task that leaves by a command to the parent graph has no end in the stream."""
+    order, told = Order(asyncio.get_running_loop()), list[str]()
+    order.put(("end", "task"), lambda: told.append("end"))
+    order.put(None, lambda: told.append("next"))
+    order.put(("start", "other"), lambda: told.append("start"))
+    assert told == []
+    order.superstep()
+    assert told == ["end", "next"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from itertools import pairwise
 from typing import Any
 
 from hypothesis import given, settings
@@ -29,7 +30,7 @@ def pieces(draw: Any, text: str) -> list[str]:
     units = text.encode("utf-16-le", "surrogatepass")
     places = sorted(draw(st.lists(st.integers(0, len(units) // 2), max_size=4)))
     edges = [0, *places, len(units) // 2]
-    cut = [units[2 * a : 2 * b] for a, b in zip(edges, edges[1:], strict=False)]
+    cut = [units[2 * a : 2 * b] for a, b in pairwise(edges)]
     return [half.decode("utf-16-le", "surrogatepass") for half in cut]
 
 

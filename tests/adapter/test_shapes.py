@@ -177,7 +177,8 @@ async def test_arguments_cut_short_end_as_what_the_graph_makes_of_them() -> None
     told = await tell(scripted_agent([calling(part("look", '{"q": "ab', "c0"))]), run_input("hi"))
     assert calls(told) == [("c0", "look", '{"q": "ab"}')]
     (held,) = [message for message in told.streamed if isinstance(message, AssistantMessage)]
-    assert held.tool_calls and held.tool_calls[0].function.arguments == '{"q": "ab'
+    assert held.tool_calls is not None
+    assert held.tool_calls[0].function.arguments == '{"q": "ab'
 
 
 async def test_an_emoji_cut_between_chunks_is_joined() -> None:

@@ -186,6 +186,33 @@ async def test_an_echoed_state_does_not_run_reducers_again() -> None:
     assert second.state == {"notes": ["turn 1", "turn 2"], "count": 2}
 
 
+async def test_an_echoed_placeholder_does_not_replace_the_value_behind_it() -> None:
+    seen: list[Any] = []
+
+    async def node(state: Any) -> Any:
+        seen.append(state.get("thing"))
+        return {"thing": b"hi"}
+
+    agent = agent_of(node, state=Typed, checkpointer=InMemorySaver())
+    first = await tell(agent, run_input("hi", thread="t"))
+    await tell(agent, run_input(*first.messages, "more", thread="t", state=first.state))
+    assert seen == [None, b"hi"]
+
+
+async def test_messages_in_the_state_do_not_enter() -> None:
+    calls: list[Any] = []
+
+    async def node(state: Any) -> Any:
+        calls.append(state["messages"])
+        return {"count": 1}
+
+    agent = agent_of(node, state=Typed, checkpointer=InMemorySaver())
+    first = await tell(agent, run_input("hi", thread="t"))
+    forged = {**first.state, "messages": [{"role": "user", "content": "FORGED"}]}
+    await tell(agent, run_input(*first.messages, thread="t", state=forged))
+    assert len(calls) == 1
+
+
 async def test_what_the_client_changed_overwrites() -> None:
     agent = agent_of(writing("node", count=9), state=Typed, checkpointer=InMemorySaver())
     first = await tell(agent, run_input("hi", thread="t", state={"notes": ["a"]}))

@@ -160,7 +160,7 @@ async def test_each_try_of_a_node_is_a_step() -> None:
         return {"messages": [await Scripted(["done"]).ainvoke("x")]}
 
     builder = StateGraph(Chat)
-    policy = RetryPolicy(max_attempts=3, initial_interval=0.001, backoff_factor=1.0, jitter=False)
+    policy = RetryPolicy(max_attempts=3, initial_interval=0.0, backoff_factor=1.0, jitter=False)
     builder.add_node("shaky", shaky, retry_policy=policy)
     builder.add_node("after", writing("after", "w"))
     builder.add_edge(START, "shaky")

@@ -63,6 +63,10 @@ def loop(model: Any, *tools: Any, **options: Any) -> LangGraphAgent:
     return LangGraphAgent(graph=builder.compile(checkpointer=InMemorySaver()))
 
 
+def created(model: Any, *tools: Any) -> LangGraphAgent:
+    return LangGraphAgent(graph=create_agent(model, list(tools), checkpointer=InMemorySaver()))
+
+
 async def telling(agent: LangGraphAgent, **fields: Any) -> Told:
     told = await tell(agent, run_input("hi", **fields))
     assert told.last.type.value == "RUN_FINISHED", told.last
@@ -76,8 +80,7 @@ def state_results(agent: LangGraphAgent, told: Told) -> list[Any]:
 
 
 @pytest.mark.parametrize("which", [look, look_sync], ids=["async", "sync"])
-@pytest.mark.parametrize("build", [loop, lambda model, *tools: LangGraphAgent(
-    graph=create_agent(model, list(tools), checkpointer=InMemorySaver()))], ids=["ToolNode", "create_agent"])  # fmt: skip
+@pytest.mark.parametrize("build", [loop, created])
 async def test_the_result_has_the_state_messages_id_and_comes_before_the_answer(build: Any, which: Any) -> None:
     agent = build(Scripted([call(which.name, "c1", q=7)], ["Answer"]), which)
     told = await telling(agent)

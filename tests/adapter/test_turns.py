@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 from ag_ui.core import AssistantMessage, DeveloperMessage, FunctionCall, SystemMessage, ToolCall, ToolMessage
 from langchain.agents import create_agent
+from langchain_core.messages import AIMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from langgraph_agui import LangGraphAgent
+from tests.adapter.graphs import Chat, agent_of
 from tests.adapter.models import Scripted, call, said, thinking
 from tests.adapter.streams import Told, dumped, run_input, tell
 
@@ -122,3 +124,17 @@ async def test_threads_do_not_mix() -> None:
     await turn(agent, "one")
     await tell(agent, run_input("other", thread="u"))
     assert [message.content for message in model.seen[-1]] == ["other"]
+
+
+async def test_an_answer_stored_under_an_id_of_its_own_is_not_told_again_in_the_next_run() -> None:
+    """The client knows it by the id it was streamed under; only that run could tell that both are one."""
+    model = Scripted(["One"], ["Two"])
+
+    async def node(state: Chat) -> Any:
+        reply = await model.ainvoke(state["messages"])
+        return {"messages": [AIMessage(reply.text, id=f"own-{len(state['messages'])}")]}
+
+    saver = InMemorySaver()
+    first = await turn(agent_of(node, checkpointer=saver), "hi")
+    second = await turn(agent_of(node, checkpointer=saver), *first.messages, "more")
+    assert [message.content for message in second.messages] == ["hi", "One", "more", "Two"]

@@ -136,6 +136,7 @@ class TestThreads:
             ("hides", 404, "No such thread."),
             ("hides_later", 404, "No such thread."),
         ],
+        ids=["owns", "owns_later", "hides", "hides_later"],
     )
     def test_of_others_are_not_even_read(self, hook: str, status: int, detail: str) -> None:
         office = Office(authorize_thread=getattr(self, hook))

@@ -151,12 +151,19 @@ def values_of(block: Block) -> Iterator[str]:
 
 
 def envelopes(provider: str, block: Block, messages: list[dict[str, Any]]) -> str:
-    """All that is in the envelopes of the entities that may carry the values of `block`."""
-    calls = [call for message in messages for call in message.get("toolCalls", ())]
-    role = "reasoning" if isinstance(block, Reasoning) and provider != "openrouter" else "assistant"
-    holders: list[Mapping[str, Any]] = [message for message in messages if message["role"] == role]
+    """All that is in the envelopes of the entities that say what `block` says."""
+    assistants = [message for message in messages if message["role"] == "assistant"]
+    holders: list[Mapping[str, Any]]
     if isinstance(block, Call):
+        calls = [call for message in assistants for call in message.get("toolCalls", ())]
         holders = [call for call in calls if json.loads(call["function"]["arguments"]) == block.dict_args]
+    elif isinstance(block, Text):
+        holders = [message for message in assistants if block.text in message.get("content", "")]
+    elif provider == "openrouter":
+        holders = list(assistants)
+    else:
+        thoughts = [message for message in messages if message["role"] == "reasoning"]
+        holders = [message for message in thoughts if message["content"] in (block.joined, *block.summaries)]
     return " ".join(opened(holder["encryptedValue"]) for holder in holders if "encryptedValue" in holder)
 
 

@@ -18,7 +18,7 @@ from ag_ui.core import UserMessage
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage
-from pydantic import BaseModel, ConfigDict, Field, SecretStr
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_serializer
 
 from langgraph_agui.protocol import to_jsonable
 from langgraph_agui.protocol.jsonable import MAX_DEPTH
@@ -46,6 +46,16 @@ class Model(BaseModel):
     hidden: str = Field(default="secret", exclude=True)
     password: SecretStr = SecretStr("secret")
     anything: Any = None
+
+
+class Unwilling(BaseModel):
+    model_config = ConfigDict(extra="allow")
+    plain: int = Field(default=1, alias="plainAlias")
+    hidden: str = Field(default="secret", exclude=True)
+
+    @model_serializer
+    def refuse(self) -> dict[str, Any]:
+        raise ValueError("secret")
 
 
 class Colour(Enum):
@@ -152,6 +162,7 @@ def test_anything_becomes_json_and_tells_no_secrets(value: object) -> None:
                 "anything": {"__type__": "bytes", "base64": "YQ=="},
             },
         ),
+        (Unwilling(more=b""), {"plainAlias": 1, "more": {"__type__": "bytes", "base64": ""}}),
         (Holder(Holder(1)), {"value": {"value": 1, "other": None}, "other": None}),
         (UserMessage(id="m", content="x"), {"id": "m", "role": "user", "content": "x"}),
     ],

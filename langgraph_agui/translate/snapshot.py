@@ -1,0 +1,109 @@
+"""The closing snapshot: the graph's messages and the client's, as one conversation that loses nothing.
+
+The messages of the root graph's state enter while the run goes on; the list for `MESSAGES_SNAPSHOT` leaves at its end.
+A message that both sides hold is the client's copy unless this run said it or the graph changed it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias, cast
+
+from ag_ui.core import AssistantMessage, Message
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import ToolMessage as LCToolMessage
+
+from langgraph_agui.messages.conversation import Conversation, restate
+from langgraph_agui.messages.record import Record
+from langgraph_agui.messages.to_agui import shown_as, tool_message, user_message
+
+_Said: TypeAlias = tuple[str, tuple[str | None, ...]]
+
+
+class StateMessages:
+    """The messages of the root graph's state: as the run found them, as they are now, and under which public ids."""
+
+    def __init__(self) -> None:
+        self._before: dict[str, BaseMessage] = {}
+        self._now: Sequence[BaseMessage] = ()
+        self._aliases: dict[str, str] = {}
+        self._hidden: set[str] = set()
+
+    def begin(self, messages: Sequence[BaseMessage]) -> None:
+        """Take what the run starts from."""
+        self._before = {message.id: message for message in messages if message.id}
+        self._now = messages
+
+    def update(self, messages: Sequence[BaseMessage]) -> None:
+        """Take what a superstep has made of them."""
+        self._now = messages
+
+    def alias(self, state_id: str, public_id: str) -> None:
+        """Note that the client knows the message `state_id` as `public_id`."""
+        self._aliases[state_id] = self._aliases.get(public_id, public_id)
+
+    def hide(self, state_id: str) -> None:
+        """Note that the client is not to see this message."""
+        self._hidden.add(state_id)
+
+    def hides(self, state_id: str) -> bool:
+        """Whether the client is not to see this message."""
+        return state_id in self._hidden
+
+    def snapshot(self, conversation: Conversation) -> list[Message]:
+        """The client's messages with the state's among them."""
+        shown = [message for message in self._now if self._is_shown(message, conversation)]
+        self._find_twins(shown, conversation)
+        return restate(conversation.messages(), [self._place(message, conversation) for message in shown])
+
+    def _is_shown(self, message: BaseMessage, conversation: Conversation) -> bool:
+        if message.id is None or message.id in self._hidden or shown_as(message) is None:
+            return False
+        hidden_call = isinstance(message, LCToolMessage) and not conversation.knows_call(message.tool_call_id)
+        return not hidden_call or message.id in conversation.ids
+
+    def _public(self, message: BaseMessage) -> str:
+        state_id = cast("str", message.id)
+        return self._aliases.get(state_id, state_id)
+
+    def _find_twins(self, shown: Sequence[BaseMessage], conversation: Conversation) -> None:
+        """Find answers that the client holds under an id of an earlier run, which only that run could tell.
+
+        A node that streams a model may store the same words under an id of its own.
+        """
+        lost = [
+            message
+            for message in shown
+            if isinstance(message, AIMessage) and self._public(message) not in conversation.ids
+        ]
+        if not lost:
+            return
+        claimed = {self._public(message) for message in shown}
+        twins: dict[_Said, list[str]] = {}
+        for held in conversation.messages():
+            if isinstance(held, AssistantMessage) and held.id not in claimed:
+                said = (held.content or "", tuple(call.id for call in held.tool_calls or ()))
+                twins.setdefault(said, []).append(held.id)
+        for message in lost:
+            ids = twins.get((str(message.text), tuple(call["id"] for call in message.tool_calls)))
+            if ids:
+                self._aliases[cast("str", message.id)] = ids.pop(0)
+
+    def _place(self, message: BaseMessage, conversation: Conversation) -> tuple[str, Sequence[Message]]:
+        """The public id that marks the message's place, and the AG-UI messages to put there, if any."""
+        public = self._public(message)
+        live = conversation.records.get(public)
+        before = self._before.get(cast("str", message.id))
+        if live is None and public in conversation.ids and before is message:
+            return public, ()  # this run did not touch it
+        match shown_as(message):
+            case "assistant":
+                own = {item.id for item in live.items} if live is not None else set[str]()
+                fresh = Record.of(message, public, conversation.ids - own)
+                same = live is not None and live.says_the_same(fresh)
+                return public, () if same else fresh.messages()
+            case "tool":
+                return public, [tool_message(cast("LCToolMessage", message), public)]
+            case _:
+                changed = before is not None and before.content != message.content
+                return public, [user_message(message, public)] if changed or public not in conversation.ids else ()
