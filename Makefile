@@ -12,6 +12,7 @@ demo: .venv/.demo
 	$(BIN)/langgraph-agui demo --port $(PORT) --ask "What is the weather in Rome and Paris?" $(ARGS)
 
 test: .venv/.dev chromium
+	$(BIN)/python -c 'from tests.node_client import install; install()'
 	$(BIN)/python -m pytest -n 2 --dist loadgroup $(ARGS)
 
 lint: .venv/.dev

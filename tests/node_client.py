@@ -144,6 +144,11 @@ def _install(npm: list[str]) -> None:
                 (Path(scratch) / "node_modules").rename(modules)
 
 
+def install() -> None:
+    """Make sure that the client is there: `make test` does it first, so that no test waits for a registry."""
+    _install(_find_node()[1])
+
+
 def _is_current(modules: Path) -> bool:
     wanted = json.loads((HARNESS / "package.json").read_text())["dependencies"]["@ag-ui/client"]
     try:

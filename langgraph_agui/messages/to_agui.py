@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, cast
 from uuid import uuid4
 
@@ -27,6 +27,8 @@ next run, another process included, hides it too; no provider is sent it."""
 
 Shown = Literal["assistant", "user", "tool"]
 
+_CHAT_ROLES: Mapping[str, Shown] = {"assistant": "assistant", "ai": "assistant", "user": "user", "human": "user"}
+
 
 def shown_as(message: BaseMessage) -> Shown | None:
     """The role under which a client sees `message`; None for what stays on the server (prompts, hidden calls)."""
@@ -37,7 +39,7 @@ def shown_as(message: BaseMessage) -> Shown | None:
     if isinstance(message, HumanMessage):
         return "user"
     if isinstance(message, ChatMessage):
-        return {"assistant": "assistant", "ai": "assistant", "user": "user", "human": "user"}.get(message.role)  # type: ignore[return-value]
+        return _CHAT_ROLES.get(message.role)
     return None
 
 

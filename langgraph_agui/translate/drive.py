@@ -80,7 +80,7 @@ class GraphDrive:
         graph: The compiled graph.
         translation: Is told what happens.
         messages_key: The state channel that holds the conversation.
-        raw: Whether each part of the stream is also sent as a `RAW` event.
+        raw: Takes each part of the stream as a `RAW` event too.
         fail: Is given an error of the translation itself.
     """
 

@@ -28,7 +28,7 @@ PATIENCE = 0.2
 class Order:
     """Runs signals in the order of the callbacks, holding them where the stream must come first.
 
-    Lives in the thread of the event loop; `deliver` may be called from any thread.
+    Lives in the thread of the event loop: other threads hand their signals to it.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
