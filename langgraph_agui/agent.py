@@ -21,9 +21,9 @@ from ag_ui.core import (
     TransportCapabilities,
 )
 from langchain_core.runnables import RunnableConfig
-from langchain_core.runnables.config import merge_configs
 from langgraph.pregel import Pregel
 
+from langgraph_agui.configs import merged
 from langgraph_agui.graphs import Graph, has_checkpointer
 from langgraph_agui.run import Run, RunSettings
 from langgraph_agui.translate.sinks import EventSink, Sink, SSESink
@@ -106,7 +106,7 @@ class LangGraphAgent:
         config: RunnableConfig | None,
         context: object,
     ) -> Run[T]:
-        run = Run(self.graph, run_input, merge_configs(self.config, config), context, self._settings, sink)
+        run = Run(self.graph, run_input, merged(self.config, config), context, self._settings, sink)
         entry = (run_input.thread_id, run_input.run_id, run.stop)
         self._running.append(entry)
         run.on_end(lambda: self._running.remove(entry))

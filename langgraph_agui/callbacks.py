@@ -7,8 +7,9 @@ Hooks of a root run and of everything below it enter here and go to the same cal
 from __future__ import annotations
 
 import asyncio
+import inspect
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import TypeVar, cast
 from uuid import UUID, uuid4
 
@@ -16,7 +17,6 @@ from ag_ui.core import BaseEvent, Event, RunAgentInput
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import BaseMessage
 from langchain_core.outputs import ChatGenerationChunk, GenerationChunk, LLMResult
-from langgraph.types import Interrupt
 
 from langgraph_agui.messages.found import messages_in
 from langgraph_agui.translate.order import Mark
@@ -68,14 +68,12 @@ class _Root:
 
     def state(self, values: object) -> None:
         """Take the root's input (what is nothing new) or output (what must be told by now)."""
-        if isinstance(values, Mapping) and (raised := values.get("__interrupt__")) is not None:
-            self.tell(lambda: self.translation.paused(cast("list[Interrupt]", raised)))
         # What a user said comes from the caller, who has shown it already.
         messages = [message for message in messages_in(values, self._key) if message.type != "human"]
         self.tell(lambda: self.translation.values((), values, messages))
 
     def fail(self, error: BaseException) -> None:
-        cancelled = isinstance(error, asyncio.CancelledError | KeyboardInterrupt)
+        cancelled = isinstance(error, asyncio.CancelledError | KeyboardInterrupt | GeneratorExit)
         self.tell(self.translation.cancel if cancelled else lambda: self.translation.fail(error))
 
 
@@ -85,10 +83,12 @@ class AGUICallbackHandler(BaseCallbackHandler):
     `chain.invoke(x, config={"callbacks": [AGUICallbackHandler(on_event)]})`: `on_event` is called with `RUN_STARTED`
     when the outermost run begins, with everything its models, tools and nodes do, and with the one terminal event
     when it ends. Works for chains, bare models and agents, sync and async. The outermost run's id is the AG-UI run id;
-    a handler used again begins a new run.
+    a handler used again begins a new run. Of runs at the same time (`batch`), give each a handler of its own: their
+    events would mix. The client's own messages are not known here, so no `MESSAGES_SNAPSHOT` is sent.
 
     Args:
-        on_event: Takes each event. It is called from the thread that the work runs in; what it raises, the run raises.
+        on_event: Takes each event; not an async function. It is called from the thread that the work runs in; what it
+            raises, the run raises.
         thread_id: The AG-UI thread id of the runs; a random one by default.
         messages_key: The state channel that holds the conversation, where a graph runs.
     """
@@ -103,6 +103,8 @@ class AGUICallbackHandler(BaseCallbackHandler):
         thread_id: str | None = None,
         messages_key: str = "messages",
     ) -> None:
+        if inspect.iscoroutinefunction(on_event):
+            raise TypeError("on_event is called from synchronous hooks: pass a function that is not async")
         self._on_event = on_event
         self._thread_id = thread_id or str(uuid4())
         self._key = messages_key
@@ -246,6 +248,20 @@ class AGUICallbackHandler(BaseCallbackHandler):
         """A tool failed."""
         if (root := self._roots.get(run_id)) is not None:
             root.source.on_tool_error(error, run_id=run_id)
+        self._leave(run_id, lambda root: root.fail(error))
+
+    def on_retriever_start(
+        self, serialized: object, query: str, *, run_id: UUID, parent_run_id: UUID | None = None, **kwargs: object
+    ) -> None:
+        """A retriever begins; a model may run inside it."""
+        self._enter(run_id, parent_run_id)
+
+    def on_retriever_end(self, documents: object, *, run_id: UUID, **kwargs: object) -> None:
+        """A retriever has ended."""
+        self._leave(run_id, lambda root: root.tell(root.translation.finish))
+
+    def on_retriever_error(self, error: BaseException, *, run_id: UUID, **kwargs: object) -> None:
+        """A retriever failed."""
         self._leave(run_id, lambda root: root.fail(error))
 
     def on_custom_event(self, name: str, data: object, *, run_id: UUID, **kwargs: object) -> None:

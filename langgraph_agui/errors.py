@@ -28,6 +28,8 @@ class ErrorCode(StrEnum):
     """A tool failed, and the graph did not handle it."""
     GRAPH_ERROR = "graph_error"
     """The code of a node failed."""
+    EVENT_TOO_LARGE = "event_too_large"
+    """What the graph said, a tool result for example, is more than a client takes in one event."""
     INTERNAL = "internal"
     """The adapter itself failed."""
 
@@ -41,6 +43,7 @@ SAFE_MESSAGES = {
     ErrorCode.MODEL_ERROR: "The model could not answer.",
     ErrorCode.TOOL_ERROR: "A tool failed.",
     ErrorCode.GRAPH_ERROR: "The agent failed.",
+    ErrorCode.EVENT_TOO_LARGE: "An answer was too large to be sent.",
     ErrorCode.INTERNAL: "Something went wrong.",
 }
 
@@ -55,6 +58,10 @@ class RunInputError(Exception):
 
 class StateError(Exception):
     """The thread's checkpoint could not be read; the cause is chained."""
+
+
+class EventTooLarge(Exception):  # noqa: N818  # named after its code
+    """An event is larger than clients accept (AG-UI 1.0, HTTP binding: 10 Mi characters)."""
 
 
 class RunStopped(Exception):  # noqa: N818  # not an error: the run was left, and says so to the code still in it
@@ -77,6 +84,8 @@ class Blame:
         for cause in _causes(error):
             if isinstance(cause, RunInputError):
                 return cause.code
+            if isinstance(cause, EventTooLarge):
+                return ErrorCode.EVENT_TOO_LARGE
             if isinstance(cause, StateError):
                 return ErrorCode.STATE_ERROR
             if isinstance(cause, GraphRecursionError):

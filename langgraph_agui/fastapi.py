@@ -54,7 +54,7 @@ def agui_router(
     dependencies: Sequence[params.Depends] = (),
     config_factory: Callable[[Request], Maybe[RunnableConfig | None]] | None = None,
     context_factory: Callable[[Request], Maybe[object]] | None = None,
-    authorize_thread: Callable[[Request, str], Maybe[bool | None]] | None = None,
+    authorize_thread: Callable[[Request, str], Maybe[bool]] | None = None,
     keep_alive: float | None = KEEP_ALIVE,
     max_body: int = MAX_BODY,
 ) -> APIRouter:
@@ -66,8 +66,8 @@ def agui_router(
         dependencies: FastAPI dependencies of every route, for example `[Depends(current_user)]`.
         config_factory: Makes the run's configuration from the request (`configurable`, `metadata`, `callbacks`, ...).
         context_factory: Makes the graph's runtime context from the request: identity goes here, not into the prompt.
-        authorize_thread: Says whether the request may use the thread. False answers 403; an `HTTPException` of its
-            own answers as it says. Called before anything of the thread is read.
+        authorize_thread: Says whether the request may use the thread. Anything but True answers 403; an
+            `HTTPException` of its own answers as it says. Called before anything of the thread is read.
         keep_alive: Seconds of silence after which an SSE comment is sent; None for never.
         max_body: Bytes that a request may have; more answers 413.
     """
@@ -78,7 +78,7 @@ def agui_router(
     @router.post(path, response_model=None)
     async def run(request: Request) -> Response:
         run_input = await _read(request, max_body)
-        if authorize_thread is not None and await _resolve(authorize_thread(request, run_input.thread_id)) is False:
+        if authorize_thread is not None and await _resolve(authorize_thread(request, run_input.thread_id)) is not True:
             raise HTTPException(403, "This thread is not yours.")
         config = await _resolve(config_factory(request)) if config_factory is not None else None
         context = await _resolve(context_factory(request)) if context_factory is not None else None
@@ -101,7 +101,7 @@ class RouteOptions(TypedDict, total=False):
     dependencies: Sequence[params.Depends]
     config_factory: Callable[[Request], Maybe[RunnableConfig | None]] | None
     context_factory: Callable[[Request], Maybe[object]] | None
-    authorize_thread: Callable[[Request, str], Maybe[bool | None]] | None
+    authorize_thread: Callable[[Request, str], Maybe[bool]] | None
     keep_alive: float | None
     max_body: int
 

@@ -9,10 +9,10 @@ from typing import Generic, Literal, TypeVar
 
 from ag_ui.core import RunAgentInput
 from langchain_core.runnables import RunnableConfig
-from langchain_core.runnables.config import merge_configs
 from langgraph.errors import GraphDrained
 
-from langgraph_agui.errors import ErrorCode
+from langgraph_agui.configs import merged
+from langgraph_agui.errors import ErrorCode, EventTooLarge
 from langgraph_agui.graphs import Graph, channel_names
 from langgraph_agui.threads.start import prepare
 from langgraph_agui.translate.drive import GraphDrive
@@ -81,7 +81,7 @@ class Run(Generic[T]):
     ) -> None:
         self._graph = graph
         self._input = run_input
-        self._config = merge_configs(config, {"configurable": {"thread_id": run_input.thread_id}})
+        self._config = merged(config, {"configurable": {"thread_id": run_input.thread_id}})
         self._context = context
         self._settings = settings
         self._outlet = Outlet[T]()
@@ -96,6 +96,7 @@ class Run(Generic[T]):
             raw=events.event if settings.emit_raw else None,
             fail=self._broken,
         )
+        self._loop = asyncio.get_running_loop()
         self._translation.start()
         self._task = asyncio.create_task(self._work(), name=f"agui-run-{run_input.run_id}")
         self._task.add_done_callback(self._ended)
@@ -105,7 +106,10 @@ class Run(Generic[T]):
         self._task.add_done_callback(lambda _task: call())
 
     def stop(self) -> None:
-        """Stop the graph; the reader still gets the end of the run."""
+        """Stop the graph, from any thread; the reader still gets the end of the run."""
+        self._loop.call_soon_threadsafe(self._stop)
+
+    def _stop(self) -> None:
         self._drive.stop()
         _keep(asyncio.create_task(_end(self._task)))
 
@@ -121,7 +125,7 @@ class Run(Generic[T]):
     async def _leave(self) -> None:
         self._outlet.abandon()
         if self._settings.on_disconnect == "cancel":
-            self.stop()
+            self._stop()
             await asyncio.wait({self._task}, timeout=_LEAVING)
         else:
             _keep(self._task)
@@ -146,10 +150,10 @@ class Run(Generic[T]):
         try:
             self._translation.cancel()  # if it ended without a word: cancelled before its first step
         finally:
-            self._drive.stop()
             self._outlet.close()
 
     def _broken(self, error: Exception) -> None:
         """The translation itself failed: end the run rather than tell half of it."""
-        self._translation.fail(error, ErrorCode.INTERNAL)
-        self.stop()
+        code = ErrorCode.EVENT_TOO_LARGE if isinstance(error, EventTooLarge) else ErrorCode.INTERNAL
+        self._translation.fail(error, code)
+        self._stop()

@@ -9,10 +9,14 @@ message go through the same reader, so that how a message was cut cannot change 
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Hashable, Mapping, Sequence
+from functools import cache
 from typing import Literal, NamedTuple, TypeAlias, cast
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+
+logger = logging.getLogger(__name__)
 
 Block: TypeAlias = Mapping[str, object]
 Kind: TypeAlias = Literal["text", "reasoning", "call"]
@@ -37,6 +41,7 @@ CALL_BLOCKS = frozenset(
     {"tool_use", "function_call", "tool_call", "tool_call_chunk", "invalid_tool_call", "input_json_delta"}
 )
 REASONING_BLOCKS = frozenset({"reasoning", "thinking", "redacted_thinking", "reasoning_content"})
+_MEDIA = frozenset({"image", "image_url", "audio", "video", "file", "image_generation_call"})
 
 
 def read(message: BaseMessage, *, whole: bool = False) -> list[Part]:
@@ -136,6 +141,14 @@ def _read_block(block: Block, fallback: Hashable, parts: list[Part]) -> None:
         if isinstance(value, Mapping):
             index = block.get("index", value.get("index"))
             _read_block(value if index is None else {**value, "index": index}, fallback, parts)
+    elif kind in _MEDIA:
+        _leave_out(kind)
+
+
+@cache
+def _leave_out(kind: str) -> None:
+    """Warn, once for each kind: an AG-UI assistant message holds text and calls only."""
+    logger.warning("A model's %r blocks have no place in an AG-UI assistant message and are left out.", kind)
 
 
 def _read_reasoning(block: Block, fallback: Hashable, parts: list[Part]) -> None:

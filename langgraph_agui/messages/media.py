@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias, cast
+from typing import cast
 
 from ag_ui.core import (
     AudioPart,
@@ -19,9 +19,10 @@ from ag_ui.core import (
     VideoPart,
 )
 
+from langgraph_agui.messages.blocks import Block
+
 logger = logging.getLogger(__name__)
 
-Block: TypeAlias = Mapping[str, object]
 _PARTS = {"image": ImagePart, "audio": AudioPart, "video": VideoPart, "file": DocumentPart}
 _DEFAULT_MIME = {
     "image": "image/png",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, cast
@@ -12,8 +11,9 @@ from ag_ui.core import Message, ToolMessage, UserMessage
 from langchain_core.messages import AIMessage, BaseMessage, ChatMessage, HumanMessage
 from langchain_core.messages import ToolMessage as LCToolMessage
 
+from langgraph_agui.messages.blocks import Block
 from langgraph_agui.messages.conversation import Conversation
-from langgraph_agui.messages.media import Block, content_parts
+from langgraph_agui.messages.media import content_parts
 from langgraph_agui.messages.record import Record
 
 logger = logging.getLogger(__name__)
@@ -24,6 +24,9 @@ FAILED = {"status": "error"}
 HIDDEN = "agui_hidden"
 """Key in `response_metadata` of what a `nostream` model said. It stays with the message in the checkpoint, so that the
 next run, another process included, hides it too; no provider is sent it."""
+
+SUMMARIZATION = "summarization"
+"""`lc_source` of what LangChain's `SummarizationMiddleware` says to the model in the user's place."""
 
 Shown = Literal["assistant", "user", "tool"]
 
@@ -37,7 +40,7 @@ def shown_as(message: BaseMessage) -> Shown | None:
     if isinstance(message, LCToolMessage):
         return "tool"
     if isinstance(message, HumanMessage):
-        return "user"
+        return None if message.additional_kwargs.get("lc_source") == SUMMARIZATION else "user"
     if isinstance(message, ChatMessage):
         return _CHAT_ROLES.get(message.role)
     return None
@@ -58,7 +61,7 @@ def tool_message(message: LCToolMessage, message_id: str) -> ToolMessage:
         role="tool",
         content=content,
         tool_call_id=message.tool_call_id,
-        error=(content if isinstance(content, str) else json.dumps("tool failed")) if failed else None,
+        error=(content if isinstance(content, str) else "tool failed") if failed else None,
         metadata=dict(FAILED) if failed else None,
     )
 

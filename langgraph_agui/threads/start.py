@@ -62,7 +62,9 @@ def _from_thread(graph: Graph, run_input: RunAgentInput, stored: StateSnapshot, 
         return Start(_input(graph, run_input, agui_messages_to_langchain(run_input.messages), messages_key, values))
     fresh = agui_messages_to_langchain(_new(run_input.messages, thread))
     graph_input = _input(graph, run_input, fresh, messages_key, values)
-    return Start(graph_input, idle=not graph_input and stored.created_at is not None, thread=thread)
+    # A conversation with nothing new has its answer already; a graph without one is run because it was asked to.
+    answered = stored.created_at is not None and messages_key in (input_names(graph) or ())
+    return Start(graph_input, idle=answered and not graph_input, thread=thread)
 
 
 def _resume(entries: Sequence[ResumeEntry], stored: StateSnapshot) -> Command[str] | None:
@@ -85,15 +87,25 @@ def _resume(entries: Sequence[ResumeEntry], stored: StateSnapshot) -> Command[st
 
 
 def _new(messages: Sequence[Message], thread: Sequence[BaseMessage]) -> list[Message]:
-    """The client's messages that the thread has yet to hear: user messages, and results of its open calls."""
+    """The client's messages that the thread has yet to hear: user messages, and results of its open calls.
+
+    A user message is new behind the last one that the thread knows; what the graph has removed before that stays so.
+    Of a client that shares no message with the thread, the last user messages are new.
+    """
     known = {message.id for message in thread}
     calls = {call["id"] for message in thread if isinstance(message, AIMessage) for call in message.tool_calls}
     calls -= {message.tool_call_id for message in thread if isinstance(message, LCToolMessage)}
+    settled = [place for place, message in enumerate(messages) if message.id in known]
+    settled = settled or [place for place, message in enumerate(messages) if not isinstance(message, UserMessage)]
+    last = max(settled, default=-1)
     return [
         message
-        for message in messages
+        for place, message in enumerate(messages)
         if message.id not in known
-        and (isinstance(message, UserMessage) or (isinstance(message, ToolMessage) and message.tool_call_id in calls))
+        and (
+            (isinstance(message, UserMessage) and place > last)
+            or (isinstance(message, ToolMessage) and message.tool_call_id in calls)
+        )
     ]
 
 

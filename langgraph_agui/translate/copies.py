@@ -1,9 +1,6 @@
-"""Recognise a message that repeats what a model said, and tell where in a graph a callback belongs."""
+"""Recognise a message that repeats what a model said."""
 
 from __future__ import annotations
-
-from collections.abc import Mapping
-from typing import cast
 
 from langchain_core.messages import AIMessage, BaseMessage
 
@@ -23,26 +20,20 @@ class Copies:
             self._said.append((namespace, message))
 
     def original(self, namespace: str, message: BaseMessage, returned: set[str]) -> str | None:
-        """The id of the message that `message` copies, said by its node or inside it and not returned itself."""
+        """The id of the message that `message` copies, said by its node or inside it and not returned itself.
+
+        Each is copied once: a node may return the same words several times.
+        """
         if not isinstance(message, AIMessage) or not message.text:
             return None
         calls = [call["id"] for call in message.tool_calls]
-        for said_in, said in reversed(self._said):
+        for position, (said_in, said) in enumerate(self._said):
             if (
                 said.id not in returned
                 and (said_in == namespace or said_in.startswith(f"{namespace}|"))
                 and said.text == message.text
                 and [call["id"] for call in said.tool_calls] == calls
             ):
+                del self._said[position]
                 return said.id
         return None
-
-
-def namespace_of(metadata: Mapping[str, object] | None) -> str:
-    """The checkpoint namespace of the task that a callback belongs to; "" outside a graph."""
-    return cast("str", (metadata or {}).get("langgraph_checkpoint_ns") or "")
-
-
-def task_id(namespace: str) -> str:
-    """The id of the task whose namespace this is."""
-    return namespace.rpartition(":")[2]

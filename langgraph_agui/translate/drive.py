@@ -11,9 +11,9 @@ from uuid import UUID
 from ag_ui.core import RawEvent
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
-from langchain_core.runnables.config import merge_configs
 from langgraph.types import Interrupt, StreamMode
 
+from langgraph_agui.configs import merged
 from langgraph_agui.errors import RunStopped
 from langgraph_agui.graphs import Graph
 from langgraph_agui.messages.found import messages_in
@@ -37,6 +37,7 @@ class LoopDelivery:
     """Delivers signals in the thread of an event loop, in the order that `Order` keeps."""
 
     def __init__(self, translation: Translation, order: Order, fail: Callable[[Exception], None]) -> None:
+        self._translation = translation
         self._tell = translation.token
         self._order = order
         self._held = order.held
@@ -65,7 +66,7 @@ class LoopDelivery:
                 raise RunStopped from error
 
     def _guarded(self, call: Callable[[], None]) -> None:
-        if self.stopped:
+        if self.stopped or self._translation.done:
             return
         try:
             call()
@@ -107,7 +108,7 @@ class GraphDrive:
 
     async def run(self, graph_input: object, config: RunnableConfig, context: Any) -> None:
         """Run the graph to its end; its exceptions come through."""
-        config = merge_configs(config, {"callbacks": [self._source]})
+        config = merged(config, {"callbacks": [self._source]})
         stream = cast(
             "AsyncIterator[Part]",
             self._graph.astream(graph_input, config, context=context, stream_mode=MODES, subgraphs=True, version="v2"),

@@ -34,10 +34,13 @@ from langgraph_agui.messages.conversation import Conversation
 from langgraph_agui.messages.reasoning import Opaque, opaque
 from langgraph_agui.messages.record import Item, Record
 from langgraph_agui.messages.to_agui import shown_as, tool_message, user_message
-from langgraph_agui.translate.sinks import Sink, Writer
+from langgraph_agui.translate.sinks import Sink
 
 INTERRUPTED = "Interrupted: the model call failed before this tool could run."
 """The result of a call whose model failed while the run went on: without one it would wait for an answer for ever."""
+
+PIECE = 1_000_000
+"""Characters of one delta, at the most: clients refuse an event of more than 10 Mi (AG-UI 1.0, HTTP binding)."""
 
 
 class LiveMessage:
@@ -62,20 +65,24 @@ class LiveMessage:
         for part in parts:
             item = self.record.item(part)
             text = item.grow(part.text) if part.text else ""
-            if item.say is not None:
-                if text:
-                    item.say(text)
-            elif item.kind != "call" or (item.name and item.provider_id):
-                say = self._open(item)
-                if fresh := item.text if item.kind == "call" else text:
-                    say(fresh)
+            if item.say is None:
+                if item.kind == "call" and not (item.name and item.provider_id):
+                    continue
+                self._open(item)
+                text = item.text if item.kind == "call" else text
+            self._say(item, text)
 
-    def _open(self, item: Item) -> Writer:
+    def _say(self, item: Item, text: str) -> None:
+        if item.say is not None:
+            for start in range(0, len(text), PIECE):
+                item.say(text[start : start + PIECE])
+
+    def _open(self, item: Item) -> None:
         for other in self.record.items:
             if other.say is not None and other.kind != "call":
                 self._close(other)
         self._conversation.begin(self.record, item)
-        item.say = say = self._sink.writer(item.kind, item.id)
+        item.say = self._sink.writer(item.kind, item.id)
         self._open_block = item if item.kind != "call" else None
         emit = self._sink.event
         match item.kind:
@@ -92,7 +99,6 @@ class LiveMessage:
                         parent_message_id=self.record.message_id,
                     )
                 )
-        return say
 
     def _close(self, item: Item) -> None:
         if item.kind == "call" and not item.text and item.say is not None:
@@ -112,17 +118,13 @@ class LiveMessage:
         """Close every open item; a call that never learned its name or id is announced with what is known."""
         for item in self.record.items:
             rest = item.end()
-            if item.say is None and item.kind == "call" and not self._conversation.knows_call(item.id):
+            if item.kind == "call" and not self._conversation.knows_call(item.id):
                 rest = item.text
-                say = self._open(item)
-            elif rest and item.say is None:
-                say = self._open(item)
-            elif item.say is None:
+            elif not rest and item.say is None:
                 continue
-            else:
-                say = item.say
-            if rest:
-                say(rest)
+            if item.say is None:
+                self._open(item)
+            self._say(item, rest)
             self._close(item)
 
     def seal(self, values: Opaque) -> None:
@@ -176,14 +178,13 @@ class Items:
         self.finish(live)
         self._failed.append(live)
 
-    def whole(self, message: BaseMessage, message_id: str) -> Record | None:
-        """Say a message that arrives in one piece; return the record of an assistant message."""
+    def whole(self, message: BaseMessage, message_id: str) -> None:
+        """Say a message that arrives in one piece."""
         match shown_as(message):
             case "assistant":
                 live = self.begin(message_id)
                 live.feed(read(message, whole=True))
                 self.finish(live, opaque(message) if isinstance(message, AIMessage) else None)
-                return live.record
             case "tool":
                 self._result(tool_message(cast("LCToolMessage", message), message_id))
             case "user":
@@ -193,7 +194,6 @@ class Items:
                     self._sink.event(TextMessageContentEvent(message_id=message_id, delta=text))
                 self._sink.event(TextMessageEndEvent(message_id=message_id))
                 self.conversation.add(user)
-        return None
 
     def _result(self, result: ToolMessage) -> None:
         call_id = result.tool_call_id

@@ -6,13 +6,24 @@ build an object for a token.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
-from ag_ui.core import BaseEvent, ReasoningMessageContentEvent, TextMessageContentEvent, ToolCallArgsEvent
+from ag_ui.core import (
+    BaseEvent,
+    MessagesSnapshotEvent,
+    ReasoningMessageContentEvent,
+    StateSnapshotEvent,
+    TextMessageContentEvent,
+    ToolCallArgsEvent,
+)
 
+from langgraph_agui.errors import EventTooLarge
 from langgraph_agui.messages.blocks import Kind
-from langgraph_agui.protocol.sse import DeltaFrame, DeltaType, encode
+from langgraph_agui.protocol.sse import MAX_FRAME, DeltaFrame, DeltaType, encode
+
+logger = logging.getLogger(__name__)
 
 Writer = Callable[[str], object]
 
@@ -57,8 +68,17 @@ class SSESink:
         self._put = put
 
     def event(self, event: BaseEvent) -> None:
-        """Encode a whole event."""
-        self._put(encode(event))
+        """Encode a whole event. A snapshot that no client would take is left out: it only says again what was said.
+
+        Raises `EventTooLarge` for any other event of that size.
+        """
+        frame = encode(event)
+        if len(frame) > MAX_FRAME:
+            if not isinstance(event, MessagesSnapshotEvent | StateSnapshotEvent):
+                raise EventTooLarge(f"{event.type.value}: {len(frame)} bytes")
+            logger.warning("A %s of %d bytes is too large for a client and is left out.", event.type.value, len(frame))
+            return
+        self._put(frame)
 
     def writer(self, kind: Kind, item_id: str) -> Writer:
         """Return what puts the frames of an item's fragments."""

@@ -21,13 +21,13 @@ from langgraph.errors import GraphBubbleUp, GraphInterrupt
 
 from langgraph_agui.errors import ErrorCode, RunStopped
 from langgraph_agui.messages.found import messages_in
-from langgraph_agui.messages.to_agui import HIDDEN
-from langgraph_agui.translate.copies import Copies, namespace_of, task_id
+from langgraph_agui.messages.to_agui import HIDDEN, SUMMARIZATION
+from langgraph_agui.translate.copies import Copies
+from langgraph_agui.translate.namespaces import namespace_of, task_id
 from langgraph_agui.translate.order import Mark
 from langgraph_agui.translate.translation import Translation
 
 T = TypeVar("T")
-P = TypeVar("P")
 Metadata = dict[str, object]
 
 
@@ -98,9 +98,9 @@ class CallbackSource(BaseCallbackHandler):
         metadata: Metadata | None = None,
         **kwargs: object,
     ) -> None:
-        """A model call begins; tagged `nostream`, it is not told."""
+        """A model call begins; one that is tagged `nostream`, or that sums up the history, is not told."""
         told = metadata or {}
-        hidden = tags is not None and TAG_NOSTREAM in tags
+        hidden = (tags is not None and TAG_NOSTREAM in tags) or told.get("lc_source") == SUMMARIZATION
         self._models[run_id] = (namespace_of(metadata), told, hidden)
         if not hidden:
             self._delivery.signal(None, lambda: self._to.model_start(run_id, told))
@@ -209,8 +209,11 @@ class CallbackSource(BaseCallbackHandler):
         node = self._leave(run_id)
         if node is not None:
             # Only a pause ends the task for sure: after a failure the node may be tried again.
-            mark = node.mark("end") if isinstance(error, GraphInterrupt) else ("soon", str(run_id))
+            paused = isinstance(error, GraphInterrupt)
+            mark = node.mark("end") if paused else ("soon", str(run_id))
             self._failed(mark, lambda: self._to.node_error(run_id))
+            if paused and error.args:
+                self._failed(None, lambda: self._to.paused(error.args[0]))
 
     def _failed(self, mark: Mark | None, call: Callable[[], None]) -> None:
         """Deliver the signal of a failure. In a run that was stopped it is the stop itself: nobody need be told."""

@@ -200,6 +200,7 @@ class Translation:
         )
 
     def _close(self) -> None:
+        self._models.clear()  # what the graph leaves running is not told any more
         self._items.close_all()
         self._steps.close_all()
 

@@ -83,7 +83,8 @@ class Told:
 def dumped(messages: Sequence[Message]) -> list[dict[str, Any]]:
     dumps = [message.model_dump(by_alias=True, mode="json") for message in messages]
     for dump in dumps:
-        dump.pop("error", None)
+        if (dump.get("metadata") or {}).get("status") == "error":
+            dump.pop("error", None)
     return dumps
 
 

@@ -7,13 +7,18 @@ from typing import Any
 import pytest
 from ag_ui.core import Event
 from langchain.agents import create_agent
+from langchain_core.documents import Document
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate
+from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnableLambda, RunnableParallel
 from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import interrupt
 
 from langgraph_agui import AGUICallbackHandler, LangGraphAgent
 from langgraph_agui.protocol import Verifier, fold
+from tests.adapter.graphs import chain_of
 from tests.adapter.models import Scripted, call, said, thinking
 from tests.adapter.streams import dumped, run_input, tell
 
@@ -134,3 +139,50 @@ async def test_a_chain_without_a_model() -> None:
     await RunnableLambda(lambda value: value).ainvoke("hi", heard.config)
     heard.check()
     assert [event.type.value for event in heard.events] == ["RUN_STARTED", "RUN_FINISHED"]
+
+
+async def test_a_paused_graph_is_told_as_paused() -> None:
+    def ask(state: Any) -> Any:
+        return {"messages": [("ai", str(interrupt({"question": "Go on?"})))]}
+
+    for way in ("invoke", "ainvoke", "stream", "astream"):
+        heard = Heard()
+        graph = chain_of(ask, checkpointer=InMemorySaver())
+        config = {**heard.config, "configurable": {"thread_id": "t"}}
+        await call_by(way, graph, {"messages": [("user", "hi")]}, config)
+        heard.check()
+        last: Any = heard.events[-1]
+        assert [found.message for found in last.outcome.interrupts] == ["Go on?"]
+
+
+async def test_a_retriever_that_asks_a_model_is_part_of_the_run() -> None:
+    class Asking(BaseRetriever):
+        model: Any
+
+        def _get_relevant_documents(self, query: str, *, run_manager: Any) -> list[Document]:
+            return [Document(self.model.invoke(query, {"callbacks": run_manager.get_child()}).text)]
+
+    heard = Heard()
+    chain = Asking(model=Scripted(["query"])) | RunnableLambda(lambda found: found[0].page_content)
+    await chain.ainvoke("hi", heard.config)
+    assert contents(heard.check()) == ["query"]
+    heard = Heard()
+    Asking(model=Scripted(["query"])).invoke("hi", heard.config)
+    assert contents(heard.check()) == ["query"]
+
+
+async def test_leaving_a_stream_early_is_no_failure() -> None:
+    heard = Heard()
+    stream = Scripted(["a", "b", "c"]).stream("hi", heard.config)
+    next(iter(stream))
+    stream.close()  # type: ignore[attr-defined]
+    heard.check()
+    last: Any = heard.events[-1]
+    assert last.outcome.type == "cancelled"
+
+
+def test_an_async_on_event_is_refused() -> None:
+    async def on_event(event: Event) -> None: ...
+
+    with pytest.raises(TypeError, match="not async"):
+        AGUICallbackHandler(on_event)

@@ -30,6 +30,9 @@ from tests.providers.server import ProviderServer, Reply
 AT_ONCE = 1.0
 """Seconds in which a run that was left has stopped."""
 
+SOON = 5.0
+"""Seconds in which a provider's package has closed its connection; that is its own matter."""
+
 
 def app_of(graph: Graph, **options: Any) -> FastAPI:
     app = FastAPI()
@@ -155,7 +158,7 @@ def test_the_provider_sees_its_client_leave(case_id: str, provider_server: Provi
         wait_for(lambda: provider_server.requests, "the provider was asked")
         assert provider_server.requests[0].held.wait(5)
         connection.leave()
-        assert provider_server.requests[0].finished.wait(AT_ONCE), "the provider still talks"
+        assert provider_server.requests[0].finished.wait(SOON), "the provider still talks"
         served.wait_idle()
     assert provider_server.disconnects == 1
 

@@ -120,13 +120,21 @@ class TestThreads:
         return TestThreads.owns(request, thread_id)
 
     @staticmethod
-    def hides(request: Request, thread_id: str) -> None:
+    def hides(request: Request, thread_id: str) -> bool:
         if not TestThreads.owns(request, thread_id):
             raise HTTPException(404, "No such thread.")
+        return True
 
     @staticmethod
-    async def hides_later(request: Request, thread_id: str) -> None:
-        TestThreads.hides(request, thread_id)
+    async def hides_later(request: Request, thread_id: str) -> bool:
+        return TestThreads.hides(request, thread_id)
+
+    @pytest.mark.parametrize("answer", [None, 0, "", 1, "yes", False])
+    def test_only_true_lets_in(self, answer: Any) -> None:
+        office = Office(authorize_thread=lambda request, thread_id: answer)
+        with serving(office.app) as served:
+            assert post(served, "ann/1", user="ann").status == 403
+            assert office.untouched
 
     @pytest.mark.parametrize(
         ("hook", "status", "detail"),
