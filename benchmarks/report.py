@@ -23,6 +23,7 @@ PACKAGES = (
     "fastapi",
     "uvicorn",
 )
+MEASURED = [subject for subject in SUBJECTS if subject is not RAW]
 ADAPTERS = [subject for subject in SUBJECTS if subject.adapter]
 
 
@@ -53,12 +54,12 @@ def _machine(rounds: int) -> str:
 
 
 def _ratios(results: Sequence[Result]) -> str:
-    head = ["workload", "goal", *(subject.label for subject in ADAPTERS)]
+    head = ["workload", "goal", *(subject.label for subject in MEASURED)]
     rows = [
         [
             f"**{r.workload.key}** {r.workload.title}",
             f"{r.workload.goal:.2f}",
-            *(_ratio(r, s.key) for s in ADAPTERS),
+            *(_ratio(r, s.key) for s in MEASURED),
         ]
         for r in results
     ]
@@ -86,7 +87,7 @@ def _figures(results: Sequence[Result]) -> str:
             at = {n: result.median(subject.key, n) for n in ("cpu", "wall", "first", "writes", "size")}
             row = [result.workload.key, subject.label, f"{at['cpu'] / runs * 1e3:.1f}"]
             row += [f"{at['wall'] / runs * 1e3:.1f}", f"{at['first'] * 1e3:.1f}"]
-            if subject is RAW:
+            if not subject.adapter:
                 row += ["", "", ""]
             else:
                 writes = "" if result.workload.http else f"{at['writes']:,.0f}"

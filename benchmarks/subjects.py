@@ -5,21 +5,24 @@ are what the adapter's web endpoint would write to the socket. The baseline deli
 consumes.
 """
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
+from uuid import UUID
 
 import ag_ui_langgraph
 from ag_ui.core import RunAgentInput
 from ag_ui.encoder import EventEncoder
 from fastapi import FastAPI
+from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import StreamMode
 
 import langgraph_agui
 from langgraph_agui.protocol import encode
+from langgraph_agui.translate.drive import MODES
 
 from .over_http import Mount
 from .workloads import RECURSION_LIMIT, Workload
@@ -87,6 +90,33 @@ def raw(workload: Workload) -> Stream:
     return stream
 
 
+class _Deaf(BaseCallbackHandler):
+    """What any adapter needs to hear tokens at all: an inline handler that makes models stream. It ignores them."""
+
+    run_inline = True
+
+    def tap_output_aiter(self, run_id: UUID, output: AsyncIterator[Any]) -> AsyncIterator[Any]:
+        return output
+
+    def tap_output_iter(self, run_id: UUID, output: Iterator[Any]) -> Iterator[Any]:
+        return output
+
+
+def floor(workload: Workload) -> Stream:
+    """The least that this design can cost: our stream modes and a handler, and nothing done with what they say."""
+    graph = workload.graph
+
+    def stream(run_input: RunAgentInput) -> AsyncIterator[Any]:
+        question = run_input.messages[-1]
+        message = HumanMessage(content=str(question.content), id=question.id)
+        config = _config(thread_id=run_input.thread_id)
+        config["callbacks"] = [_Deaf()]
+        options: dict[str, Any] = {"stream_mode": MODES, "subgraphs": True, "version": "v2"}
+        return graph.astream({"messages": [message]}, config, **options)
+
+    return stream
+
+
 def incumbent(raw_events: bool) -> Callable[[Workload], Stream]:
     """``ag-ui-langgraph`` the way its FastAPI endpoint uses it: a clone per request, its encoder, UTF-8."""
 
@@ -143,6 +173,7 @@ def mount_ours(app: FastAPI, path: str, workload: Workload) -> None:
 RAW = Subject("raw", "raw `astream`", raw, adapter=False)
 SUBJECTS = (
     RAW,
+    Subject("floor", "floor", floor, adapter=False),
     Subject("shipped", "incumbent as shipped", incumbent(True), mount_incumbent(True)),
     Subject("no-raw", "incumbent, raw events off", incumbent(False), mount_incumbent(False)),
     Subject("sse", "**`stream_sse`**", ours_sse, mount_ours, ours=True),

@@ -76,13 +76,17 @@ def read(message: BaseMessage, *, whole: bool = False) -> list[Part]:
 
 
 def more(chunk: BaseMessage, kind: Kind, key: Hashable) -> str | None:
-    """Return the text of `chunk` if it is nothing but more of the text or reasoning block with this key, else None.
+    """Return the text of `chunk` if it is nothing but more of the block of this kind and key, else None.
 
     A short cut around `read` for what most chunks are.
     """
-    if chunk.__class__ is not AIMessageChunk or chunk.additional_kwargs or chunk.tool_call_chunks:
+    if chunk.__class__ is not AIMessageChunk or chunk.additional_kwargs:
         return None
     content = chunk.content
+    if kind == "call":
+        return _more_arguments(chunk, content, key)
+    if chunk.tool_call_chunks:
+        return None
     if isinstance(content, str):
         return content if kind == "text" else None
     if len(content) != 1 or isinstance(block := content[0], str):
@@ -90,6 +94,17 @@ def more(chunk: BaseMessage, kind: Kind, key: Hashable) -> str | None:
     if kind == "text":
         return block.get("text") if block.get("type") == "text" else None
     return block.get("thinking") if block.get("index") == key and isinstance(block.get("thinking"), str) else None
+
+
+def _more_arguments(chunk: AIMessageChunk, content: str | Sequence[str | Block], key: Hashable) -> str | None:
+    if len(chunk.tool_call_chunks) != 1 or key is None:
+        return None
+    call = chunk.tool_call_chunks[0]
+    if call.get("index") != key or call["id"] or call["name"]:
+        return None
+    if content and (len(content) != 1 or isinstance(block := content[0], str) or block.get("type") not in CALL_BLOCKS):
+        return None
+    return call["args"] or ""
 
 
 def _says_calls(message: BaseMessage) -> bool:

@@ -6,9 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import cast
 
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, RemoveMessage, ToolMessage
 from langgraph.types import Command, Overwrite
 from pydantic import BaseModel
+
+_USUAL = frozenset({AIMessage, AIMessageChunk, HumanMessage, ToolMessage})
+"""Classes that need no look at their bases, which is slow for pydantic models."""
 
 
 def as_mapping(values: object) -> Mapping[str, object] | None:
@@ -55,4 +58,8 @@ def _channel(value: object) -> list[BaseMessage]:
         value = [value]
     if not isinstance(value, Sequence) or isinstance(value, str | bytes):
         return []
-    return [inner for inner in value if isinstance(inner, BaseMessage) and inner.type != "remove"]
+    return [inner for inner in value if inner.__class__ in _USUAL or _is_message(inner)]
+
+
+def _is_message(value: object) -> bool:
+    return isinstance(value, BaseMessage) and not isinstance(value, RemoveMessage)

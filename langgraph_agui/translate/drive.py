@@ -58,7 +58,10 @@ class LoopDelivery:
         if self.stopped:
             raise RunStopped
         if get_ident() == self._thread:
-            self._order.put(mark, lambda: self._guarded(call))
+            if mark is None and not self._held:
+                self._guarded(call)
+            else:
+                self._order.put(mark, lambda: self._guarded(call))
         else:
             try:
                 self._loop.call_soon_threadsafe(self._order.put, mark, lambda: self._guarded(call))

@@ -50,11 +50,11 @@ class LiveMessage:
         self.record = record
         self._conversation = conversation
         self._sink = sink
-        self._open_block: Item | None = None
+        self._said: Item | None = None
 
     def hear(self, chunk: BaseMessage) -> None:
         """Say what a chunk of the message says. The hot path."""
-        item = self._open_block
+        item = self._said
         if item is None or item.say is None or (text := more(chunk, item.kind, item.key)) is None:
             self.feed(read(chunk))
         elif text:
@@ -70,6 +70,7 @@ class LiveMessage:
                     continue
                 self._open(item)
                 text = item.text if item.kind == "call" else text
+            self._said = item
             self._say(item, text)
 
     def _say(self, item: Item, text: str) -> None:
@@ -83,7 +84,6 @@ class LiveMessage:
                 self._close(other)
         self._conversation.begin(self.record, item)
         item.say = self._sink.writer(item.kind, item.id)
-        self._open_block = item if item.kind != "call" else None
         emit = self._sink.event
         match item.kind:
             case "text":

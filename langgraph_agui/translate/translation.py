@@ -323,7 +323,8 @@ class Translation:
             self._seen.update(message.id for message in messages if message.id)
         else:
             for message in messages:
-                self.arrived(message)
+                if message.id not in self._seen:
+                    self.arrived(message)
         if namespace:
             return
         if first:
