@@ -5,7 +5,7 @@ are what the adapter's web endpoint would write to the socket. The baseline deli
 consumes.
 """
 
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
@@ -77,17 +77,19 @@ def _config(**configurable: str) -> RunnableConfig:
     return {"configurable": configurable, "recursion_limit": RECURSION_LIMIT}
 
 
+def _astream(
+    workload: Workload, run_input: RunAgentInput, handlers: Sequence[BaseCallbackHandler], **options: Any
+) -> AsyncIterator[Any]:
+    question = run_input.messages[-1]
+    message = HumanMessage(content=str(question.content), id=question.id)
+    config = _config(thread_id=run_input.thread_id)
+    config["callbacks"] = list(handlers)
+    return workload.graph.astream({"messages": [message]}, config, **options)
+
+
 def raw(workload: Workload) -> Stream:
     """The graph itself, in the four usual stream modes."""
-    graph = workload.graph
-
-    def stream(run_input: RunAgentInput) -> AsyncIterator[Any]:
-        question = run_input.messages[-1]
-        message = HumanMessage(content=str(question.content), id=question.id)
-        config = _config(thread_id=run_input.thread_id)
-        return graph.astream({"messages": [message]}, config, stream_mode=RAW_MODES)
-
-    return stream
+    return lambda run_input: _astream(workload, run_input, (), stream_mode=RAW_MODES)
 
 
 class _Deaf(BaseCallbackHandler):
@@ -104,17 +106,7 @@ class _Deaf(BaseCallbackHandler):
 
 def floor(workload: Workload) -> Stream:
     """The least that this design can cost: our stream modes and a handler, and nothing done with what they say."""
-    graph = workload.graph
-
-    def stream(run_input: RunAgentInput) -> AsyncIterator[Any]:
-        question = run_input.messages[-1]
-        message = HumanMessage(content=str(question.content), id=question.id)
-        config = _config(thread_id=run_input.thread_id)
-        config["callbacks"] = [_Deaf()]
-        options: dict[str, Any] = {"stream_mode": MODES, "subgraphs": True, "version": "v2"}
-        return graph.astream({"messages": [message]}, config, **options)
-
-    return stream
+    return lambda run_input: _astream(workload, run_input, [_Deaf()], stream_mode=MODES, subgraphs=True, version="v2")
 
 
 def incumbent(raw_events: bool) -> Callable[[Workload], Stream]:

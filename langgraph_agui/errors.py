@@ -79,8 +79,8 @@ class Blame:
         if not any(known is error for known, _ in self._known):
             self._known.append((error, code))
 
-    def code(self, error: BaseException) -> ErrorCode:
-        """The code for a run that failed with `error`."""
+    def code(self, error: BaseException, otherwise: ErrorCode) -> ErrorCode:
+        """The code for a run that failed with `error`; `otherwise`, if nothing is known of it."""
         for cause in _causes(error):
             if isinstance(cause, RunInputError):
                 return cause.code
@@ -93,7 +93,7 @@ class Blame:
             for known, code in self._known:
                 if known is cause:
                     return code
-        return ErrorCode.GRAPH_ERROR
+        return otherwise
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

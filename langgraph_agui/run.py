@@ -12,7 +12,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.errors import GraphDrained
 
 from langgraph_agui.configs import merged
-from langgraph_agui.errors import ErrorCode, EventTooLarge
+from langgraph_agui.errors import ErrorCode
 from langgraph_agui.graphs import Graph, channel_names
 from langgraph_agui.threads.start import prepare
 from langgraph_agui.translate.drive import GraphDrive
@@ -154,6 +154,5 @@ class Run(Generic[T]):
 
     def _broken(self, error: Exception) -> None:
         """The translation itself failed: end the run rather than tell half of it."""
-        code = ErrorCode.EVENT_TOO_LARGE if isinstance(error, EventTooLarge) else ErrorCode.INTERNAL
-        self._translation.fail(error, code)
+        self._translation.fail(error, ErrorCode.INTERNAL)
         self._stop()

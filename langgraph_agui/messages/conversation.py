@@ -64,20 +64,19 @@ class Conversation:
 
     def begin(self, record: Record, item: Item) -> None:
         """Give `item` its place: the client is about to see it for the first time."""
-        slot = _Slot(record, item if item.kind == "reasoning" else None)
-        if slot.id not in self.ids:
-            self._entries.append(slot)
-            self.ids.add(slot.id)
-        self.records[record.message_id] = record
+        self._place(_Slot(record, item if item.kind == "reasoning" else None))
         if item.kind == "call":
             self._holders[item.id] = record.message_id
 
     def begin_assistant(self, record: Record) -> None:
         """Give the assistant message of `record` its place, also when nothing was said in it."""
-        if record.message_id not in self.ids:
-            self._entries.append(_Slot(record, None))
-            self.ids.add(record.message_id)
-        self.records[record.message_id] = record
+        self._place(_Slot(record, None))
+
+    def _place(self, slot: _Slot) -> None:
+        if slot.id not in self.ids:
+            self._entries.append(slot)
+            self.ids.add(slot.id)
+        self.records[slot.record.message_id] = slot.record
 
     def hold(self, record: Record) -> None:
         """Append a whole message."""

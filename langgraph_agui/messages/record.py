@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Collection, Hashable, Iterable
 from dataclasses import dataclass, field
 
-from ag_ui.core import AssistantMessage, FunctionCall, Message, ReasoningMessage, ToolCall
+from ag_ui.core import AssistantMessage, FunctionCall, ReasoningMessage, ToolCall
 from langchain_core.messages import AIMessage, BaseMessage
 
 from langgraph_agui.messages.blocks import Kind, Part, read
@@ -181,18 +181,6 @@ class Record:
 
         calls = [(item.id, item.name, _parsed(item.text)) for item in self.items if item.kind == "call"]
         return joined("text"), joined("reasoning"), calls
-
-    def messages(self) -> list[Message]:
-        """All that the record holds, in the order in which a client gets it."""
-        result: list[Message] = []
-        for item in self.items:
-            if item.kind == "reasoning":
-                result.append(self.reasoning(item))
-            elif not any(message.id == self.message_id for message in result):
-                result.append(self.assistant())
-        if self.encrypted is not None and not any(message.id == self.message_id for message in result):
-            result.append(self.assistant())
-        return result
 
     def reasoning(self, item: Item) -> ReasoningMessage:
         """The AG-UI message of one reasoning item."""

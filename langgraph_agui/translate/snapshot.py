@@ -101,9 +101,15 @@ class StateMessages:
                 own = {item.id for item in live.items} if live is not None else set[str]()
                 fresh = Record.of(message, public, conversation.ids - own)
                 same = live is not None and live.says_the_same(fresh)
-                return public, () if same else fresh.messages()
+                return public, () if same else _messages_of(fresh)
             case "tool":
                 return public, [tool_message(cast("LCToolMessage", message), public)]
             case _:
                 changed = before is not None and before.content != message.content
                 return public, [user_message(message, public)] if changed or public not in conversation.ids else ()
+
+
+def _messages_of(record: Record) -> list[Message]:
+    alone = Conversation()
+    alone.hold(record)
+    return alone.messages()

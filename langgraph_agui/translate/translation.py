@@ -130,13 +130,13 @@ class Translation:
         """
         if not self.done:
             self._settle()
+            if self._state is not None:
+                self._state.settle()
             self._sink.event(MessagesSnapshotEvent(messages=self._messages.snapshot(self._items.conversation)))
 
     def _settle(self) -> None:
         self._items.answer_failed()
         self._close()
-        if self._state is not None:
-            self._state.settle()
 
     def finish(self) -> None:
         """End a run that came to its end, or paused at interrupts."""
@@ -157,9 +157,9 @@ class Translation:
             self._close()
             self._finished(RunFinishedCancelledOutcome(type="cancelled"), None)
 
-    def fail(self, error: BaseException, code: ErrorCode | None = None) -> None:
+    def fail(self, error: BaseException, otherwise: ErrorCode = ErrorCode.GRAPH_ERROR) -> None:
         """End a run that failed. The client gets a code and a safe text, the log the exception (see `errors`)."""
-        code = code or self.blame.code(error)
+        code = self.blame.code(error, otherwise)
         correlation_id = str(uuid4())
         refused = isinstance(error, RunInputError)
         log = logger.warning if refused else logger.error
