@@ -11,6 +11,10 @@ from typing import TYPE_CHECKING
 from langgraph_agui.agent import LangGraphAgent
 from langgraph_agui.callbacks import AGUICallbackHandler
 from langgraph_agui.errors import ErrorCode
+from langgraph_agui.messages.foreign import for_provider
+from langgraph_agui.messages.options import ReasoningOptions
+from langgraph_agui.messages.seal import ReasoningSeal
+from langgraph_agui.messages.think import ThinkTagSplitter
 from langgraph_agui.messages.to_agui import langchain_messages_to_agui
 from langgraph_agui.messages.to_langchain import agui_messages_to_langchain
 
@@ -21,9 +25,13 @@ __all__ = [
     "AGUICallbackHandler",
     "ErrorCode",
     "LangGraphAgent",
+    "ReasoningOptions",
+    "ReasoningSeal",
+    "ThinkTagSplitter",
     "add_langgraph_fastapi_endpoint",
     "agui_messages_to_langchain",
     "agui_router",
+    "for_provider",
     "langchain_messages_to_agui",
 ]
 

@@ -25,6 +25,7 @@ from langgraph.pregel import Pregel
 
 from langgraph_agui.configs import merged
 from langgraph_agui.graphs import Graph, has_checkpointer
+from langgraph_agui.messages.options import ReasoningOptions
 from langgraph_agui.run import Run, RunSettings
 from langgraph_agui.translate.sinks import EventSink, Sink, SSESink
 
@@ -47,6 +48,8 @@ class LangGraphAgent:
             included: for debugging only.
         expose_errors: Whether `RUN_ERROR.message` is the exception's text. Such texts hold secrets; the log has
             them in any case, under the `correlationId` of the event's metadata.
+        reasoning: Who sees the model's reasoning, and how it travels (docs/reasoning.md). By default all of it is
+            shown, and comes back on the next turn.
     """
 
     def __init__(
@@ -60,6 +63,7 @@ class LangGraphAgent:
         on_disconnect: Literal["cancel", "continue"] = "cancel",
         emit_raw: bool = False,
         expose_errors: bool = False,
+        reasoning: ReasoningOptions | None = None,
     ) -> None:
         if not isinstance(graph, Pregel):
             raise TypeError(f"graph must be a compiled graph (did you call .compile()?), not {type(graph).__name__}")
@@ -67,7 +71,13 @@ class LangGraphAgent:
         self.name = name
         self.description = description
         self.config = config
-        self._settings = RunSettings(messages_key, on_disconnect, emit_raw, expose_errors)
+        options = reasoning or ReasoningOptions()
+        if emit_raw and options.visibility != "full":
+            raise ValueError("emit_raw sends all of the graph's state, which would show the reasoning that is hidden")
+        # What a checkpointer holds is the graph's own; only a client's history comes past here.
+        known = has_checkpointer(graph) or options.provider is not None
+        providers = () if known else _providers_in(graph)
+        self._settings = RunSettings(messages_key, on_disconnect, emit_raw, expose_errors, options, providers)
         self._running: list[tuple[str, str, Callable[[], None]]] = []
 
     async def run(
@@ -130,3 +140,13 @@ class LangGraphAgent:
             reasoning=ReasoningCapabilities(supported=True, streaming=True, encrypted=True),
             human_in_the_loop=HumanInTheLoopCapabilities(supported=stored, interrupts=stored),
         )
+
+
+def _providers_in(graph: Graph) -> tuple[str, ...]:
+    """The providers of the chat models in `graph`; none if one of them is unknown, or none is found."""
+    try:
+        from langgraph_agui.models.find import find_models, provider_of
+    except ImportError:
+        return ()
+    found = [provider_of(model) for model in find_models(graph)]
+    return tuple({name for name in found if name is not None}) if None not in found else ()

@@ -19,6 +19,7 @@ from langchain_core.messages import BaseMessage
 from langchain_core.outputs import ChatGenerationChunk, GenerationChunk, LLMResult
 
 from langgraph_agui.messages.found import messages_in
+from langgraph_agui.messages.options import ReasoningOptions
 from langgraph_agui.translate.order import Mark
 from langgraph_agui.translate.sinks import EventSink
 from langgraph_agui.translate.source import CallbackSource, Metadata
@@ -46,7 +47,14 @@ class _Locked:
 class _Root:
     """One root run: its translation, the source that feeds it, and the runs below it."""
 
-    def __init__(self, run_id: UUID, thread_id: str, key: str, on_event: Callable[[Event], object]) -> None:
+    def __init__(
+        self,
+        run_id: UUID,
+        thread_id: str,
+        key: str,
+        on_event: Callable[[Event], object],
+        reasoning: ReasoningOptions | None,
+    ) -> None:
         self.run_id = run_id
         self.members = [run_id]
         run_input = RunAgentInput(
@@ -58,7 +66,8 @@ class _Root:
             context=[],
             forwarded_props={},
         )
-        self.translation = Translation(run_input, EventSink(cast("Callable[[BaseEvent], object]", on_event)))
+        sink = EventSink(cast("Callable[[BaseEvent], object]", on_event))
+        self.translation = Translation(run_input, sink, reasoning=reasoning)
         self.delivery = _Locked(self.translation)
         self.source = CallbackSource(self.translation, self.delivery, key)
         self._key = key
@@ -91,6 +100,7 @@ class AGUICallbackHandler(BaseCallbackHandler):
             raises, the run raises.
         thread_id: The AG-UI thread id of the runs; a random one by default.
         messages_key: The state channel that holds the conversation, where a graph runs.
+        reasoning: Who sees the model's reasoning, and how it travels (docs/reasoning.md).
     """
 
     run_inline = True
@@ -102,12 +112,14 @@ class AGUICallbackHandler(BaseCallbackHandler):
         *,
         thread_id: str | None = None,
         messages_key: str = "messages",
+        reasoning: ReasoningOptions | None = None,
     ) -> None:
         if inspect.iscoroutinefunction(on_event):
             raise TypeError("on_event is called from synchronous hooks: pass a function that is not async")
         self._on_event = on_event
         self._thread_id = thread_id or str(uuid4())
         self._key = messages_key
+        self._reasoning = reasoning
         self._roots: dict[UUID, _Root] = {}
 
     # Having these two makes chat models stream under `invoke`.
@@ -122,7 +134,7 @@ class AGUICallbackHandler(BaseCallbackHandler):
     def _enter(self, run_id: UUID, parent_run_id: UUID | None) -> _Root:
         root = self._roots.get(parent_run_id) if parent_run_id is not None else None
         if root is None:
-            root = self._roots[run_id] = _Root(run_id, self._thread_id, self._key, self._on_event)
+            root = self._roots[run_id] = _Root(run_id, self._thread_id, self._key, self._on_event, self._reasoning)
             root.tell(root.translation.start)
         else:
             self._roots[run_id] = root

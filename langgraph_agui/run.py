@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Generic, Literal, TypeVar
 
-from ag_ui.core import RunAgentInput
+from ag_ui.core import Message, RunAgentInput
+from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.errors import GraphDrained
 
 from langgraph_agui.configs import merged
 from langgraph_agui.errors import ErrorCode
 from langgraph_agui.graphs import Graph, channel_names
+from langgraph_agui.messages.foreign import for_provider
+from langgraph_agui.messages.options import ReasoningOptions
+from langgraph_agui.messages.to_langchain import agui_messages_to_langchain
 from langgraph_agui.threads.start import prepare
 from langgraph_agui.translate.drive import GraphDrive
 from langgraph_agui.translate.outlet import Outlet
@@ -56,6 +60,8 @@ class RunSettings:
     on_disconnect: Literal["cancel", "continue"] = "cancel"
     emit_raw: bool = False
     expose_errors: bool = False
+    reasoning: ReasoningOptions = field(default_factory=ReasoningOptions)
+    providers: tuple[str, ...] = ()
 
 
 class Run(Generic[T]):
@@ -88,7 +94,9 @@ class Run(Generic[T]):
         events = sink(self._outlet.put)
         key = settings.messages_key
         state = StateView(run_input.state, channel_names(graph.output_channels), {key}, events.event)
-        self._translation = Translation(run_input, events, state, expose_errors=settings.expose_errors)
+        self._translation = Translation(
+            run_input, events, state, reasoning=settings.reasoning, expose_errors=settings.expose_errors
+        )
         self._drive = GraphDrive(
             graph,
             self._translation,
@@ -133,7 +141,8 @@ class Run(Generic[T]):
     async def _work(self) -> None:
         translation = self._translation
         try:
-            start = await prepare(self._graph, self._input, self._config, self._settings.messages_key)
+            key = self._settings.messages_key
+            start = await prepare(self._graph, self._input, self._config, key, self._rebuild)
             translation.know(start.thread)
             if not start.idle:
                 await self._drive.run(start.input, self._config, self._context)
@@ -145,6 +154,11 @@ class Run(Generic[T]):
             translation.cancel()
         except Exception as error:  # whatever fails, the client is told
             translation.fail(error)
+
+    def _rebuild(self, messages: Sequence[Message]) -> list[BaseMessage]:
+        settings = self._settings
+        history = agui_messages_to_langchain(messages, reasoning=settings.reasoning, thread_id=self._input.thread_id)
+        return for_provider(history, *settings.providers) if settings.providers else history
 
     def _ended(self, _task: asyncio.Task[None]) -> None:
         try:

@@ -41,6 +41,10 @@ CALL_BLOCKS = frozenset(
     {"tool_use", "function_call", "tool_call", "tool_call_chunk", "invalid_tool_call", "input_json_delta"}
 )
 REASONING_BLOCKS = frozenset({"reasoning", "thinking", "redacted_thinking", "reasoning_content"})
+BESIDE = "reasoning_content"
+"""The keyword argument beside the content, and the key of the block, in which packages keep reasoning as they got
+it."""
+
 _MEDIA = frozenset({"image", "image_url", "audio", "video", "file", "image_generation_call"})
 
 
@@ -202,9 +206,9 @@ def reasoning_text(block: Block) -> str:
 
 def _read_kwargs(kwargs: Mapping[str, object], parts: list[Part]) -> None:
     """Read reasoning beside the content: `reasoning_content` (DeepSeek, Ollama, ...), `reasoning` (OpenAI v0)."""
-    text = kwargs.get("reasoning_content")
+    text = kwargs.get(BESIDE)
     if isinstance(text, str) and text:
-        parts.append(Part("reasoning", "reasoning_content", text))
+        parts.append(Part("reasoning", BESIDE, text))
     item = kwargs.get("reasoning")
     if isinstance(item, Mapping):
         _read_reasoning({"summary": [], **item, "type": "reasoning"}, "reasoning", parts)

@@ -46,27 +46,40 @@ class Conversation:
         self.ids: set[str] = {entry.id for entry in self._entries}
         self.records: dict[str, Record] = {}
         self._holders: dict[str, str] = {}
+        self._call_names: dict[str, str] = {}
         self._elsewhere: set[str] = set()
         self.answered: set[str] = set()
         for entry in self._entries:
             if isinstance(entry, AssistantMessage):
-                self._holders.update((call.id, entry.id) for call in entry.tool_calls or ())
+                for call in entry.tool_calls or ():
+                    self._hold(call.id, call.function.name, entry.id)
             elif isinstance(entry, ToolMessage):
                 self.answered.add(entry.tool_call_id)
+
+    def _hold(self, call_id: str, name: str, message_id: str) -> None:
+        self._holders[call_id] = message_id
+        self._call_names[call_id] = name
+
+    def call_name(self, call_id: str) -> str | None:
+        """The name of the tool that a call of this conversation names."""
+        return self._call_names.get(call_id)
 
     def knows_call(self, call_id: str) -> bool:
         """Whether a message of the conversation, or of the thread behind it, holds this tool call."""
         return call_id in self._holders or call_id in self._elsewhere
 
-    def know_calls(self, call_ids: Iterable[str | None]) -> None:
-        """Take note of calls in messages of the thread that the client may not hold."""
-        self._elsewhere.update(call_id for call_id in call_ids if call_id is not None)
+    def know_calls(self, calls: Iterable[tuple[str | None, str]]) -> None:
+        """Take note of calls (id and tool) in messages of the thread that the client may not hold yet."""
+        for call_id, name in calls:
+            if call_id is not None:
+                self._elsewhere.add(call_id)
+                self._call_names.setdefault(call_id, name)
 
     def begin(self, record: Record, item: Item) -> None:
         """Give `item` its place: the client is about to see it for the first time."""
         self._place(_Slot(record, item if item.kind == "reasoning" else None))
         if item.kind == "call":
-            self._holders[item.id] = record.message_id
+            self._hold(item.id, item.name or "", record.message_id)
 
     def begin_assistant(self, record: Record) -> None:
         """Give the assistant message of `record` its place, also when nothing was said in it."""

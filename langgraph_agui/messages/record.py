@@ -7,21 +7,35 @@ record part by part, history fills one with a whole message: both hold the same 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Hashable, Iterable
+import logging
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
+from time import monotonic
 
 from ag_ui.core import AssistantMessage, FunctionCall, ReasoningMessage, ToolCall
 from langchain_core.messages import AIMessage, BaseMessage
 
-from langgraph_agui.messages.blocks import Kind, Part, read
-from langgraph_agui.messages.reasoning import Opaque, opaque
+from langgraph_agui.messages.blocks import BESIDE, Kind, Part, read
+from langgraph_agui.messages.calls import Call
+from langgraph_agui.messages.envelope import Shown, warn_withheld, wrap
+from langgraph_agui.messages.template import Seen
+from langgraph_agui.messages.think import Piece
+from langgraph_agui.messages.values import Envelope, Values
+
+logger = logging.getLogger(__name__)
+
+_TAGGED = "think"
+"""First part of the key of reasoning that stood between tags."""
 
 _HIGH, _LOW = "\ud800", "\udc00"
 
 
 @dataclass(slots=True, eq=False)
 class Item:
-    """One text, reasoning block or tool call. `id` is its public id; `say`, while it is open, tells the client more."""
+    """One text, reasoning block or tool call. `id` is its public id; `say`, while it is open, tells the client more.
+
+    The words of one that is not `shown` are `withheld`: it has none for the client.
+    """
 
     kind: Kind
     id: str
@@ -30,7 +44,12 @@ class Item:
     name: str | None = None
     pieces: list[str] = field(default_factory=list)
     half: str = ""
+    envelope: Envelope | None = None
     encrypted: str | None = None
+    metadata: dict[str, object] | None = None
+    since: float = 0.0
+    shown: bool = True
+    withheld: bool = False
     say: Callable[[str], object] | None = None
 
     @property
@@ -43,6 +62,9 @@ class Item:
 
         Half of a surrogate pair waits for its other half; one that never comes is shown as U+FFFD.
         """
+        if not self.shown:
+            self.withheld = self.withheld or bool(text)
+            return ""
         if self.half or not text.isascii():
             text = self._well_formed(text)
         self.pieces.append(text)
@@ -54,6 +76,14 @@ class Item:
         if rest:
             self.pieces.append(rest)
         return rest
+
+    def lasted(self) -> dict[str, object] | None:
+        """The metadata that are known at the item's end: for how long it was said, if it has any."""
+        if self.metadata is None:
+            return None
+        told: dict[str, object] = {"durationMs": round((monotonic() - self.since) * 1000)}
+        self.metadata.update(told)
+        return told
 
     def _well_formed(self, text: str) -> str:
         text, self.half = self.half + text, ""
@@ -72,27 +102,93 @@ class Record:
     Args:
         message_id: The public id of the assistant message; text and calls hang on it.
         taken: Ids that other messages have. A provider's reasoning id among them is not used again.
+        values: Writes the opaque values; has the options for reasoning.
+        provider: Who says it, by LangChain's name.
+        model: The name of the model.
     """
 
-    def __init__(self, message_id: str, taken: Collection[str] = ()) -> None:
+    def __init__(
+        self,
+        message_id: str,
+        taken: Collection[str] = (),
+        values: Values | None = None,
+        *,
+        provider: str | None = None,
+        model: str | None = None,
+    ) -> None:
         self.message_id = message_id
+        self.provider = provider
         self.items: list[Item] = []
         self.encrypted: str | None = None
+        self._envelope: Envelope | None = None
         self._taken = taken
+        self._values = values or Values()
+        options = self._values.options
+        self._shows, self._shows_all = options.shows(provider), options.visibility == "full"
+        self._metadata: dict[str, object] = {}
+        if options.metadata:
+            told = {"provider": provider, "model": model}
+            self._metadata = {key: value for key, value in told.items() if value}
+        self.splitter = options.think_tags.fresh() if options.think_tags is not None else None
+        self._lead: str | None = ""
         self._by_key: dict[tuple[Kind, Hashable], Item] = {}
         self._said: Item | None = None
 
     @classmethod
-    def of(cls, message: BaseMessage, message_id: str, taken: Collection[str] = ()) -> Record:
-        """Hold a whole message: its text, reasoning, calls and opaque values."""
-        record = cls(message_id, taken)
-        for part in read(message, whole=True):
+    def of(
+        cls,
+        message: BaseMessage,
+        message_id: str,
+        taken: Collection[str] = (),
+        values: Values | None = None,
+        *,
+        like: Record | None = None,
+    ) -> Record:
+        """Hold a whole message: its text, reasoning, calls and opaque values; `like` has shown it already."""
+        told = message.response_metadata
+        provider = told.get("model_provider") if like is None else like.provider
+        record = cls(message_id, taken, values, provider=provider, model=told.get("model_name"))
+        for part in [*record.split(read(message, whole=True)), *record.rest()]:
             record.item(part).grow(part.text)
         for item in record.items:
             item.end()
         if isinstance(message, AIMessage):
-            record.seal(opaque(message))
+            record.seal(message)
         return record
+
+    def split(self, parts: Iterable[Part]) -> Iterable[Part]:
+        """Return `parts` with the reasoning that a model wrote into its text apart, if the options ask for that."""
+        return parts if self.splitter is None else self._split(parts)
+
+    def _split(self, parts: Iterable[Part]) -> Iterator[Part]:
+        assert self.splitter is not None  # noqa: S101
+        for part in parts:
+            if part.kind == "text":
+                yield from self._told(self.splitter.feed(part.text))
+            else:
+                yield part
+
+    def _told(self, pieces: Iterable[Piece]) -> Iterator[Part]:
+        """The parts that `pieces` are; white space before the first tag begins no answer."""
+        for piece in pieces:
+            if piece.kind == "reasoning":
+                self._lead = None
+                yield Part("reasoning", (_TAGGED, piece.number), piece.text)
+            elif self._lead is None:
+                yield Part("text", None, piece.text)
+            else:
+                self._lead += piece.text
+                if not self._lead.isspace():
+                    text, self._lead = self._lead, None
+                    yield Part("text", None, text)
+
+    def rest(self) -> list[Part]:
+        """What the splitter still holds when the message has ended."""
+        if self.splitter is None:
+            return []
+        parts = list(self._told(self.splitter.end()))
+        lead, self._lead = self._lead, None
+        return [*parts, Part("text", None, lead)] if lead else parts
 
     def rename(self, message_id: str) -> None:
         """Take a better id, unless the client has seen the assistant message: reasoning stands on its own."""
@@ -135,6 +231,11 @@ class Record:
             first = self._by_key.get((part.kind, (key[0], 0)))
             part = part._replace(id=first.provider_id if first is not None else None)
         item = Item(part.kind, self._public_id(part), key, part.id, part.name)
+        if part.kind == "reasoning":
+            # What stands beside the content, or between tags in a text, is no provider's summary.
+            raw = part.key == BESIDE or (isinstance(part.key, tuple) and part.key[0] == _TAGGED)
+            item.shown = self._shows_all if raw else self._shows
+            item.metadata = dict(self._metadata) or None
         self.items.append(item)
         self._by_key[part.kind, key] = item
         return item
@@ -155,21 +256,48 @@ class Record:
                         return provided
                 return f"{self.message_id}:reasoning:{number}"
 
-    def seal(self, values: Opaque) -> Iterable[tuple[Item | None, str]]:
-        """Attach opaque values; return those that are new, each with its item (None: the assistant message)."""
-        fresh: list[tuple[Item | None, str]] = []
-        blocks = [item for item in self.items if item.kind == "reasoning"]
-        calls = {item.id: item for item in self.items if item.kind == "call"}
-        pairs = [(blocks[number], value) for number, value in values.reasoning if number < len(blocks)]
-        pairs += [(calls[call_id], value) for call_id, value in values.calls if call_id in calls]
-        for item, value in pairs:
-            if item.encrypted != value:
-                item.encrypted = value
-                fresh.append((item, value))
-        if values.message is not None and self.encrypted != values.message:
-            self.encrypted = values.message
-            fresh.append((None, values.message))
-        return fresh
+    def seal(self, message: AIMessage) -> list[tuple[Item | None, str]]:
+        """Attach the opaque values of the finished message.
+
+        Returns:
+            Those that are new, each with its item (None: the assistant message). None at all if one would be too
+            long, or if words that the client must not read would travel unsealed: a message comes back whole or
+            plain.
+        """
+        if self._values.options.seal is None and any(item.withheld for item in self.items):
+            warn_withheld()
+            return []
+        thoughts, calls = self._of_kind("reasoning"), self._of_kind("call")
+        envelopes = wrap(message, self._shown(thoughts, calls))
+        pairs = [(thoughts[number], envelope) for number, envelope in envelopes.reasoning.items()]
+        pairs += [(calls[number], envelope) for number, envelope in envelopes.calls.items()]
+        fresh: list[tuple[Item | None, Envelope, str]] = []
+        for holder, envelope in [*pairs, *([(None, envelopes.message)] if envelopes.message is not None else [])]:
+            if envelope == (self._envelope if holder is None else holder.envelope):
+                continue
+            value = self._values.write(self.message_id if holder is None else holder.id, envelope)
+            if value is None:
+                logger.warning("The opaque values of message %r exceed max_bytes and are left out.", self.message_id)
+                return []
+            fresh.append((holder, envelope, value))
+        for holder, envelope, value in fresh:
+            if holder is None:
+                self._envelope, self.encrypted = envelope, value
+            else:
+                holder.envelope, holder.encrypted = envelope, value
+        return [(holder, value) for holder, _, value in fresh]
+
+    def _of_kind(self, kind: Kind) -> list[Item]:
+        return [item for item in self.items if item.kind == kind]
+
+    def _shown(self, thoughts: list[Item], calls: list[Item]) -> Shown:
+        said = [Call(item.id, item.name or "", item.text) for item in calls]
+        words = Seen(
+            text="".join(item.text for item in self._of_kind("text")),
+            reasoning=[item.text for item in thoughts],
+            arguments=[call.arguments for call in said],
+        )
+        return Shown(self.message_id, words, [item.id for item in thoughts], said)
 
     def says_the_same(self, other: Record) -> bool:
         """Whether both say the same words, thoughts and calls; spacing inside JSON arguments does not count."""
@@ -184,10 +312,16 @@ class Record:
 
     def reasoning(self, item: Item) -> ReasoningMessage:
         """The AG-UI message of one reasoning item."""
-        return ReasoningMessage(id=item.id, role="reasoning", content=item.text, encrypted_value=item.encrypted)
+        return ReasoningMessage(
+            id=item.id,
+            role="reasoning",
+            content=item.text,
+            encrypted_value=item.encrypted,
+            metadata=item.metadata,
+        )
 
     def assistant(self) -> AssistantMessage:
-        """The AG-UI message that holds the text and the calls; no content where no text was said."""
+        """The AG-UI message that holds the text and the calls; no content where only calls were said."""
         texts = [item.text for item in self.items if item.kind == "text"]
         calls = [
             ToolCall(
@@ -202,7 +336,7 @@ class Record:
         return AssistantMessage(
             id=self.message_id,
             role="assistant",
-            content="".join(texts) if texts else None,
+            content="".join(texts) if texts or not calls else None,
             tool_calls=calls or None,
             encrypted_value=self.encrypted,
         )

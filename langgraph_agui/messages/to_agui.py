@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Literal, cast
 from uuid import uuid4
 
@@ -11,10 +11,12 @@ from ag_ui.core import Message, ToolMessage, UserMessage
 from langchain_core.messages import AIMessage, BaseMessage, ChatMessage, HumanMessage
 from langchain_core.messages import ToolMessage as LCToolMessage
 
-from langgraph_agui.messages.blocks import Block
 from langgraph_agui.messages.conversation import Conversation
-from langgraph_agui.messages.media import content_parts
+from langgraph_agui.messages.options import ReasoningOptions
+from langgraph_agui.messages.plain import as_content, hold
 from langgraph_agui.messages.record import Record
+from langgraph_agui.messages.template import Seen
+from langgraph_agui.messages.values import VERSION, Values
 
 logger = logging.getLogger(__name__)
 
@@ -46,15 +48,32 @@ def shown_as(message: BaseMessage) -> Shown | None:
     return None
 
 
-def user_message(message: BaseMessage, message_id: str) -> UserMessage:
+def user_message(message: BaseMessage, message_id: str, values: Values) -> UserMessage:
     """A human message, its media as parts."""
-    content = content_parts(cast("str | Sequence[str | Block]", message.content))
-    return UserMessage(id=message_id, role="user", content=content, name=message.name or None)
+    content, own = hold(as_content(message.content))
+    return UserMessage(
+        id=message_id,
+        role="user",
+        content=content,
+        name=message.name or None,
+        encrypted_value=_value(values, message_id, own),
+    )
 
 
-def tool_message(message: LCToolMessage, message_id: str) -> ToolMessage:
-    """A tool's result, its media as parts. A failed one carries its text as `error` and is marked in metadata."""
-    content = content_parts(cast("str | Sequence[str | Block]", message.content))
+def tool_message(message: LCToolMessage, message_id: str, values: Values, call_name: str | None) -> ToolMessage:
+    """A tool's result, its media as parts. A failed one carries its text as `error` and is marked in metadata.
+
+    Args:
+        message: The result.
+        message_id: Its public id.
+        values: Writes its opaque value.
+        call_name: The tool that its call names, as the client knows it.
+    """
+    content, own = hold(as_content(message.content))
+    if message.name != call_name:
+        own["n"] = message.name
+    if message.additional_kwargs:
+        own["k"] = Seen().pack(message.additional_kwargs)
     failed = message.status == "error"
     return ToolMessage(
         id=message_id,
@@ -63,30 +82,48 @@ def tool_message(message: LCToolMessage, message_id: str) -> ToolMessage:
         tool_call_id=message.tool_call_id,
         error=(content if isinstance(content, str) else "tool failed") if failed else None,
         metadata=dict(FAILED) if failed else None,
+        encrypted_value=_value(values, message_id, own),
     )
 
 
-def langchain_messages_to_agui(messages: Iterable[BaseMessage]) -> list[Message]:
+def _value(values: Values, message_id: str, own: Mapping[str, object]) -> str | None:
+    return values.write(message_id, {"v": VERSION, **own}) if own else None
+
+
+def langchain_messages_to_agui(
+    messages: Iterable[BaseMessage], *, reasoning: ReasoningOptions | None = None, thread_id: str = ""
+) -> list[Message]:
     """Return `messages` as an AG-UI client would hold them after streaming them.
 
     System messages and messages of unknown kinds are left out; a message without an id gets a random one. Reasoning
-    becomes messages of its own before the assistant message it led to, with its opaque values in `encryptedValue`.
+    becomes messages of its own before the assistant message it led to. What a client does not see of a message, but its
+    provider needs, is in `encryptedValue`: `agui_messages_to_langchain` makes the same messages again.
+
+    Args:
+        messages: LangChain messages; what is none is left out with a warning.
+        reasoning: Who sees reasoning, and how opaque values travel.
+        thread_id: The thread that sealed values are bound to.
     """
-    conversation = Conversation()
-    for message in messages:
-        say(conversation, message, message.id or str(uuid4()))
+    conversation, values = Conversation(), Values(reasoning, thread_id)
+    for message in cast("Iterable[object]", messages):
+        if isinstance(message, BaseMessage):
+            say(conversation, message, message.id or str(uuid4()), values)
+        else:
+            logger.warning("A %s is no LangChain message and was left out.", type(message).__name__)
     return conversation.messages()
 
 
-def say(conversation: Conversation, message: BaseMessage, message_id: str) -> None:
+def say(conversation: Conversation, message: BaseMessage, message_id: str, values: Values) -> None:
     """Append a whole LangChain message to `conversation` under `message_id`."""
     match shown_as(message):
         case "assistant":
-            conversation.hold(Record.of(message, message_id, conversation.ids))
+            conversation.hold(Record.of(message, message_id, conversation.ids, values))
         case "tool":
-            conversation.answer(tool_message(cast("LCToolMessage", message), message_id))
+            result = cast("LCToolMessage", message)
+            name = conversation.call_name(result.tool_call_id)
+            conversation.answer(tool_message(result, message_id, values, name))
         case "user":
-            conversation.add(user_message(message, message_id))
+            conversation.add(user_message(message, message_id, values))
         case None:
             if message.type not in ("system", "remove"):
                 logger.warning("A message of type %r has no AG-UI role and was left out.", message.type)

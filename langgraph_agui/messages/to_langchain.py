@@ -1,107 +1,43 @@
-"""AG-UI history as LangChain messages."""
+"""AG-UI history as LangChain messages, reasoning included."""
 
 from __future__ import annotations
 
-import json
-import logging
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
 
-from ag_ui.core import (
-    AssistantMessage,
-    ContentPart,
-    DataSource,
-    Message,
-    TextPart,
-    ToolCall,
-    ToolMessage,
-    UrlSource,
-    UserMessage,
-)
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, InvalidToolCall
-from langchain_core.messages import ToolMessage as LCToolMessage
-from langchain_core.messages.tool import ToolCall as LCToolCall
-from langchain_core.messages.tool import invalid_tool_call, tool_call
+from ag_ui.core import Message, MessagesSnapshotEvent
+from langchain_core.messages import BaseMessage
 
-logger = logging.getLogger(__name__)
-
-_BLOCKS = {"image": "image", "audio": "audio", "video": "video", "document": "file"}
+from langgraph_agui.messages.foreign import for_provider
+from langgraph_agui.messages.history import History
+from langgraph_agui.messages.options import ReasoningOptions
+from langgraph_agui.messages.values import Values
+from langgraph_agui.protocol.input import known_messages
 
 
-def agui_messages_to_langchain(messages: Iterable[Message]) -> list[BaseMessage]:
+def agui_messages_to_langchain(
+    messages: Iterable[Message | Mapping[str, object]] | MessagesSnapshotEvent,
+    *,
+    reasoning: ReasoningOptions | None = None,
+    thread_id: str = "",
+    provider: str | None = None,
+) -> list[BaseMessage]:
     """Return the messages of an AG-UI client as LangChain messages, with the same ids.
 
-    User, assistant and tool messages come over, media parts included. Activity messages never do (AG-UI 1.0,
-    activities), nor do the client's system and developer messages: instructions are the server's. Arguments that are
-    no JSON object make an invalid tool call rather than an error.
+    User, assistant and tool messages come over, media parts included; reasoning becomes part of the assistant message
+    that it led to, so that a provider gets the bytes that it would have got had nothing been forgotten. Activity
+    messages never come over (AG-UI 1.0, activities), nor do the client's system and developer messages: instructions
+    are the server's.
+    Total: what is malformed, unknown or foreign is left out with a warning; arguments that are no JSON object make an
+    invalid tool call.
+
+    Args:
+        messages: Messages, as objects or as the JSON that a client sends, or the event that holds them all.
+        reasoning: The options under which the messages went out.
+        thread_id: The thread that they belong to: sealed values open in no other.
+        provider: Who is about to be sent the messages, by LangChain's name (`model_provider`). Of what others said,
+            text and calls stay. By default `reasoning.provider`; with neither, nothing is filtered.
     """
-    result: list[BaseMessage] = []
-    for message in messages:
-        if isinstance(message, UserMessage):
-            result.append(HumanMessage(_content(message.content), id=message.id, name=message.name))
-        elif isinstance(message, AssistantMessage):
-            result.append(_assistant(message))
-        elif isinstance(message, ToolMessage):
-            result.append(_tool(message))
-        else:
-            logger.debug("A message with role %r is not given to the graph.", message.role)
-    return result
-
-
-def _assistant(message: AssistantMessage) -> AIMessage:
-    calls: list[LCToolCall] = []
-    invalid: list[InvalidToolCall] = []
-    for call in message.tool_calls or ():
-        _sort(call, calls, invalid)
-    return AIMessage(message.content or "", id=message.id, tool_calls=calls, invalid_tool_calls=invalid)
-
-
-def _sort(call: ToolCall, calls: list[LCToolCall], invalid: list[InvalidToolCall]) -> None:
-    try:
-        arguments = json.loads(call.function.arguments or "{}")
-    except ValueError:
-        arguments = None
-    if isinstance(arguments, dict):
-        calls.append(tool_call(name=call.function.name, args=arguments, id=call.id))
-    else:
-        invalid.append(
-            invalid_tool_call(
-                name=call.function.name,
-                args=call.function.arguments,
-                id=call.id,
-                error="The arguments are not a JSON object.",
-            )
-        )
-
-
-def _tool(message: ToolMessage) -> LCToolMessage:
-    return LCToolMessage(
-        _content(message.content),
-        id=message.id,
-        tool_call_id=message.tool_call_id,
-        status="error" if message.error is not None else "success",
-    )
-
-
-def _content(
-    content: str | list[ContentPart],
-) -> Any:  # `content` of a message is typed more narrowly than it takes
-    if isinstance(content, str):
-        return content
-    return [_block(part) for part in content]
-
-
-def _block(part: ContentPart) -> dict[str, object]:
-    if isinstance(part, TextPart):
-        return {"type": "text", "text": part.text}
-    block: dict[str, object] = {"type": _BLOCKS[part.type]}
-    source = part.source
-    if isinstance(source, DataSource):
-        block["base64"] = source.value
-    elif isinstance(source, UrlSource):
-        block["url"] = source.value
-    else:
-        block["file_id"] = source.value
-    if source.mime_type is not None:
-        block["mime_type"] = source.mime_type
-    return block
+    options = reasoning or ReasoningOptions()
+    result = History(known_messages(messages), Values(options, thread_id)).to_langchain()
+    target = provider or options.provider
+    return for_provider(result, target) if target is not None else result

@@ -2,16 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Iterable, Mapping
 from typing import cast
 
-from ag_ui.core import RunAgentInput
+from ag_ui.core import (
+    ActivityMessage,
+    AssistantMessage,
+    DeveloperMessage,
+    Message,
+    MessagesSnapshotEvent,
+    ReasoningMessage,
+    RunAgentInput,
+    SystemMessage,
+    ToolMessage,
+    UserMessage,
+)
 from pydantic import ValidationError
 
 from langgraph_agui.protocol.compat import modernise_input
 from langgraph_agui.protocol.errors import ProtocolError
 from langgraph_agui.protocol.schema import log_notes
 from langgraph_agui.protocol.shapes import MalformedError, check, record_of, strip
+
+logger = logging.getLogger(__name__)
+
+_MESSAGES = (
+    ActivityMessage,
+    AssistantMessage,
+    DeveloperMessage,
+    ReasoningMessage,
+    SystemMessage,
+    ToolMessage,
+    UserMessage,
+)
 
 _ABSENT: Mapping[str, object] = {"state": {}, "messages": [], "tools": [], "context": [], "forwardedProps": {}}
 """What an absent member of the input means."""
@@ -39,3 +63,26 @@ def parse_input(value: Mapping[str, object]) -> RunAgentInput:
     except ValidationError as error:
         places = ", ".join("/".join(str(step) for step in detail["loc"]) for detail in error.errors())
         raise ProtocolError("malformed-input", f"Malformed RunAgentInput at {places}") from error
+
+
+def known_messages(
+    messages: Iterable[Message | Mapping[str, object] | object] | MessagesSnapshotEvent,
+) -> list[Message]:
+    """Return `messages` as objects: each may be one already, or a wire object. Unknown and malformed ones are left out.
+
+    One message that nobody understands must not cost the client its conversation: each is logged, none raises.
+    """
+    if isinstance(messages, MessagesSnapshotEvent):
+        messages = messages.messages
+    known: list[Message] = []
+    for message in messages:
+        if isinstance(message, _MESSAGES):
+            known.append(message)
+        elif isinstance(message, Mapping):
+            try:
+                known += parse_input({"threadId": "", "runId": "", "messages": [message]}).messages
+            except ProtocolError as error:
+                logger.warning("A message was left out: %s", error)
+        else:
+            logger.warning("A %s is no AG-UI message and was left out.", type(message).__name__)
+    return known

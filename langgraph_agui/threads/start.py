@@ -7,8 +7,8 @@ calls are taken from the client. Without one the client does, and its whole hist
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, TypeAlias
 
 from ag_ui.core import Message, ResumeEntry, RunAgentInput, ToolMessage, UserMessage
 from langchain_core.messages import AIMessage, BaseMessage
@@ -19,9 +19,11 @@ from langgraph.types import Command, Overwrite, StateSnapshot
 from langgraph_agui.errors import ErrorCode, RunInputError, StateError
 from langgraph_agui.graphs import Graph, has_checkpointer, input_form, input_names, reduces
 from langgraph_agui.messages.found import as_mapping, messages_in
-from langgraph_agui.messages.to_langchain import agui_messages_to_langchain
 from langgraph_agui.protocol.jsonable import to_jsonable
 from langgraph_agui.translate.interrupts import BREAKPOINT_ID
+
+Rebuild: TypeAlias = Callable[[Sequence[Message]], list[BaseMessage]]
+"""Makes LangChain messages of a client's."""
 
 
 class Start(NamedTuple):
@@ -35,7 +37,9 @@ class Start(NamedTuple):
     thread: Sequence[BaseMessage] = ()
 
 
-async def prepare(graph: Graph, run_input: RunAgentInput, config: RunnableConfig, messages_key: str) -> Start:
+async def prepare(
+    graph: Graph, run_input: RunAgentInput, config: RunnableConfig, messages_key: str, rebuild: Rebuild
+) -> Start:
     """Return how the run begins.
 
     Raises:
@@ -45,22 +49,24 @@ async def prepare(graph: Graph, run_input: RunAgentInput, config: RunnableConfig
     if not has_checkpointer(graph):
         if run_input.resume:
             raise RunInputError(ErrorCode.INTERRUPT_UNKNOWN)
-        return Start(_input(graph, run_input, agui_messages_to_langchain(run_input.messages), messages_key, {}))
+        return Start(_input(graph, run_input, rebuild(run_input.messages), messages_key, {}))
     try:
         stored = await graph.aget_state(config)
     except Exception as error:
         raise StateError from error
-    return _from_thread(graph, run_input, stored, messages_key)
+    return _from_thread(graph, run_input, stored, messages_key, rebuild)
 
 
-def _from_thread(graph: Graph, run_input: RunAgentInput, stored: StateSnapshot, messages_key: str) -> Start:
+def _from_thread(
+    graph: Graph, run_input: RunAgentInput, stored: StateSnapshot, messages_key: str, rebuild: Rebuild
+) -> Start:
     values = as_mapping(stored.values) or {}
     thread = messages_in(values, messages_key)
     if (answer := _resume(run_input.resume or (), stored)) is not None:
         return Start(answer if answer.resume else None, thread=thread)
     if input_form(graph) != "keys":
-        return Start(_input(graph, run_input, agui_messages_to_langchain(run_input.messages), messages_key, values))
-    fresh = agui_messages_to_langchain(_new(run_input.messages, thread))
+        return Start(_input(graph, run_input, rebuild(run_input.messages), messages_key, values))
+    fresh = rebuild(_new(run_input.messages, thread))
     graph_input = _input(graph, run_input, fresh, messages_key, values)
     # A conversation with nothing new has its answer already; a graph without one is run because it was asked to.
     answered = stored.created_at is not None and messages_key in (input_names(graph) or ())

@@ -9,6 +9,7 @@ opaque value comes after the message or call that it belongs to.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from time import monotonic
 from typing import cast
 
 from ag_ui.core import (
@@ -25,15 +26,16 @@ from ag_ui.core import (
     ToolCallResultEvent,
     ToolCallStartEvent,
     ToolMessage,
+    UserMessage,
 )
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.messages import ToolMessage as LCToolMessage
 
 from langgraph_agui.messages.blocks import Part, more, read
 from langgraph_agui.messages.conversation import Conversation
-from langgraph_agui.messages.reasoning import Opaque, opaque
 from langgraph_agui.messages.record import Item, Record
 from langgraph_agui.messages.to_agui import shown_as, tool_message, user_message
+from langgraph_agui.messages.values import Values
 from langgraph_agui.translate.sinks import Sink
 
 INTERRUPTED = "Interrupted: the model call failed before this tool could run."
@@ -51,17 +53,22 @@ class LiveMessage:
         self._conversation = conversation
         self._sink = sink
         self._said: Item | None = None
+        self.message: AIMessage | None = None
+        self._name: str | None = None
 
     def hear(self, chunk: BaseMessage) -> None:
         """Say what a chunk of the message says. The hot path."""
         item = self._said
         if item is None or item.say is None or (text := more(chunk, item.kind, item.key)) is None:
             self.feed(read(chunk))
-        elif text:
-            item.say(item.grow(text))
+        elif text and (shown := item.grow(text)):
+            item.say(shown)
 
     def feed(self, parts: Iterable[Part]) -> None:
         """Say `parts`: open what they begin, close what they end."""
+        self._feed(self.record.split(parts))
+
+    def _feed(self, parts: Iterable[Part]) -> None:
         for part in parts:
             item = self.record.item(part)
             text = item.grow(part.text) if part.text else ""
@@ -70,7 +77,8 @@ class LiveMessage:
                     continue
                 self._open(item)
                 text = item.text if item.kind == "call" else text
-            self._said = item
+            # What a splitter may have to split goes the long way.
+            self._said = item if self.record.splitter is None else None
             self._say(item, text)
 
     def _say(self, item: Item, text: str) -> None:
@@ -90,7 +98,8 @@ class LiveMessage:
                 emit(TextMessageStartEvent(message_id=item.id, role="assistant"))
             case "reasoning":
                 emit(ReasoningStartEvent(message_id=item.id))
-                emit(ReasoningMessageStartEvent(message_id=item.id, role="reasoning"))
+                emit(ReasoningMessageStartEvent(message_id=item.id, role="reasoning", metadata=item.metadata))
+                item.since = monotonic()
             case "call":
                 emit(
                     ToolCallStartEvent(
@@ -109,13 +118,14 @@ class LiveMessage:
             case "text":
                 emit(TextMessageEndEvent(message_id=item.id))
             case "reasoning":
-                emit(ReasoningMessageEndEvent(message_id=item.id))
+                emit(ReasoningMessageEndEvent(message_id=item.id, metadata=item.lasted()))
                 emit(ReasoningEndEvent(message_id=item.id))
             case "call":
                 emit(ToolCallEndEvent(tool_call_id=item.id))
 
     def close(self) -> None:
         """Close every open item; a call that never learned its name or id is announced with what is known."""
+        self._feed(self.record.rest())
         for item in self.record.items:
             rest = item.end()
             if item.kind == "call" and not self._conversation.knows_call(item.id):
@@ -127,9 +137,10 @@ class LiveMessage:
             self._say(item, rest)
             self._close(item)
 
-    def seal(self, values: Opaque) -> None:
+    def seal(self, message: AIMessage) -> None:
         """Send the opaque values of the finished message, each for the message or call that it belongs to."""
-        for item, value in self.record.seal(values):
+        self.message, self._name = message, message.name
+        for item, value in self.record.seal(message):
             entity = item.id if item is not None else self.record.message_id
             if item is None and entity not in self._conversation.ids:
                 self._conversation.begin_assistant(self.record)
@@ -146,32 +157,44 @@ class LiveMessage:
                 )
             )
 
+    def stored(self, message: AIMessage) -> None:
+        """Take the message as its node has returned it: what the node has made of it goes back to the provider."""
+        if self.message is not None and (message is not self.message or message.name != self._name):
+            self.seal(message)
+
 
 class Items:
-    """All messages of one run: those being said, those said whole, and the results of tools."""
+    """All messages of one run: those being said, those said whole, and the results of tools.
 
-    def __init__(self, conversation: Conversation, sink: Sink) -> None:
+    Args:
+        conversation: What the client holds.
+        sink: Takes the events.
+        values: Writes the opaque values.
+    """
+
+    def __init__(self, conversation: Conversation, sink: Sink, values: Values) -> None:
         self.conversation = conversation
         self._sink = sink
+        self._values = values
         self._open: list[LiveMessage] = []
         self._failed: list[LiveMessage] = []
         self._answered: set[str] = set()
-        self._said: list[Record] = []
+        self._said: list[LiveMessage] = []
 
-    def begin(self, message_id: str) -> LiveMessage:
+    def begin(self, message_id: str, provider: str | None = None, model: str | None = None) -> LiveMessage:
         """Begin an assistant message. `message_id` must be new to the conversation."""
-        record = Record(message_id, self.conversation.ids)
+        record = Record(message_id, self.conversation.ids, self._values, provider=provider, model=model)
         live = LiveMessage(record, self.conversation, self._sink)
         self._open.append(live)
-        self._said.append(record)
+        self._said.append(live)
         return live
 
-    def finish(self, live: LiveMessage, values: Opaque | None = None) -> None:
-        """End a message: close its items and send its opaque values."""
+    def finish(self, live: LiveMessage, message: BaseMessage | None = None) -> None:
+        """End a message: close its items and, if it has come to its end, send its opaque values."""
         live.close()
         self._open.remove(live)
-        if values is not None:
-            live.seal(values)
+        if isinstance(message, AIMessage):
+            live.seal(message)
 
     def fail(self, live: LiveMessage) -> None:
         """End a message whose model failed: what was said stays, what was signed is not replayed."""
@@ -182,18 +205,32 @@ class Items:
         """Say a message that arrives in one piece."""
         match shown_as(message):
             case "assistant":
-                live = self.begin(message_id)
+                told = message.response_metadata
+                live = self.begin(message_id, told.get("model_provider"), told.get("model_name"))
                 live.feed(read(message, whole=True))
-                self.finish(live, opaque(message) if isinstance(message, AIMessage) else None)
+                self.finish(live, message)
             case "tool":
-                self._result(tool_message(cast("LCToolMessage", message), message_id))
+                self._tool(cast("LCToolMessage", message), message_id)
             case "user":
-                user = user_message(message, message_id)
+                user = user_message(message, message_id, self._values)
                 self._sink.event(TextMessageStartEvent(message_id=message_id, role="user", name=user.name))
                 if text := message.text:
                     self._sink.event(TextMessageContentEvent(message_id=message_id, delta=text))
                 self._sink.event(TextMessageEndEvent(message_id=message_id))
                 self.conversation.add(user)
+                self._value(user)
+
+    def _tool(self, message: LCToolMessage, message_id: str) -> None:
+        name = self.conversation.call_name(message.tool_call_id)
+        self._result(tool_message(message, message_id, self._values, name))
+
+    def _value(self, message: ToolMessage | UserMessage) -> None:
+        if message.encrypted_value is not None:
+            self._sink.event(
+                ReasoningEncryptedValueEvent(
+                    subtype="message", entity_id=message.id, encrypted_value=message.encrypted_value
+                )
+            )
 
     def _result(self, result: ToolMessage) -> None:
         call_id = result.tool_call_id
@@ -210,6 +247,14 @@ class Items:
                 metadata=result.metadata,
             )
         )
+        self._value(result)
+
+    def stored(self, record: Record, message: BaseMessage) -> None:
+        """Take a message of this run as its node has returned it."""
+        if isinstance(message, AIMessage):
+            for live in self._said:
+                if live.record is record:
+                    live.stored(message)
 
     def answer_failed(self) -> None:
         """Answer the calls of failed models as interrupted: the run went on without them."""
@@ -217,7 +262,7 @@ class Items:
             for item in live.record.items:
                 if item.kind == "call":
                     message = LCToolMessage(INTERRUPTED, tool_call_id=item.id, status="error")
-                    self._result(tool_message(message, f"{item.id}:interrupted"))
+                    self._tool(message, f"{item.id}:interrupted")
 
     def close_all(self) -> None:
         """Close everything that is open, whoever left it."""
@@ -228,7 +273,7 @@ class Items:
         """The calls of this run without a result in it, in order (AG-UI 1.0, `pendingToolCallIds`)."""
         return [
             item.id
-            for record in self._said
-            for item in record.items
+            for live in self._said
+            for item in live.record.items
             if item.kind == "call" and item.id not in self._answered
         ]

@@ -16,14 +16,20 @@ from langchain_core.messages import ToolMessage as LCToolMessage
 from langgraph_agui.messages.conversation import Conversation, restate
 from langgraph_agui.messages.record import Record
 from langgraph_agui.messages.to_agui import shown_as, tool_message, user_message
+from langgraph_agui.messages.values import Values
 
 _Said: TypeAlias = tuple[str, tuple[str | None, ...]]
 
 
 class StateMessages:
-    """The messages of the root graph's state: as the run found them, as they are now, and under which public ids."""
+    """The messages of the root graph's state: as the run found them, as they are now, and under which public ids.
 
-    def __init__(self) -> None:
+    Args:
+        values: Writes the opaque values of messages that the stream did not tell.
+    """
+
+    def __init__(self, values: Values) -> None:
+        self._values = values
         self._before: dict[str, BaseMessage] = {}
         self._now: Sequence[BaseMessage] = ()
         self._aliases: dict[str, str] = {}
@@ -62,9 +68,12 @@ class StateMessages:
         hidden_call = isinstance(message, LCToolMessage) and not conversation.knows_call(message.tool_call_id)
         return not hidden_call or message.id in conversation.ids
 
-    def _public(self, message: BaseMessage) -> str:
-        state_id = cast("str", message.id)
+    def public(self, state_id: str) -> str:
+        """The id under which the client knows the message `state_id`."""
         return self._aliases.get(state_id, state_id)
+
+    def _public(self, message: BaseMessage) -> str:
+        return self.public(cast("str", message.id))
 
     def _find_twins(self, shown: Sequence[BaseMessage], conversation: Conversation) -> None:
         """Find answers that the client holds under an id of an earlier run, which only that run could tell.
@@ -99,14 +108,18 @@ class StateMessages:
         match shown_as(message):
             case "assistant":
                 own = {item.id for item in live.items} if live is not None else set[str]()
-                fresh = Record.of(message, public, conversation.ids - own)
+                fresh = Record.of(message, public, conversation.ids - own, self._values, like=live)
                 same = live is not None and live.says_the_same(fresh)
                 return public, () if same else _messages_of(fresh)
             case "tool":
-                return public, [tool_message(cast("LCToolMessage", message), public)]
+                result = cast("LCToolMessage", message)
+                name = conversation.call_name(result.tool_call_id)
+                return public, [tool_message(result, public, self._values, name)]
             case _:
                 changed = before is not None and before.content != message.content
-                return public, [user_message(message, public)] if changed or public not in conversation.ids else ()
+                return public, [
+                    user_message(message, public, self._values)
+                ] if changed or public not in conversation.ids else ()
 
 
 def _messages_of(record: Record) -> list[Message]:

@@ -32,8 +32,10 @@ from langgraph_agui.errors import SAFE_MESSAGES, Blame, ErrorCode, RunInputError
 from langgraph_agui.messages.blocks import read
 from langgraph_agui.messages.conversation import Conversation
 from langgraph_agui.messages.found import as_mapping, messages_in
-from langgraph_agui.messages.reasoning import opaque
+from langgraph_agui.messages.options import ReasoningOptions
+from langgraph_agui.messages.record import Record
 from langgraph_agui.messages.to_agui import shown_as
+from langgraph_agui.messages.values import Values
 from langgraph_agui.protocol.jsonable import to_jsonable
 from langgraph_agui.translate.interrupts import Interrupts
 from langgraph_agui.translate.items import Items, LiveMessage
@@ -72,6 +74,7 @@ class Translation:
         run_input: What the client sent.
         sink: Takes the events.
         state: The client's view of the graph's state.
+        reasoning: Who sees reasoning, and how it travels.
         expose_errors: Whether `RUN_ERROR.message` may carry the exception's own text.
     """
 
@@ -81,17 +84,19 @@ class Translation:
         sink: Sink,
         state: StateView | None = None,
         *,
+        reasoning: ReasoningOptions | None = None,
         expose_errors: bool = False,
     ) -> None:
         self._input = run_input
         self._sink = sink
         self._state = state
         self._expose_errors = expose_errors
-        self._items = Items(Conversation(run_input.messages), sink)
+        values = Values(reasoning, run_input.thread_id)
+        self._items = Items(Conversation(run_input.messages), sink, values)
         self._steps = Steps(sink.event)
         self._models: dict[UUID, _ModelRun] = {}
         self._seen: set[str] = set()
-        self._messages = StateMessages()
+        self._messages = StateMessages(values)
         self._begun: set[tuple[str, ...]] = set()
         self.usage = Usage()
         self.blame = Blame()
@@ -117,7 +122,7 @@ class Translation:
         self._seen.update(message.id for message in thread if message.id)
         self._messages.begin(thread)
         self._items.conversation.know_calls(
-            call["id"]
+            (call["id"], call["name"])
             for message in thread
             if isinstance(message, AIMessage) and shown_as(message) is not None
             for call in message.tool_calls
@@ -224,7 +229,10 @@ class Translation:
             return
         model.rank(message.id)
         if parts := read(message):
-            model.live = live = self._items.begin(self._public_id(model.best_id, run_id))
+            provider = message.response_metadata.get("model_provider") or model.metadata.get("ls_provider")
+            model_name = model.metadata.get("ls_model_name")
+            public = self._public_id(model.best_id, run_id)
+            model.live = live = self._items.begin(public, _text(provider), _text(model_name))
             live.feed(parts)
 
     def _public_id(self, message_id: str | None, run_id: UUID) -> str:
@@ -242,7 +250,7 @@ class Translation:
             return
         if model.live is not None:
             public = model.live.record.message_id
-            self._items.finish(model.live, opaque(message) if isinstance(message, AIMessage) else None)
+            self._items.finish(model.live, message)
         elif message.id in self._seen:
             return
         else:
@@ -278,7 +286,12 @@ class Translation:
             messages: The messages in its output, each with the id of the streamed message that it copies.
             given: Finds the messages in its input: those are nothing new.
         """
-        new = [(message, copied) for message, copied in messages if message.id not in self._seen]
+        new: list[tuple[BaseMessage, str | None]] = []
+        for message, copied in messages:
+            if message.id not in self._seen:
+                new.append((message, copied))
+            elif message.id is not None and (record := self._record(message.id)) is not None:
+                self._items.stored(record, message)
         if new:
             self._seen.update(message.id for message in given() if message.id)
         for message, copied in new:
@@ -287,6 +300,9 @@ class Translation:
                 self._messages.alias(message.id, copied)
             self.arrived(message)
         self._steps.finish(run_id)
+
+    def _record(self, state_id: str) -> Record | None:
+        return self._items.conversation.records.get(self._messages.public(state_id))
 
     def node_error(self, run_id: UUID) -> None:
         """A node has ended without an output: it failed, paused, or was cancelled."""
@@ -335,3 +351,7 @@ class Translation:
             self._result = to_jsonable(values)  # a functional-API graph that returns a bare value
         if self._state is not None:
             self._state.update(values)
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None

@@ -175,11 +175,11 @@ def opened(value: str) -> str:
 
 def strings(value: object) -> Iterator[str]:
     if isinstance(value, Mapping):
-        if value.keys() == {"$bytes"}:
-            yield b64decode(value["$bytes"]).decode("latin-1")
         for inner in value.values():
             yield from strings(inner)
     elif isinstance(value, list):
+        if value[:1] == ["$x"]:
+            yield b64decode(value[1]).decode("latin-1")
         for inner in value:
             yield from strings(inner)
     elif isinstance(value, str):

@@ -1,0 +1,127 @@
+"""`encryptedValue` strings: envelopes, written and read for one thread.
+
+An envelope is a JSON object `{"v": 1, "p": <provider>, ...}` (docs/reasoning.md). It travels as base64url of its
+JSON, or, with a `ReasoningSeal`, as base64url of that JSON sealed and bound to the thread and to the message or call
+that carries it.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import TypeAlias
+
+from langgraph_agui.messages.options import ReasoningOptions
+from langgraph_agui.messages.seal import SEALED, SealError
+
+logger = logging.getLogger(__name__)
+
+Envelope: TypeAlias = Mapping[str, object]
+
+VERSION = 1
+_OWN = "eyJ2Ijo"
+"""How every envelope that is not sealed begins: the base64 of `{"v":`."""
+
+
+class Fault(StrEnum):
+    """Why a value is not used."""
+
+    BARE = "no value of ours"
+    TOO_LARGE = "longer than max_bytes"
+    MALFORMED = "malformed"
+    NEWER = "of a newer version"
+    UNSEALED = "not sealed"
+    NO_SEAL = "sealed, and this agent has no seal"
+    UNKNOWN_KEY = "sealed with an unknown key"
+    ALTERED = "altered, or of another thread or message"
+    DAMAGED = "at odds with the message that it came with"
+    FOREIGN = "of another provider"
+
+
+class Values:
+    """Writes and reads the opaque values of one thread.
+
+    Args:
+        options: The agent's.
+        thread_id: The thread that sealed values are bound to.
+    """
+
+    def __init__(self, options: ReasoningOptions | None = None, thread_id: str = "") -> None:
+        self.options = options or ReasoningOptions()
+        self._thread_id = thread_id
+
+    def write(self, entity_id: str, envelope: Envelope) -> str | None:
+        """Return the value of the message or call `entity_id`; None if it would be too long."""
+        text = json.dumps(envelope, separators=(",", ":"), ensure_ascii=False)
+        try:
+            data = text.encode()
+        except UnicodeEncodeError:  # half a surrogate pair: JSON has escapes for it, UTF-8 has not
+            data = json.dumps(envelope, separators=(",", ":")).encode()
+        if (seal := self.options.seal) is not None:
+            data = seal.seal(data, self._context(entity_id))
+        value = urlsafe_b64encode(data).rstrip(b"=").decode()
+        return value if len(value) <= self.options.max_bytes else None
+
+    def read(self, entity_id: str, value: str) -> Envelope | Fault:
+        """Return the envelope of a value that came with the message or call `entity_id`, or why there is none."""
+        if len(value) > self.options.max_bytes:
+            return Fault.TOO_LARGE
+        data = _decoded(value)
+        if self.options.seal is not None:
+            return self._open(entity_id, data)
+        if data[:1] == bytes([SEALED]):
+            return Fault.NO_SEAL
+        envelope = _parsed(data)
+        if isinstance(envelope, dict) and "v" in envelope:
+            return _of_version(envelope)
+        return Fault.MALFORMED if value.startswith(_OWN) else Fault.BARE
+
+    def _open(self, entity_id: str, data: bytes) -> Envelope | Fault:
+        assert self.options.seal is not None  # noqa: S101
+        if data[:1] != bytes([SEALED]):
+            return Fault.UNSEALED
+        try:
+            envelope = _parsed(self.options.seal.open(data, self._context(entity_id)))
+        except SealError as error:
+            return _FAULTS[error.reason]
+        return _of_version(envelope) if isinstance(envelope, dict) else Fault.MALFORMED
+
+    def _context(self, entity_id: str) -> bytes:
+        """What a sealed value is bound to: the lengths keep ("a", "bc") and ("ab", "c") apart."""
+        thread, entity = (text.encode("utf-8", "surrogatepass") for text in (self._thread_id, entity_id))
+        return len(thread).to_bytes(4, "big") + thread + entity
+
+
+_FAULTS = {
+    "unknown_key": Fault.UNKNOWN_KEY,
+    "altered": Fault.ALTERED,
+    "malformed": Fault.MALFORMED,
+}
+
+
+def _decoded(value: str) -> bytes:
+    """The bytes of a base64url value, padded or not; none for what no encoder writes, spare bits included."""
+    value = value.rstrip("=")
+    try:
+        data = urlsafe_b64decode(value + "=" * (-len(value) % 4))
+    except ValueError:
+        return b""
+    return data if urlsafe_b64encode(data).rstrip(b"=").decode() == value else b""
+
+
+def _parsed(data: bytes) -> object:
+    try:
+        value: object = json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+    return value
+
+
+def _of_version(envelope: Envelope) -> Envelope | Fault:
+    version = envelope.get("v")
+    if isinstance(version, bool) or not isinstance(version, int) or version < 1:
+        return Fault.MALFORMED
+    return envelope if version <= VERSION else Fault.NEWER
