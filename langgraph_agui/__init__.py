@@ -6,6 +6,7 @@ Wrap a graph with `LangGraphAgent`, mount it with `add_langgraph_fastapi_endpoin
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from langgraph_agui.agent import LangGraphAgent
@@ -20,9 +21,11 @@ from langgraph_agui.messages.to_langchain import agui_messages_to_langchain
 
 if TYPE_CHECKING:
     from langgraph_agui.fastapi import add_langgraph_fastapi_endpoint, agui_router
+    from langgraph_agui.middleware import AGUIMiddleware
 
 __all__ = [
     "AGUICallbackHandler",
+    "AGUIMiddleware",
     "ErrorCode",
     "LangGraphAgent",
     "ReasoningOptions",
@@ -35,13 +38,15 @@ __all__ = [
     "langchain_messages_to_agui",
 ]
 
-_LAZY = {"add_langgraph_fastapi_endpoint", "agui_router"}
+_LAZY = {
+    "AGUIMiddleware": "middleware",
+    "add_langgraph_fastapi_endpoint": "fastapi",
+    "agui_router": "fastapi",
+}
 
 
 def __getattr__(name: str) -> object:
     """Import what needs an extra only when it is asked for."""
     if name in _LAZY:
-        from langgraph_agui import fastapi
-
-        return getattr(fastapi, name)
+        return getattr(import_module(f"langgraph_agui.{_LAZY[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

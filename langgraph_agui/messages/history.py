@@ -88,14 +88,14 @@ class History:
 
     def _user(self, message: UserMessage) -> HumanMessage:
         envelope = self._small(message.id, message.encrypted_value)
-        return HumanMessage(restored(message.content, envelope), id=message.id, name=message.name)
+        return HumanMessage(restored(message.content, envelope, message.id), id=message.id, name=message.name)
 
     def _tool(self, message: ToolMessage) -> LCToolMessage:
         envelope = self._small(message.id, message.encrypted_value)
         name = envelope.get("n", self._names.get(message.tool_call_id))
         failed = message.error is not None or (message.metadata or {}).get("status") == "error"
         return LCToolMessage(
-            restored(tool_content(message), envelope),
+            restored(tool_content(message), envelope, message.id),
             id=message.id,
             tool_call_id=message.tool_call_id,
             name=name if isinstance(name, str) else None,

@@ -241,7 +241,7 @@ def _as_said(own: Block, kind: Kind, mime: str | None) -> tuple[Kind, str | None
         said: str | None = said_mime
     else:
         said = mime
-    if said_kind in _PARTS and fitting_kind(cast("Kind", said_kind), mime) == kind:
+    if isinstance(said_kind, str) and said_kind in _PARTS and fitting_kind(cast("Kind", said_kind), mime) == kind:
         kind = cast("Kind", said_kind)
     return kind, said
 

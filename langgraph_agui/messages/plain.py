@@ -21,16 +21,18 @@ from langgraph_agui.messages.values import Envelope
 Shown: TypeAlias = str | list[ContentPart]
 
 
-def hold(content: str | Sequence[str | Block]) -> tuple[Shown, dict[str, object]]:
+def hold(content: str | Sequence[str | Block], message_id: str) -> tuple[Shown, dict[str, object]]:
     """Return what a client sees of a content, and what its envelope must hold besides: nothing, for most."""
     shown = content_parts(content)
-    if same_json(content_blocks(shown), content):
+    if same_json(content_blocks(shown, message_id=message_id), content):
         return shown, {}
     words = _words(shown)
     return shown, {"c": words.pack(content), "h": words.check}
 
 
-def restored(shown: Shown, envelope: Envelope) -> Any:  # `content` of a message is typed more narrowly than it takes
+def restored(
+    shown: Shown, envelope: Envelope, message_id: str
+) -> Any:  # `content` is typed more narrowly than it takes
     """Return the content that is shown as `shown`; the shown one itself if the envelope is not about it."""
     words = _words(shown)
     if "c" in envelope and envelope.get("h") == words.check:
@@ -40,7 +42,7 @@ def restored(shown: Shown, envelope: Envelope) -> Any:  # `content` of a message
             content = None
         if isinstance(content, str) or (isinstance(content, list) and all(isinstance(b, str | dict) for b in content)):
             return content
-    return content_blocks(shown)
+    return content_blocks(shown, message_id=message_id)
 
 
 def tool_content(message: ToolMessage) -> Shown:

@@ -50,7 +50,7 @@ def shown_as(message: BaseMessage) -> Shown | None:
 
 def user_message(message: BaseMessage, message_id: str, values: Values) -> UserMessage:
     """A human message, its media as parts."""
-    content, own = hold(as_content(message.content))
+    content, own = hold(as_content(message.content), message_id)
     return UserMessage(
         id=message_id,
         role="user",
@@ -69,7 +69,7 @@ def tool_message(message: LCToolMessage, message_id: str, values: Values, call_n
         values: Writes its opaque value.
         call_name: The tool that its call names, as the client knows it.
     """
-    content, own = hold(as_content(message.content))
+    content, own = hold(as_content(message.content), message_id)
     if message.name != call_name:
         own["n"] = message.name
     if message.additional_kwargs:

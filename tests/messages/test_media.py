@@ -372,6 +372,7 @@ def test_members_of_wrong_types_are_as_none() -> None:
     assert shown(block) == data("document", OCTETS)
     own = {"type": "image", "mime_type": [], "provider": 1, "metadata": {"a": object()}}
     assert shown({"type": "file", "file_id": "id1", "extras": {"agui": own}}) == file("document")
+    assert shown({"type": "file", "url": URL, "extras": {"agui": {"type": []}}}) == url("document")
     named = {"type": "file", "url": URL, "extras": {"filename": 3, "name": "a.pdf"}}
     assert shown(named) == url("document", None, PDF)
 
