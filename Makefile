@@ -6,7 +6,7 @@ PORT ?= 8000
 ROUNDS ?= 9
 ARGS ?=
 
-.PHONY: demo test lint format bench chromium clean
+.PHONY: demo test lint format bench results chromium clean
 
 demo: .venv/.demo
 	$(BIN)/langgraph-agui demo --port $(PORT) --ask "What is the weather in Rome and Paris?" $(ARGS)
@@ -26,6 +26,9 @@ format: .venv/.dev
 
 bench: .venv/.dev
 	$(BIN)/python -m benchmarks --rounds $(ROUNDS) $(ARGS)
+
+results: .venv/.dev
+	$(BIN)/python -m tests.reasoning.table
 
 # The page is tested in a real browser: the one that is installed, or Debian's.
 chromium:

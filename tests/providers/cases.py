@@ -65,10 +65,14 @@ class Case:
 
 # Flat providers give one string of reasoning and one of text, whatever the order was.
 _FLAT = {"deepseek", "groq", "ollama", "openai-chat", "openrouter", "xai"}
-_NO_IDS = {"ollama"}
-_SIGNED = {"anthropic", "anthropic-v1", "bedrock", "google", "google-v1", "openrouter"}
-_REDACTED = {"anthropic", "anthropic-v1", "bedrock", "openrouter"}
-_ENCRYPTED = {"openai", "openai-v0", "openai-v1", "openrouter"}
+_FLAT |= {f"{provider}-v1" for provider in _FLAT}
+_NO_IDS = {"ollama", "ollama-v1"}
+_SIGNED = {"anthropic", "anthropic-v1", "bedrock", "bedrock-v1", "google", "google-v1", "openrouter", "openrouter-v1"}
+_REDACTED = {"anthropic", "anthropic-v1", "bedrock", "bedrock-v1", "openrouter", "openrouter-v1"}
+_ENCRYPTED = {"openai", "openai-v0", "openai-v1", "openrouter", "openrouter-v1", "xai-responses"}
+_STORED = {"openai-stored", "openai-v0-stored", "openai-v1-stored", "openai-chained"}
+_RESPONSES = {"openai", "openai-v0", "openai-v1", "xai-responses"} | _STORED
+_JOINS_TEXTS = {"google", "google-v1", "mistral", "mistral-v1"}
 
 
 def seen_as(provider: str, turn: Turn) -> Seen:
@@ -84,7 +88,7 @@ def seen_as(provider: str, turn: Turn) -> Seen:
 
 def _flat(provider: str, turn: Turn) -> tuple[tuple[Any, ...], ...]:
     blocks: list[tuple[Any, ...]] = []
-    if turn.reasoning and provider != "openai-chat":
+    if turn.reasoning and not provider.startswith("openai-chat"):
         blocks.append(("reasoning", turn.reasoning))
     if turn.text:
         blocks.append(("text", turn.text))
@@ -92,15 +96,14 @@ def _flat(provider: str, turn: Turn) -> tuple[tuple[Any, ...], ...]:
 
 
 def _ordered(provider: str, turn: Turn) -> tuple[tuple[Any, ...], ...]:
-    joins_texts = provider in {"google", "google-v1", "mistral"}
     blocks: list[tuple[Any, ...]] = []
     for block in turn.blocks:
         if isinstance(block, Reasoning):
-            parts = block.summaries if provider.startswith("openai") else (block.joined,)
+            parts = block.summaries if provider in _RESPONSES else (block.joined,)
             blocks += [("reasoning", part) for part in parts if part]
         elif isinstance(block, Call):
             blocks.append(("call", block.name, block.dict_args))
-        elif block.text and joins_texts and blocks and blocks[-1][0] == "text":
+        elif block.text and provider in _JOINS_TEXTS and blocks and blocks[-1][0] == "text":
             blocks[-1] = ("text", blocks[-1][1] + block.text)
         elif block.text:
             blocks.append(("text", block.text))
@@ -164,7 +167,7 @@ def _anthropic(provider: str) -> list[Case]:
         _case("eager-start", provider, (signed, Text(_ANSWER)), eager_start=True),
         _case("text-only", provider, (Text(_ANSWER),), seed=7),
     ]
-    if provider == "bedrock":  # its blocks have no start that could carry text
+    if provider.startswith("bedrock"):  # its blocks have no start that could carry text
         return [case for case in cases if not case.id.endswith("eager-start")]
     return cases
 
@@ -187,7 +190,7 @@ def _openai(provider: str) -> list[Case]:
         _case("phases", provider, (summed, commentary, second, final)),
         _case("text-only", provider, (Text(_ANSWER),), seed=7),
     ]
-    if provider == "openai-v0":  # it keeps one reasoning item per message and mixes up several
+    if provider in {"openai-v0", "openai-v0-stored"}:  # it keeps one reasoning item per message and mixes up several
         return [case for case in cases if not case.id.endswith("phases")]
     return cases
 
@@ -232,8 +235,11 @@ def _flat_cases(provider: str, *, call_ids: tuple[str, str] = ("call_paris", "ca
     ]
 
 
-def _openrouter() -> list[Case]:
-    provider = "openrouter"
+def _mistral(provider: str) -> list[Case]:
+    return _flat_cases(provider, call_ids=("callParis", "callRome1"))
+
+
+def _openrouter(provider: str) -> list[Case]:
     signed = Reasoning(_THOUGHT, signature="EqQBCkYIARgCKkBvcg==")
     secret = Reasoning(encrypted="gAAAAABopenrouter")
     summed = Reasoning("**Planning**", encrypted="gAAAAABsummary")
@@ -247,6 +253,19 @@ def _openrouter() -> list[Case]:
     ]
 
 
+def _some(made: list[Case], *names: str) -> list[Case]:
+    """The cases of these names: a variant needs fewer than its provider."""
+    return [case for case in made if case.id.removeprefix(f"{case.provider}-") in names]
+
+
+def _stored(provider: str) -> list[Case]:
+    return _some(_openai(provider), "summary-parts", "tool-loop", "parallel-calls", "two-texts", "phases")
+
+
+def _flat_variant(provider: str) -> list[Case]:
+    return _some(_flat_cases(provider), "thinking-text", "tool-loop", "parallel-calls", "text-then-call")
+
+
 CASES: tuple[Case, ...] = (
     *_anthropic("anthropic"),
     *_anthropic("anthropic-v1"),
@@ -256,17 +275,37 @@ CASES: tuple[Case, ...] = (
     *_flat_cases("openai-chat"),
     *_google("google"),
     *_google("google-v1"),
-    *_flat_cases("mistral", call_ids=("callParis", "callRome1")),
+    *_mistral("mistral"),
     *_flat_cases("ollama"),
     *_flat_cases("deepseek"),
-    *_openrouter(),
+    *_openrouter("openrouter"),
     *_flat_cases("groq"),
     *_flat_cases("xai"),
     *_anthropic("bedrock"),
+    *_stored("openai-stored"),
+    *_stored("openai-v0-stored"),
+    *_stored("openai-v1-stored"),
+    *_some(_openai("xai-responses"), "summary-parts", "tool-loop", "parallel-calls", "two-texts", "phases"),
+    *_some(_mistral("mistral-v1"), "thinking-text", "tool-loop", "parallel-calls"),
+    *_some(_anthropic("bedrock-v1"), "redacted-first", "empty-signed", "tool-loop", "parallel-calls", "interleaved"),
+    *_flat_variant("bedrock-oss"),
 )
 
-BY_ID = {case.id: case for case in CASES}
-assert len(BY_ID) == len(CASES), "case ids must be unique"
+# Only for what is sent back: these messages cannot be read as described, or requests leave out what was said. With v1
+# blocks langchain-core adds streamed calls to the block of the same index; a chained request has no history.
+SENT_CASES: tuple[Case, ...] = (
+    *_stored("openai-chained"),
+    *_flat_variant("openai-chat-v1"),
+    *_some(_mistral("mistral-v1"), "text-then-call"),
+    *_flat_variant("ollama-v1"),
+    *_flat_variant("deepseek-v1"),
+    *_some(_openrouter("openrouter-v1"), "signed", "encrypted-with-summary", "signed-tool-loop", "tool-loop"),
+    *_flat_variant("groq-v1"),
+    *_flat_variant("xai-v1"),
+)
+
+BY_ID = {case.id: case for case in (*CASES, *SENT_CASES)}
+assert len(BY_ID) == len(CASES) + len(SENT_CASES), "case ids must be unique"
 
 
 def cases(*providers: str) -> list[Case]:

@@ -18,7 +18,7 @@ KEY = "test-key"
 
 def make_model(provider: str, server: ProviderServer, *, channel: str = "", **overrides: Any) -> BaseChatModel:
     """The chat model of a provider. `overrides` go to its constructor."""
-    return _MAKERS[provider](server.url(provider, channel), overrides)
+    return _ALL[provider](server.url(provider, channel), overrides)
 
 
 def _anthropic(url: str, overrides: dict[str, Any]) -> BaseChatModel:
@@ -194,4 +194,29 @@ _MAKERS: dict[str, _Maker] = {
     "bedrock": _bedrock,
 }
 
+_STORED: dict[str, Any] = {"store": None, "include": None}
+
+# The same clients as above with settings that change what a message looks like or what of it is sent back.
+_VARIANTS: dict[str, _Maker] = {
+    "openai-stored": _with(_openai, **_STORED),
+    "openai-v0-stored": _with(_openai, output_version="v0", **_STORED),
+    "openai-v1-stored": _with(_openai, output_version="v1", **_STORED),
+    "openai-chained": _with(_openai, use_previous_response_id=True, **_STORED),
+    "openai-chat-v1": _with(_openai_chat, output_version="v1"),
+    "mistral-v1": _with(_mistral, output_version="v1"),
+    "ollama-v1": _with(_ollama, output_version="v1"),
+    "deepseek-v1": _with(_deepseek, output_version="v1"),
+    "openrouter-v1": _with(_openrouter, output_version="v1"),
+    "groq-v1": _with(_groq, output_version="v1"),
+    "xai-v1": _with(_xai, output_version="v1"),
+    "xai-responses": _with(_xai, use_responses_api=True, include=["reasoning.encrypted_content"], store=False),
+    "bedrock-v1": _with(_bedrock, output_version="v1"),
+    "bedrock-oss": _with(_bedrock, model="openai.gpt-oss-120b-1:0", additional_model_request_fields=None),
+}
+
+_ALL = {**_MAKERS, **_VARIANTS}
+
 PROVIDERS = tuple(_MAKERS)
+"""Every client."""
+VARIANTS = tuple(_VARIANTS)
+"""The same clients with other settings; they have cases, but the transport is tested with `PROVIDERS`."""

@@ -26,6 +26,20 @@ WIRES: dict[str, Wire] = {
     "groq": GroqWire(),
     "xai": XaiWire(),
     "bedrock": BedrockWire(),
+    "openai-stored": OpenAIResponsesWire(),
+    "openai-v0-stored": OpenAIResponsesWire(),
+    "openai-v1-stored": OpenAIResponsesWire(),
+    "openai-chained": OpenAIResponsesWire(),
+    "openai-chat-v1": ChatWire(),
+    "mistral-v1": MistralWire(),
+    "ollama-v1": OllamaWire(),
+    "deepseek-v1": ChatWire(),
+    "openrouter-v1": OpenRouterWire(),
+    "groq-v1": GroqWire(),
+    "xai-v1": XaiWire(),
+    "xai-responses": OpenAIResponsesWire(),
+    "bedrock-v1": BedrockWire(),
+    "bedrock-oss": BedrockWire(),
 }
 
 __all__ = ["WIRES", "Request", "Wire"]

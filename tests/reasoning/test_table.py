@@ -1,0 +1,48 @@
+"""The table in docs/reasoning.md says what the other tests of this directory find."""
+
+from __future__ import annotations
+
+from tests.providers.cases import BY_ID
+from tests.reasoning.identity import EXPECTED_DIFFERENCES, STREAMED, TURNS, WHOLE
+from tests.reasoning.table import BEGIN, END, IDENTICAL, PAGE, ROWS, table, written
+
+
+def test_the_page_has_the_table() -> None:
+    lines = PAGE.read_text().split(BEGIN)[1].split(END)[0].splitlines()
+
+    assert [line for line in lines if line.startswith("|")] == table(EXPECTED_DIFFERENCES)
+    listed = {line.split()[1] for line in lines if line.startswith("- ")}
+    assert listed >= {row.package for row in ROWS.values()}
+    assert f"{len(STREAMED)} conversations streamed, {len(WHOLE)} answered whole" in "\n".join(lines)
+
+
+def test_differences_are_of_cases_and_providers_that_exist() -> None:
+    for name, column in EXPECTED_DIFFERENCES:
+        assert name in (TURNS if column == "turns" else BY_ID)
+
+
+def test_reasons_are_gathered_by_provider() -> None:
+    same = table({})
+    made = table(
+        {
+            ("openai-phases", "streamed"): "one reason",
+            ("openai-tool-loop", "streamed"): "one reason",
+            ("openai-two-texts", "streamed"): "another",
+            ("groq", "turns"): "a third",
+        }
+    )
+
+    assert len(made) == len(ROWS) + 2
+    assert [line for line in made if line not in same] == [
+        f"| {' | '.join(ROWS['openai'])} | one reason; another | {IDENTICAL} | {IDENTICAL} |",
+        f"| {' | '.join(ROWS['groq'])} | {IDENTICAL} | {IDENTICAL} | a third |",
+    ]
+
+
+def test_a_section_replaces_only_itself() -> None:
+    first = written("", f"{BEGIN}\none\n{END}")
+    page = f"# Title\n\n{first}\n## More\n"
+
+    assert first == f"{BEGIN}\none\n{END}\n"
+    assert written("# Title\n", f"{BEGIN}\n{END}") == f"# Title\n\n{BEGIN}\n{END}\n"
+    assert written(page, f"{BEGIN}\ntwo\n{END}") == page.replace("one", "two")
