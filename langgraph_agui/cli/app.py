@@ -94,6 +94,26 @@ def serve_demo(
 
 
 @app.command(
+    "doctor",
+    epilog="Exit codes: 0 nothing to change, 1 a model loses reasoning, 2 the graph cannot be loaded. A class that is "
+    "not known, a model that only sums up or chooses tools, and a graph without models are told but do not count.",
+)
+def examine_graph(
+    graph: Annotated[str, typer.Argument(help="What to examine: module:name or path/to/file.py:name.")],
+) -> None:
+    """Check whether the models of a graph carry reasoning: out to the client, and back on the next turn.
+
+    Nothing is run: a model that a node makes when it runs is not seen.
+    Modules are looked up from the current directory.
+    """
+    from langgraph_agui.cli import doctor, loading
+
+    with _reported():
+        code = doctor.run(loading.load_agent(graph), graph)
+    sys.exit(code)
+
+
+@app.command(
     "chat",
     epilog="Exit codes: 0 finished, 1 the run failed or was cut off, 2 wrong usage, "
     "3 no AG-UI agent at URL, 4 the run waits for an answer, 130 Ctrl-C.",

@@ -1,0 +1,299 @@
+"""Judge what a chat model can do with reasoning, from its class and its settings.
+
+In: a chat model. Out: a `Finding`: whether its package gives reasoning to LangChain (out), whether it sends it back on
+the next turn (back), and what to change. Nothing is called. What the packages do was read from them and from the
+requests that they send (tests/providers); what the APIs want is in their documents, which the classes beside this
+module cite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+from urllib.parse import urlsplit
+
+from langchain_core.language_models import BaseChatModel
+
+from langgraph_agui.models.find import family_of, provider_of
+
+Judgement: TypeAlias = tuple[bool | None, bool | None, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What is known of a model.
+
+    `out` and `back` are None where it is not known, or where there is nothing to carry. `provider` is that of
+    `provider_of`. `advice` says what to change, or what there is to know.
+    """
+
+    model: BaseChatModel
+    provider: str | None
+    out: bool | None
+    back: bool | None
+    advice: tuple[str, ...] = ()
+
+    @property
+    def wrong(self) -> bool:
+        """Whether reasoning gets lost for sure."""
+        return self.out is False or self.back is False
+
+
+def examine(model: BaseChatModel, *, splits: bool = False) -> Finding:
+    """Judge `model`.
+
+    Args:
+        model: The model, as its graph has it.
+        splits: Whether its agent splits text at think tags (`ReasoningOptions.think_tags`).
+    """
+    name = type(model).__name__
+    rule = _RULES.get(family_of(model) or "")
+    if _profile(model).get("reasoning_output") is False:
+        judgement: Judgement = (None, None, (f"{name_of(model)} does not reason, so there is nothing to carry.",))
+    elif rule is None or not _is_known(model):
+        judgement = (None, None, (_UNKNOWN.format(name=name),))
+    elif splits and _in_text(model):
+        judgement = (True, True, ())
+    else:
+        judgement = rule(model)
+        if (judgement[0] is False or judgement[1] is False) and (method := _own_way(model)):
+            judgement = (None, None, (f"{name} has its own {method}(), so what it carries is not known.",))
+    return Finding(model, provider_of(model), *judgement)
+
+
+_IN_TEXT: Final = (
+    "Else reasoning stays in the text, between <think> tags; "
+    "LangGraphAgent(reasoning=ReasoningOptions(think_tags=ThinkTagSplitter())) splits it there."
+)
+_UNKNOWN: Final = (
+    "{name} is not known here. It is taken to be right: reasoning in its content blocks or in "
+    'additional_kwargs["reasoning_content"] is shown, and its messages are given back to it as they were.'
+)
+_ADAPTIVE: Final = '{"type": "adaptive", "display": "summarized"}'
+_ENABLED: Final = '{"type": "enabled", "budget_tokens": 2048}'
+_RESPONSES: Final = (
+    "Chat completions show no reasoning. Use the Responses API: use_responses_api=True, "
+    'reasoning={"effort": "medium", "summary": "auto"}; with store=False also include=["reasoning.encrypted_content"].'
+)
+_SUMMARY: Final = 'No summary is requested: reasoning={"effort": "medium", "summary": "auto"}.'
+_ENCRYPTED: Final = (
+    "With store=False the provider forgets the reasoning, so it must travel encrypted: "
+    'include=["reasoning.encrypted_content"].'
+)
+_REPLAY: Final = "{package} never sends reasoning back. Use {name} from langgraph_agui.models, with the same arguments."
+_NEVER: Final = 'replay_reasoning="never" keeps reasoning from going back.'
+# OpenAI-compatible addresses of those who have a package of their own.
+_HOSTS: Final = {
+    "api.anthropic.com": "ChatAnthropic of langchain-anthropic",
+    "api.deepseek.com": "ReasoningChatDeepSeek from langgraph_agui.models",
+    "api.groq.com": "ReasoningChatGroq from langgraph_agui.models",
+    "api.mistral.ai": "ReasoningChatMistralAI from langgraph_agui.models",
+    "api.x.ai": "ChatXAI of langchain-xai with use_responses_api=True",
+    "generativelanguage.googleapis.com": "ChatGoogleGenerativeAI of langchain-google-genai",
+    "openrouter.ai": "ChatOpenRouter of langchain-openrouter",
+}
+
+
+def _openai(model: BaseChatModel) -> Judgement:
+    if _on_responses(model):
+        return _responses(model, out=bool(_mapping(model, "reasoning").get("summary")))
+    host = _host(model)
+    if _is_openai(model, host):
+        return False, False, (_RESPONSES,)
+    other = _HOSTS.get(host)
+    use = f"Use {other}." if other else "Use ReasoningChatOpenAI from langgraph_agui.models, with the same arguments."
+    return False, False, (f"ChatOpenAI drops the reasoning of other servers ({host}), both ways. {use}",)
+
+
+def _compatible(model: BaseChatModel) -> Judgement:
+    if _on_responses(model) or _is_openai(model, _host(model)):
+        return _openai(model)
+    return True, *_replayed(model, "")
+
+
+def _xai(model: BaseChatModel) -> Judgement:
+    if _on_responses(model):
+        return _responses(model, out=None)
+    advice = (
+        "xAI's chat completions are deprecated and return no reasoning of current models. Use the Responses API: "
+        'use_responses_api=True, store=False, include=["reasoning.encrypted_content"].'
+    )
+    back, more = _replayed(model, "ReasoningChatXAI")
+    return None, back, (advice, *more)
+
+
+def _responses(model: BaseChatModel, *, out: bool | None) -> Judgement:
+    """The Responses API: summaries come if asked for; what is not stored must travel encrypted."""
+    back = _setting(model, "store") is not False or "reasoning.encrypted_content" in (_setting(model, "include") or ())
+    return out, back, (*([_SUMMARY] if out is False else []), *([] if back else [_ENCRYPTED]))
+
+
+def _deepseek(model: BaseChatModel) -> Judgement:
+    thinking = _mapping(model, "extra_body").get("thinking")
+    off = isinstance(thinking, Mapping) and thinking.get("type") == "disabled"
+    back, advice = _replayed(model, "ReasoningChatDeepSeek")
+    return not off, back, (*(["extra_body switches thinking off."] if off else []), *advice)
+
+
+def _groq(model: BaseChatModel) -> Judgement:
+    form = _setting(model, "reasoning_format")
+    if form == "parsed" or (form is None and "gpt-oss" in name_of(model)):  # these know no format and always parse
+        return True, *_replayed(model, "ReasoningChatGroq")
+    if form == "hidden":
+        return False, False, ('reasoning_format="hidden" hides it. Use ReasoningChatGroq with "parsed".',)
+    parsed = 'Use ReasoningChatGroq from langgraph_agui.models with reasoning_format="parsed".'
+    return False, True, (f"{parsed} {_IN_TEXT}",)
+
+
+def _mistral(model: BaseChatModel) -> Judgement:
+    settings = _mapping(model, "model_kwargs")
+    thinks = "magistral" in name_of(model) or settings.get("reasoning_effort") not in (None, "none")
+    advice = () if thinks else ('No reasoning is requested: model_kwargs={"reasoning_effort": "high"}.',)
+    if _setting(model, "replay_reasoning") is not None:
+        back, more = _replayed(model, "")
+        return thinks, back, (*advice, *more)
+    lost = (
+        "langchain-mistralai empties messages with tool calls, text and reasoning. Use ReasoningChatMistralAI from "
+        "langgraph_agui.models, with the same arguments."
+    )
+    return thinks, False, (*advice, lost)
+
+
+def _ollama(model: BaseChatModel) -> Judgement:
+    asked = _setting(model, "reasoning")
+    advice = f"Set reasoning=True. {_IN_TEXT}" if asked is None else "reasoning=False switches it off."
+    return bool(asked), True, () if asked else (advice,)
+
+
+def _openrouter(model: BaseChatModel) -> Judgement:
+    settings = _mapping(model, "reasoning")
+    if not settings:
+        return None, True, ('Some models reason only when asked: reasoning={"effort": "medium"}.',)
+    off = settings.get("exclude") is True or settings.get("effort") == "none" or settings.get("enabled") is False
+    return not off, True, ("reasoning= excludes it.",) if off else ()
+
+
+def _google(model: BaseChatModel) -> Judgement:
+    shown = _setting(model, "include_thoughts") is True and _setting(model, "thinking_budget") != 0
+    advice = "No thoughts are requested: include_thoughts=True, and no thinking_budget=0."
+    return shown, True, () if shown else (advice,)
+
+
+def _anthropic(model: BaseChatModel) -> Judgement:
+    if not _mapping(model, "thinking") and _setting(model, "reasoning_effort") and _is_adaptive(model):
+        return True, True, ()  # the package then asks for summarised thinking
+    return _claude(model, _mapping(model, "thinking"), "thinking={}")
+
+
+def _converse(model: BaseChatModel) -> Judgement:
+    if "claude" not in f"{name_of(model)} {_setting(model, 'base_model_id')}":  # a profile's name may be any
+        known = "The reasoning of gpt-oss, Nova 2, DeepSeek V3, MiniMax and Kimi is carried both ways"
+        return None, None, (f"{known}; whether this model reasons is not known.",)
+    settings = _mapping(model, "additional_model_request_fields")
+    thinking = settings.get("thinking") or settings.get("reasoning_config") or {}
+    return _claude(model, thinking, 'additional_model_request_fields={{"thinking": {}}}')
+
+
+def _claude(model: BaseChatModel, thinking: Mapping[str, Any], setting: str) -> Judgement:
+    """Claude: `thinking` and its signatures always go back; the words come if they are asked for."""
+    wanted = setting.format(_ADAPTIVE if _is_adaptive(model) else _ENABLED)
+    if thinking.get("type") not in ("adaptive", "enabled"):
+        return False, True, (f"No reasoning is requested: {wanted}.",)
+    # Models that think by a budget say their thoughts; of the others, those of `_is_adaptive` only if asked.
+    silent = thinking["type"] == "adaptive" and _is_adaptive(model)
+    if thinking.get("display", "omitted" if silent else "summarized") == "omitted":
+        return False, True, (f"This model thinks without saying its thoughts: {wanted}.",)
+    return True, True, ()
+
+
+def _is_adaptive(model: BaseChatModel) -> bool:
+    """Whether a Claude is of those (4.7 and later) that take adaptive thinking and omit the words unless asked."""
+    profile = _profile(model)
+    return not profile or "xhigh" in (profile.get("reasoning_effort_levels") or ())
+
+
+def _replayed(model: BaseChatModel, better: str) -> tuple[bool, tuple[str, ...]]:
+    """Whether one of our classes sends reasoning back, and what to say if not; `better` is the one to use."""
+    replay = _setting(model, "replay_reasoning")
+    if replay is None:
+        package = type(model).__module__.partition(".")[0].replace("_", "-")
+        return False, (_REPLAY.format(package=package, name=better),)
+    return (False, (_NEVER,)) if replay == "never" else (True, ())
+
+
+_RULES: Final[dict[str, Callable[[BaseChatModel], Judgement]]] = {
+    "anthropic": _anthropic,
+    "bedrock_converse": _converse,
+    "deepseek": _deepseek,
+    "google_genai": _google,
+    "groq": _groq,
+    "mistralai": _mistral,
+    "ollama": _ollama,
+    "openai": _openai,
+    "openai_compatible": _compatible,
+    "openrouter": _openrouter,
+    "xai": _xai,
+}
+_READING: Final = ("_create_chat_result", "_convert_chunk_to_generation_chunk")
+_WRITING: Final = ("_get_request_payload", "_create_message_dicts", "_convert_input")
+
+
+def _in_text(model: BaseChatModel) -> bool:
+    """Whether the model's package leaves reasoning in the text."""
+    family = family_of(model)
+    if family == "groq":
+        return _setting(model, "reasoning_format") in (None, "raw")
+    return family == "ollama" and _setting(model, "reasoning") is None
+
+
+def _is_known(model: BaseChatModel) -> bool:
+    """Whether the class is not one of others that only builds on langchain-openai."""
+    names = {cls.__name__ for cls in type(model).__mro__}
+    return "BaseChatOpenAI" not in names or bool(names & {"ChatOpenAI", "AzureChatOpenAI", "ChatDeepSeek", "ChatXAI"})
+
+
+def _own_way(model: BaseChatModel) -> str | None:
+    """The method with which a user's subclass reads answers or writes requests in its own way."""
+    for method in (*_READING, *_WRITING):
+        origin = str(getattr(getattr(type(model), method, None), "__module__", "langchain")).partition(".")[0]
+        if not origin.startswith(("langchain", "langgraph_agui")):
+            return method
+    return None
+
+
+def _setting(model: BaseChatModel, name: str) -> Any:
+    return getattr(model, name, None)
+
+
+def _mapping(model: BaseChatModel, name: str) -> Mapping[str, Any]:
+    value = _setting(model, name)
+    return value if isinstance(value, Mapping) else {}
+
+
+def _profile(model: BaseChatModel) -> Mapping[str, Any]:
+    return _mapping(model, "profile")
+
+
+def name_of(model: BaseChatModel) -> str:
+    """The name by which `model` calls itself at its provider; that of its class if it has none."""
+    for name in ("model_name", "model", "model_id", "deployment_name"):
+        if isinstance(value := _setting(model, name), str):
+            return value
+    return type(model).__name__
+
+
+def _on_responses(model: BaseChatModel) -> bool:
+    return bool(_setting(model, "use_responses_api"))
+
+
+def _host(model: BaseChatModel) -> str:
+    """Where an OpenAI client sends its requests; "" if that is not known."""
+    address = _setting(model, "openai_api_base") or getattr(_setting(model, "root_async_client"), "base_url", "")
+    return urlsplit(str(address)).hostname or ""
+
+
+def _is_openai(model: BaseChatModel, host: str) -> bool:
+    """Whether requests go to OpenAI's own API: at OpenAI, at Azure or through LangSmith's gateway."""
+    is_azure = any(cls.__name__ == "AzureChatOpenAI" for cls in type(model).__mro__)
+    return is_azure or not host or host.endswith((".openai.com", ".azure.com", ".smith.langchain.com"))

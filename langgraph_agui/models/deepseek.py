@@ -1,0 +1,38 @@
+"""`ReasoningChatDeepSeek`: `ChatDeepSeek` that gives reasoning back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from langchain_core.messages import BaseMessage
+from langchain_deepseek import ChatDeepSeek
+
+from langgraph_agui.models.openai import ReplayingChatOpenAI
+from langgraph_agui.models.replay import KEPT, give_back
+
+
+class ReasoningChatDeepSeek(ReplayingChatOpenAI, ChatDeepSeek):
+    """`ChatDeepSeek` that sends `reasoning_content` back, as DeepSeek's thinking mode demands.
+
+    Documented ("Thinking Mode", api-docs.deepseek.com): where tools are called, `reasoning_content` must be passed back
+    in all subsequent requests, those of later turns included, else the API answers 400; where none are, what is
+    passed back is ignored. So by default all of it goes back.
+
+    Inferred from reports of users: the field must be there even where the model did not think or another model spoke.
+    In requests with tools such messages get an empty one, unless thinking is switched off.
+    """
+
+    _provider: ClassVar[str] = "deepseek"
+
+    def _give_back(self, payload: dict[str, Any], history: Sequence[BaseMessage]) -> None:
+        missing = "" if payload.get("tools") and _thinks(payload) else None
+        give_back(
+            payload["messages"], history, self.replay_reasoning, provider=self._provider, name=KEPT, missing=missing
+        )
+
+
+def _thinks(payload: dict[str, Any]) -> bool:
+    """Whether the request leaves thinking on, which is DeepSeek's default."""
+    thinking = (payload.get("extra_body") or {}).get("thinking")
+    return not (isinstance(thinking, dict) and thinking.get("type") == "disabled")

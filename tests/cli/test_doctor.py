@@ -1,0 +1,168 @@
+"""`langgraph-agui doctor` as users and scripts see it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+from typing import TYPE_CHECKING
+
+import pytest
+from typer.testing import CliRunner
+
+from langgraph_agui.cli.app import app
+from tests.cli.demo_server import environment
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+GRAPHS = """
+from langchain.agents import create_agent
+from langchain.agents.middleware import SummarizationMiddleware
+from langchain_anthropic import ChatAnthropic
+from langchain_core.language_models import GenericFakeChatModel
+from langchain_deepseek import ChatDeepSeek
+from langchain_groq import ChatGroq
+from langchain_openai import ChatOpenAI
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, MessagesState, StateGraph
+
+from langgraph_agui import LangGraphAgent, ReasoningOptions, ThinkTagSplitter
+from langgraph_agui.models import ReasoningChatDeepSeek
+
+KEY = "test-key"
+thinking = {"type": "enabled", "budget_tokens": 2048}
+claude = ChatAnthropic(model="claude-sonnet-4-5", api_key=KEY, thinking=thinking)
+deepseek = ChatDeepSeek(model="deepseek-v4-pro", api_key=KEY)
+mended = ReasoningChatDeepSeek(model="deepseek-v4-pro", api_key=KEY)
+raw = ChatGroq(model="qwen/qwen3-32b", api_key=KEY)
+helper = SummarizationMiddleware(model=ChatOpenAI(model="gpt-5-mini", api_key=KEY))
+
+
+class Odd(GenericFakeChatModel):
+    pass
+
+
+def answer(state):
+    return {"messages": ["fixed"]}
+
+
+fine = create_agent(claude, [], checkpointer=InMemorySaver())
+lossy = create_agent(deepseek, [])
+good = create_agent(mended, [], middleware=[helper])
+two = StateGraph(MessagesState).add_node("[plan]", claude).add_node("act", deepseek)
+two = two.add_edge(START, "[plan]").add_edge("[plan]", "act").compile()
+mute = StateGraph(MessagesState).add_node("answer", answer).add_edge(START, "answer").compile()
+odd = create_agent(Odd(messages=iter(())), [])
+texts = create_agent(raw, [])
+split = LangGraphAgent(texts, reasoning=ReasoningOptions(think_tags=ThinkTagSplitter()))
+"""
+
+
+@pytest.fixture(autouse=True)
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a user's graphs in it."""
+    (tmp_path / "graphs.py").write_text(textwrap.dedent(GRAPHS))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", ["", *sys.path])
+    monkeypatch.delitem(sys.modules, "graphs", raising=False)
+    return tmp_path
+
+
+def doctor(spec: str) -> tuple[int, list[str]]:
+    done = CliRunner().invoke(app, ["doctor", spec], env={"COLUMNS": "80"})
+    return done.exit_code, done.stdout.splitlines()
+
+
+def test_as_a_command(project: Path) -> None:
+    command = [sys.executable, "-m", "langgraph_agui", "doctor", "graphs:fine"]
+    done = subprocess.run(
+        command, capture_output=True, text=True, env=environment(), cwd=project, timeout=50, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "graphs:fine",
+        "history: kept by the server, in the graph's InMemorySaver",
+        "",
+        "ChatAnthropic of langchain-anthropic, claude-sonnet-4-5",
+        "  in    model",
+        "  out   yes",
+        "  back  yes",
+        "",
+        "Nothing should be changed.",
+    ]
+
+
+def test_a_model_that_loses_reasoning() -> None:
+    code, lines = doctor("graphs.py:lossy")
+    assert code == 1
+    assert lines[1] == "history: kept by the client, which sends it with every run: the graph has no checkpointer"
+    assert lines[3:7] == [
+        "ChatDeepSeek of langchain-deepseek, deepseek-v4-pro",
+        "  in    model",
+        "  out   yes",
+        "  back  no",
+    ]
+    assert lines[7] == (
+        "  → langchain-deepseek never sends reasoning back. "
+        "Use ReasoningChatDeepSeek from langgraph_agui.models, with the same arguments."
+    )
+    assert lines[-1] == "1 of 1 model should be changed."
+
+
+def test_what_it_advises_helps_and_helpers_do_not_count() -> None:
+    code, lines = doctor("graphs:good")
+    assert code == 0
+    assert lines[3] == "ReasoningChatDeepSeek of langgraph-agui, deepseek-v4-pro"
+    at = lines.index("ChatOpenAI of langchain-openai, gpt-5-mini")
+    assert lines[at + 1 : at + 3] == [
+        "  in    SummarizationMiddleware.before_model",
+        "  helps the agent and has no turns of its own",
+    ]
+
+
+def test_every_model_is_told_with_its_place() -> None:
+    code, lines = doctor("graphs:two")
+    assert code == 1
+    assert [line for line in lines if line.startswith("  in ")] == ["  in    [plan]", "  in    act"]
+    assert lines[-1] == "1 of 2 models should be changed."
+
+
+def test_a_graph_without_models() -> None:
+    code, lines = doctor("graphs:mute")
+    assert code == 0
+    assert lines[-1] == "No chat model was found. One that a node makes when it runs cannot be seen from here."
+
+
+def test_a_class_that_is_not_known() -> None:
+    code, lines = doctor("graphs:odd")
+    assert code == 0
+    assert lines[3:7] == ["Odd of graphs, Odd", "  in    model", "  out   not known", "  back  not known"]
+    assert lines[7].startswith("  → Odd is not known here. It is taken to be right: ")
+
+
+def test_think_tags_are_split_or_not() -> None:
+    code, lines = doctor("graphs:texts")
+    assert code == 1
+    assert "think_tags=ThinkTagSplitter()" in lines[7]
+    assert doctor("graphs:split")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("graphs", "does not name a graph"),
+        ("absent:graph", "There is no module 'absent'"),
+        ("graphs:claude", "cannot be served"),
+    ],
+)
+def test_a_graph_that_cannot_be_loaded(spec: str, message: str) -> None:
+    done = CliRunner().invoke(app, ["doctor", spec])
+    assert done.exit_code == 2
+    assert message in done.stderr
+
+
+def test_help_tells_the_exit_codes() -> None:
+    done = CliRunner().invoke(app, ["doctor", "--help"], env={"COLUMNS": "300"})
+    assert done.exit_code == 0
+    assert "0 nothing to change, 1 a model loses reasoning, 2 the graph cannot be loaded" in done.stdout

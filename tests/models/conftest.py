@@ -1,0 +1,5 @@
+"""Fixtures of the model tests."""
+
+from tests.providers.fixtures import provider_server
+
+__all__ = ["provider_server"]
