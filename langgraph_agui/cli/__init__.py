@@ -1,4 +1,4 @@
-"""The command line: `langgraph-agui serve | chat | demo`.
+"""The command line: `langgraph-agui serve | chat | demo | doctor`.
 
 Its packages are an optional extra; importing this module needs none of them.
 """

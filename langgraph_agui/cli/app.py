@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     name="langgraph-agui",
-    help="LangChain and LangGraph on AG-UI 1.0: serve a graph, talk to an agent, or try the demo.",
+    help="LangChain and LangGraph on AG-UI 1.0: serve a graph, talk to an agent, examine its models, or try the demo.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="rich",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from time import process_time
 
 import pytest
 from hypothesis import given
@@ -158,18 +157,6 @@ def test_a_fresh_splitter_has_the_settings_and_nothing_else() -> None:
     expected = [reasoning("f"), text("g "), reasoning("h", 1)]
     assert joined(used.fresh(), said) == joined(used.fresh().fresh(), said) == expected
     assert used.feed("x") == [Piece("reasoning", 2, " x")]
-
-
-def test_one_long_chunk_takes_no_longer_than_many_short_ones() -> None:
-    said = "<think>a</think>b"
-    start = process_time()
-    assert ThinkTagSplitter().feed(said * 100_000)[-1] == Piece("text", 99_999, "b")
-    long = process_time() - start
-    many = ThinkTagSplitter()
-    start = process_time()
-    for _ in range(1_000):
-        many.feed(said * 100)
-    assert long < 5 * (process_time() - start)
 
 
 WORDS = [
