@@ -1,0 +1,330 @@
+"""An AG-UI event stream as the chunks of one LangChain message.
+
+In: the events of a run, one by one. Out: `AIMessageChunk`s in LangChain's standard form (`output_version` v1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any, TypeAlias
+
+from ag_ui.core import (
+    ActivitySnapshotEvent,
+    AssistantMessage,
+    Event,
+    EventType,
+    Message,
+    MessagesSnapshotEvent,
+    ReasoningEncryptedValueEvent,
+    ReasoningMessageContentEvent,
+    ReasoningMessageEndEvent,
+    ReasoningMessageStartEvent,
+    RunFinishedEvent,
+    RunStartedEvent,
+    TextMessageContentEvent,
+    TextMessageEndEvent,
+    TextMessageStartEvent,
+    ToolCallArgsEvent,
+    ToolCallEndEvent,
+    ToolCallResultEvent,
+    ToolCallStartEvent,
+)
+from langchain_core.messages import AIMessageChunk
+from langchain_core.messages.tool import tool_call_chunk
+
+from langgraph_agui.client.history import AGUI, PROVIDER, respelt
+from langgraph_agui.messages.blocks import Kind
+from langgraph_agui.messages.record import Item
+from langgraph_agui.protocol.chunks import ChunkExpander
+from langgraph_agui.protocol.errors import ProtocolError
+from langgraph_agui.protocol.sequence import ItemKind, Sequence, item_of
+
+Key: TypeAlias = tuple[ItemKind, str]
+_Growing: TypeAlias = TextMessageContentEvent | ReasoningMessageContentEvent | ToolCallArgsEvent
+_Message: TypeAlias = TextMessageStartEvent | ReasoningMessageStartEvent
+_Ending: TypeAlias = TextMessageEndEvent | ReasoningMessageEndEvent | ToolCallEndEvent
+
+_KINDS: Mapping[ItemKind, Kind] = {"text message": "text", "reasoning message": "reasoning", "tool call": "call"}
+
+
+@dataclass(slots=True, eq=False)
+class _Block:
+    """One content block: its place, the item whose words it says, and the assistant message of a text or call.
+
+    `details` is what only the last chunk tells of a reasoning message or call: what may still be overwritten.
+    """
+
+    type: str
+    index: int
+    item: Item
+    message_id: str | None
+    details: dict[str, Any] = field(default_factory=dict)
+
+
+class MessageChunks:
+    """Makes the chunks of one run of a remote agent.
+
+    The sum of all chunks is one `AIMessage`, however many reasoning and assistant messages the run holds. Its blocks
+    stand in the order in which the agent began them: `text` blocks have the id of their assistant message, `reasoning`
+    blocks that of their reasoning message, with the agent's encrypted value in `extras`; calls are `tool_call_chunk`
+    blocks and `tool_call_chunks`. `additional_kwargs["agui"]` has the rest (:mod:`~langgraph_agui.client.history`), so
+    that :func:`~langgraph_agui.client.history.agui_messages_of` finds the AG-UI messages again.
+
+    The `id` of a chunk with text or a call is that of its assistant message. Reasoning stands before the message that
+    it leads to, whose id is not known yet: its chunks have no id and belong with the next chunk that has one. The sum
+    has the id of the run's first assistant message.
+
+    What may be overwritten (encrypted values, metadata) comes with the last chunk, from `finish`: adding up chunks
+    joins strings. What subagents say (`subagentRunId`) is no part of the message, nor is what is said in other roles
+    than assistant. State, steps, snapshots and the like give no chunks; a run's end is the caller's to judge.
+
+    The message says what :func:`~langgraph_agui.protocol.fold.fold` holds of the stream if no two messages share an id,
+    as AG-UI 1.0 asks of producers. Reasoning and text under one id, which a client would join, stay apart here.
+
+    Args:
+        tools: The names of the tools that the caller runs. Calls of any other tool are the agent's own affair: they
+            become `server_tool_call_chunk` blocks instead of tool calls, and their results `server_tool_result` blocks.
+            None: every call is a tool call, and results give no chunks.
+        history: The messages that the agent was sent: what it adds to one of another role, or of a subagent, gives no
+            chunks.
+    """
+
+    def __init__(self, tools: Collection[str] | None = None, history: Iterable[Message] = ()) -> None:
+        self._tools = tools
+        self._expander = ChunkExpander()
+        self._sequence = Sequence()
+        self._indices = count()
+        self._blocks: dict[Key, _Block] = {}
+        self._messages: dict[str, dict[str, Any]] = {}
+        """The assistant messages, each with its details."""
+        self._others: set[Key] = set()
+        """Items that are no part of the message: those of subagents, and messages in other roles."""
+        self._subagents: set[str] = set()
+        """The assistant messages of subagents."""
+        self._know(history)
+
+    def feed(self, event: Event) -> list[AIMessageChunk]:
+        """Return the chunks of the next event; a `*_CHUNK` event stands for what it expands to.
+
+        `RUN_STARTED` may be left out. Raises :class:`~langgraph_agui.protocol.errors.ProtocolError` for an event that
+        the reference client would refuse at this point, with the code that
+        :class:`~langgraph_agui.protocol.verify.Verifier` has for it. An encrypted value of something that nobody has
+        named is no error (AG-UI 1.0, reasoning): it gives no chunk.
+        """
+        if self._sequence.status == "empty" and event.type not in (EventType.RUN_STARTED, EventType.RUN_ERROR):
+            self._sequence.feed(RunStartedEvent(thread_id="", run_id=""))
+        chunks: list[AIMessageChunk] = []
+        for item in self._expander.feed(event):
+            self._sequence.feed(item)
+            if (chunk := self._take(item)) is not None:
+                chunks.append(chunk)
+        return chunks
+
+    def finish(self) -> list[AIMessageChunk]:
+        """Return what completes the message; to be called once, after the last event.
+
+        The very last chunk has `chunk_position="last"` and tells encrypted values, metadata and names. Raises
+        :class:`~langgraph_agui.protocol.errors.ProtocolError` (`open-text-messages`, `open-tool-calls`, ...) if
+        something is still open, unless the run ended with `RUN_ERROR`.
+        """
+        if self._sequence.status == "active":
+            self._close()
+        blocks = self._blocks.values()
+        rests = [_say(block, rest) for block in blocks if (rest := block.item.end())]
+        calls = {block.item.id: _call_details(block) for block in blocks if block.item.kind == "call"}
+        told = {"messages": {key: value for key, value in self._messages.items() if value}, "calls": calls}
+        extras: list[str | dict[Any, Any]] = [
+            {"type": block.type, "index": block.index, "extras": block.details}
+            for block in blocks
+            if block.item.kind == "reasoning" and block.details
+        ]
+        kwargs = {AGUI: {key: value for key, value in told.items() if value}} if any(told.values()) else {}
+        return [*rests, _chunk(None, extras, additional_kwargs=kwargs, chunk_position="last")]
+
+    def _close(self) -> None:
+        try:
+            self.feed(RunFinishedEvent(thread_id="", run_id=""))
+        except ProtocolError as error:
+            reason = str(error).partition(": ")[2]
+            raise ProtocolError(error.code, f"The stream ends too soon: {reason}") from None
+
+    def _take(self, event: Event) -> AIMessageChunk | None:
+        match event:
+            case TextMessageContentEvent() | ReasoningMessageContentEvent() | ToolCallArgsEvent():
+                return self._grow(event)
+            case TextMessageStartEvent() | ReasoningMessageStartEvent():
+                return self._begin(event)
+            case ToolCallStartEvent():
+                return self._begin_call(event)
+            case TextMessageEndEvent() | ReasoningMessageEndEvent() | ToolCallEndEvent():
+                self._merge(event)
+            case ToolCallResultEvent():
+                return self._result(event)
+            case ReasoningEncryptedValueEvent():
+                self._encrypt(event)
+            case MessagesSnapshotEvent():
+                self._know(event.messages)
+            case RunStartedEvent() if event.input is not None:
+                self._know(event.input.messages)
+            case ActivitySnapshotEvent():
+                self._others.add(("text message", event.message_id))
+        return None
+
+    def _know(self, messages: Iterable[Message]) -> None:
+        for message in messages:
+            if not isinstance(message, AssistantMessage):
+                self._others.add(("text message", message.id))
+                continue
+            if message.subagent_run_id is not None:
+                self._foreign(message.id)
+
+    def _foreign(self, message_id: str) -> None:
+        """Note an assistant message of a subagent: its text and calls are no part of the message."""
+        self._others.add(("text message", message_id))
+        self._subagents.add(message_id)
+
+    def _begin(self, event: _Message) -> AIMessageChunk | None:
+        """Open the block of a message; one that is opened again goes on."""
+        key, chunk = item_of(event), None
+        if self._details(*key) is None:
+            if not self._is_ours(event):
+                return None
+            message_id = None
+            if isinstance(event, TextMessageStartEvent):
+                message_id = event.message_id
+                self._messages[message_id] = {} if event.name is None else {"name": event.name}
+            chunk = _say(self._add(key, message_id), "")
+        self._merge(event)
+        return chunk
+
+    def _is_ours(self, event: _Message) -> bool:
+        """Whether a new message is the parent agent's, and thought or said as an assistant; note it otherwise."""
+        key = item_of(event)
+        assistant = isinstance(event, TextMessageStartEvent) and event.role in (None, "assistant")
+        if key in self._others:
+            return False
+        if event.subagent_run_id is not None and assistant:
+            self._foreign(event.message_id)
+            return False
+        if event.subagent_run_id is not None or not (assistant or isinstance(event, ReasoningMessageStartEvent)):
+            self._others.add(key)
+            return False
+        return True
+
+    def _begin_call(self, event: ToolCallStartEvent) -> AIMessageChunk | None:
+        key, name, chunk = item_of(event), event.tool_call_name, None
+        block = self._blocks.get(key)
+        if block is None:
+            message_id = None if key in self._others else self._holder(event)
+            if message_id is None:
+                self._others.add(key)
+                return None
+            block = self._add(key, message_id, name)
+            block.details["message_id"] = message_id
+            chunk = _say(block, "", opening=True)
+        elif name != block.item.name:
+            # Chunks cannot take a name back; a client renames the call.
+            block.details["name"] = name
+        self._merge(event)
+        return chunk
+
+    def _add(self, key: Key, message_id: str | None, name: str | None = None) -> _Block:
+        kind = _KINDS[key[0]]
+        type_: str = kind
+        if kind == "call":
+            type_ = "tool_call_chunk" if self._tools is None or name in self._tools else "server_tool_call_chunk"
+        block = self._blocks[key] = _Block(type_, next(self._indices), Item(kind, key[1], None, name=name), message_id)
+        return block
+
+    def _holder(self, event: ToolCallStartEvent) -> str | None:
+        """The assistant message that a new call goes into, as a client finds it; None if it is a subagent's."""
+        parent, holder = event.parent_message_id, event.tool_call_id
+        if parent:
+            text: Key = ("text message", parent)
+            thought: Key = ("reasoning message", parent)
+            if parent in self._messages:
+                return parent
+            if parent in self._subagents:
+                return None
+            if text not in self._others and thought not in self._others and thought not in self._blocks:
+                holder = parent
+        if event.subagent_run_id is not None:
+            self._foreign(holder)
+            return None
+        self._messages.setdefault(holder, {})
+        return holder
+
+    def _grow(self, event: _Growing) -> AIMessageChunk | None:
+        key = kind, item_id = item_of(event)
+        block, fresh = self._blocks.get(key), False
+        if block is None:
+            if kind != "text message" or item_id not in self._messages:
+                return None
+            # A call began the message: it has no text before its first content.
+            block, fresh = self._add(key, item_id), True
+        self._merge(event)
+        text = block.item.grow(event.delta)
+        return _say(block, text) if text or fresh else None
+
+    def _details(self, kind: ItemKind, item_id: str) -> dict[str, Any] | None:
+        if kind == "text message":
+            return self._messages.get(item_id)
+        block = self._blocks.get((kind, item_id))
+        return None if block is None else block.details
+
+    def _merge(self, event: _Message | ToolCallStartEvent | _Growing | _Ending) -> None:
+        """Merge metadata key by key, the last value of each staying (AG-UI 1.0, client apply step)."""
+        if event.metadata is not None and (details := self._details(*item_of(event))) is not None:
+            details["metadata"] = {**details.get("metadata", {}), **event.metadata}
+
+    def _encrypt(self, event: ReasoningEncryptedValueEvent) -> None:
+        subtype, entity = event.subtype, event.entity_id
+        kinds: list[ItemKind] = ["tool call"] if subtype == "tool-call" else ["text message", "reasoning message"]
+        for kind in kinds:
+            if (details := self._details(kind, entity)) is not None:
+                details["encrypted_value"] = event.encrypted_value
+                return
+
+    def _result(self, event: ToolCallResultEvent) -> AIMessageChunk | None:
+        self._others.add(("text message", event.message_id))
+        block = self._blocks.get(("tool call", event.tool_call_id))
+        if block is None or block.type != "server_tool_call_chunk" or event.subagent_run_id is not None:
+            return None
+        content: object = event.content
+        if isinstance(event.content, list):
+            content = [part.model_dump(mode="json", by_alias=True) for part in event.content]
+        result = {
+            "type": "server_tool_result",
+            "id": event.message_id,
+            "tool_call_id": event.tool_call_id,
+            "status": "error" if (event.metadata or {}).get("status") == "error" else "success",
+            "output": content,
+            "index": next(self._indices),
+            **({} if event.metadata is None else {"extras": {"metadata": event.metadata}}),
+        }
+        return _chunk(block.message_id, [result])
+
+
+def _say(block: _Block, text: str, *, opening: bool = False) -> AIMessageChunk:
+    """The chunk with `text` for `block`; for a call that is `opening`, with its id and name."""
+    item, index = block.item, block.index
+    if item.kind != "call":
+        return _chunk(block.message_id, [{"type": block.type, block.type: text, "id": item.id, "index": index}])
+    call_id, name = (item.id, item.name) if opening else (None, None)
+    said = {"type": block.type, "id": call_id, "name": name, "args": text, "index": index}
+    if block.type == "server_tool_call_chunk":
+        return _chunk(block.message_id, [{key: value for key, value in said.items() if value is not None}])
+    call = tool_call_chunk(name=name, args=text, id=call_id, index=index)
+    return _chunk(block.message_id, [said], tool_call_chunks=[call])
+
+
+def _call_details(block: _Block) -> dict[str, Any]:
+    arguments = block.item.text
+    return block.details if respelt(arguments) == arguments else {**block.details, "arguments": arguments}
+
+
+def _chunk(message_id: str | None, content: list[str | dict[Any, Any]], **fields: Any) -> AIMessageChunk:
+    told = {"output_version": "v1", "model_provider": PROVIDER}
+    return AIMessageChunk(content=content, id=message_id, response_metadata=told, **fields)

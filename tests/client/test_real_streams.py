@@ -1,0 +1,65 @@
+"""The chunks of real agents' runs."""
+
+from __future__ import annotations
+
+import pytest
+from ag_ui.core import ToolMessage, UserMessage
+from langchain.agents import create_agent
+from langchain_core.messages import HumanMessage
+
+from langgraph_agui import LangGraphAgent
+from langgraph_agui.client import agui_messages_of
+from tests.adapter.models import Scripted, said, thinking
+from tests.adapter.models import call as scripted_call
+from tests.adapter.streams import Told, dumped, run_input, tell
+from tests.adapter.test_providers import run
+from tests.client.adding import chunks_of, spoken, whole
+from tests.providers.cases import CASES, Case
+from tests.providers.server import ProviderServer
+from tests.providers.tools import get_weather
+
+
+def check(told: Told) -> None:
+    """The chunks of the run say what a client holds of it, without and with the results."""
+    history = {one.id for one in told.input.messages}
+    new = [one for one in told.streamed if one.id not in history]
+    assert dumped(agui_messages_of(whole(chunks_of(told.events)))) == spoken(new)
+    total = whole(chunks_of(told.events, tools=[]))
+    assert dumped(agui_messages_of(total)) == spoken(new, ToolMessage)
+    assert total.tool_calls == total.invalid_tool_calls == []
+
+
+async def test_an_agent_that_thinks_calls_and_answers() -> None:
+    model = Scripted(
+        [
+            thinking("look "),
+            thinking("it up"),
+            thinking(signature="sig"),
+            said("one moment"),
+            scripted_call("get_weather", "c", 2),
+        ],
+        [thinking("so"), "It is ", "sunny."],
+    )
+    told = await tell(LangGraphAgent(graph=create_agent(model, [get_weather])), run_input("hi"))
+    assert told.last.type.value == "RUN_FINISHED", told.last
+    total = whole(chunks_of(told.events))
+    assert total.text == "one momentIt is sunny."
+    assert "".join(b["reasoning"] for b in total.content_blocks if b["type"] == "reasoning") == "look it upso"
+    assert told.of("REASONING_ENCRYPTED_VALUE")
+    check(told)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+async def test_every_provider(case: Case, provider_server: ProviderServer) -> None:
+    check(await run(case, provider_server))
+
+
+async def test_the_history_goes_back_unchanged() -> None:
+    """The agent's values come back to it: a second run finds in its input what it said in the first."""
+    model = Scripted([thinking("hm"), thinking(signature="sig"), said("one")], ["two"])
+    agent = LangGraphAgent(graph=create_agent(model, []))
+    first = await tell(agent, run_input(UserMessage(id="u", content="hi")))
+    back = agui_messages_of(whole(chunks_of(first.events)))
+    second = await tell(agent, run_input(*first.input.messages, *back, "again"))
+    assert dumped(second.messages)[: len(first.messages)] == dumped(first.messages)
+    assert isinstance(model.seen[1][0], HumanMessage)
