@@ -26,6 +26,7 @@ from langgraph.pregel import Pregel
 from langgraph_agui.configs import merged
 from langgraph_agui.graphs import Graph, has_checkpointer
 from langgraph_agui.messages.options import ReasoningOptions
+from langgraph_agui.models.known import Providers
 from langgraph_agui.run import Run, RunSettings
 from langgraph_agui.translate.sinks import EventSink, Sink, SSESink
 
@@ -75,8 +76,8 @@ class LangGraphAgent:
         if emit_raw and options.visibility != "full":
             raise ValueError("emit_raw sends all of the graph's state, which would show the reasoning that is hidden")
         # What a checkpointer holds is the graph's own; only a client's history comes past here.
-        known = has_checkpointer(graph) or options.provider is not None
-        providers = () if known else _providers_in(graph)
+        known = has_checkpointer(graph) or bool(options.providers)
+        providers = Providers() if known else Providers.of(graph)
         self._settings = RunSettings(messages_key, on_disconnect, emit_raw, expose_errors, options, providers)
         self._running: list[tuple[str, str, Callable[[], None]]] = []
 
@@ -140,13 +141,3 @@ class LangGraphAgent:
             reasoning=ReasoningCapabilities(supported=True, streaming=True, encrypted=True),
             human_in_the_loop=HumanInTheLoopCapabilities(supported=stored, interrupts=stored),
         )
-
-
-def _providers_in(graph: Graph) -> tuple[str, ...]:
-    """The providers of the chat models in `graph`; none if one of them is unknown, or none is found."""
-    try:
-        from langgraph_agui.models.find import find_models, provider_of
-    except ImportError:
-        return ()
-    found = [provider_of(model) for model in find_models(graph)]
-    return tuple({name for name in found if name is not None}) if None not in found else ()

@@ -13,6 +13,10 @@ Graph: TypeAlias = Pregel[Any, Any, Any, Any]
 """A compiled graph, whatever its state, context, input and output."""
 
 
+ROOT = "__root__"
+"""The one channel of a graph whose state is a list of messages rather than a mapping."""
+
+
 def channel_names(channels: str | Sequence[str]) -> list[str] | None:
     """The names of a graph's output channels; None for a graph whose output is one value."""
     return None if isinstance(channels, str) else list(channels)
@@ -36,7 +40,9 @@ def reduces(graph: Graph, channel: str) -> bool:
 
 
 def input_form(graph: Graph) -> Literal["keys", "messages", "text"]:
-    """What a run's input is: a mapping of keys, or (functional API) the list of messages or the user's text."""
+    """What a run's input is: a mapping of keys, or the list of messages, or (functional API) the user's text."""
+    if input_names(graph) == [ROOT]:
+        return "messages"
     if isinstance(graph, CompiledStateGraph) or not isinstance(graph.input_channels, str):
         return "keys"
     kind = getattr(graph.channels.get(graph.input_channels), "typ", None)

@@ -1,5 +1,4 @@
-"""`AGUIMiddleware`: what a `create_agent` agent does for AG-UI at each call of its model. Needs the extra
-`middleware`."""
+"""`AGUIMiddleware`: what a `create_agent` agent does for AG-UI at each model call. Needs the extra `middleware`."""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Generic, Literal, TypeVar
 
 from ag_ui.core import Message, RunAgentInput
@@ -15,9 +16,10 @@ from langgraph.errors import GraphDrained
 from langgraph_agui.configs import merged
 from langgraph_agui.errors import ErrorCode
 from langgraph_agui.graphs import Graph, channel_names
-from langgraph_agui.messages.foreign import for_provider
 from langgraph_agui.messages.options import ReasoningOptions
 from langgraph_agui.messages.to_langchain import agui_messages_to_langchain
+from langgraph_agui.messages.veil import visible
+from langgraph_agui.models.known import Providers
 from langgraph_agui.threads.start import prepare
 from langgraph_agui.translate.drive import GraphDrive
 from langgraph_agui.translate.outlet import Outlet
@@ -61,7 +63,7 @@ class RunSettings:
     emit_raw: bool = False
     expose_errors: bool = False
     reasoning: ReasoningOptions = field(default_factory=ReasoningOptions)
-    providers: tuple[str, ...] = ()
+    providers: Providers = field(default_factory=Providers)
 
 
 class Run(Generic[T]):
@@ -93,7 +95,8 @@ class Run(Generic[T]):
         self._outlet = Outlet[T]()
         events = sink(self._outlet.put)
         key = settings.messages_key
-        state = StateView(run_input.state, channel_names(graph.output_channels), {key}, events.event)
+        self._show = partial(visible, options=settings.reasoning)
+        state = StateView(run_input.state, channel_names(graph.output_channels), {key}, events.event, self._show)
         self._translation = Translation(
             run_input, events, state, reasoning=settings.reasoning, expose_errors=settings.expose_errors
         )
@@ -142,7 +145,7 @@ class Run(Generic[T]):
         translation = self._translation
         try:
             key = self._settings.messages_key
-            start = await prepare(self._graph, self._input, self._config, key, self._rebuild)
+            start = await prepare(self._graph, self._input, self._config, key, self._rebuild, self._show)
             translation.know(start.thread)
             if not start.idle:
                 await self._drive.run(start.input, self._config, self._context)
@@ -158,10 +161,11 @@ class Run(Generic[T]):
     def _rebuild(self, messages: Sequence[Message]) -> list[BaseMessage]:
         settings = self._settings
         history = agui_messages_to_langchain(messages, reasoning=settings.reasoning, thread_id=self._input.thread_id)
-        return for_provider(history, *settings.providers) if settings.providers else history
+        return settings.providers.admit(history)
 
     def _ended(self, _task: asyncio.Task[None]) -> None:
         try:
+            self._settings.providers.learn(self._translation.providers)
             self._translation.cancel()  # if it ended without a word: cancelled before its first step
         finally:
             self._outlet.close()

@@ -16,6 +16,8 @@ from typing import Literal, NamedTuple, TypeAlias, cast
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 
+from langgraph_agui.protocol.jsonable import to_jsonable
+
 logger = logging.getLogger(__name__)
 
 Block: TypeAlias = Mapping[str, object]
@@ -58,7 +60,7 @@ def read(message: BaseMessage, *, whole: bool = False) -> list[Part]:
     """
     parts: list[Part] = []
     if message.additional_kwargs:
-        _read_kwargs(message.additional_kwargs, parts)
+        _read_kwargs(message, parts)
     content = message.content
     if content.__class__ is str:
         if content:
@@ -71,7 +73,7 @@ def read(message: BaseMessage, *, whole: bool = False) -> list[Part]:
         if isinstance(block, str):
             if block:
                 parts.append(Part("text", None, block))
-        elif block.get("type") in CALL_BLOCKS:
+        elif (kind := block.get("type")).__class__ is str and kind in CALL_BLOCKS:
             _read_call(block, calls, parts)
         else:
             _read_block(block, ("#", position) if whole else None, parts)
@@ -124,22 +126,27 @@ def _calls(message: BaseMessage) -> list[Part]:
             for chunk in message.tool_call_chunks
         ]
     assert isinstance(message, AIMessage)  # noqa: S101  # `_says_calls` let only these two through
-    calls = [
-        Part("call", call["id"], json.dumps(call["args"], ensure_ascii=False), call["id"], call["name"])
-        for call in message.tool_calls
+    told = [(call["id"], _arguments(call["args"]), call["name"]) for call in message.tool_calls]
+    told += [(call["id"], call["args"] or "", call["name"] or "") for call in message.invalid_tool_calls]
+    return [
+        Part("call", ("#", position), arguments, call_id or None, name or None)
+        for position, (call_id, arguments, name) in enumerate(told)
     ]
-    calls.extend(
-        Part("call", call["id"], call["args"] or "", call["id"], call["name"]) for call in message.invalid_tool_calls
-    )
-    return calls
+
+
+def _arguments(value: object) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    except (RecursionError, TypeError, ValueError):
+        return json.dumps(to_jsonable(value), ensure_ascii=False)
 
 
 def _read_call(block: Block, calls: list[Part], parts: list[Part]) -> None:
     """Move the call that `block` stands for from `calls` to `parts`: its arguments are in the former."""
-    ids = {block.get("id"), block.get("call_id")} - {None, ""}
+    ids = (block.get("id"), block.get("call_id"))
     index = block.get("index")
     for position, call in enumerate(calls):
-        if (call.id is not None and call.id in ids) or (index is not None and call.key == index):
+        if (call.id and call.id in ids) or (index is not None and call.key == index):
             parts.append(calls.pop(position))
             return
 
@@ -148,31 +155,45 @@ def _read_block(block: Block, fallback: Hashable, parts: list[Part]) -> None:
     """Read a content block that is no tool call; blocks without words (media, citations) say nothing."""
     kind = block.get("type")
     if kind == "text":
-        if text := block.get("text"):
-            parts.append(Part("text", None, cast("str", text)))
-    elif kind in REASONING_BLOCKS:
+        if text := _text(block.get("text")):
+            parts.append(Part("text", None, text))
+    elif is_reasoning(block):
         _read_reasoning(block, fallback, parts)
     elif kind == "refusal":
-        if text := block.get("refusal"):
-            parts.append(Part("text", None, cast("str", text)))
+        if text := _text(block.get("refusal")):
+            parts.append(Part("text", None, text))
     elif kind == "non_standard":
         value = block.get("value")
         if isinstance(value, Mapping):
             index = block.get("index", value.get("index"))
             _read_block(value if index is None else {**value, "index": index}, fallback, parts)
-    elif kind in _MEDIA:
-        _leave_out(kind)
+    elif isinstance(kind, str) and kind in _MEDIA:
+        leave_out(kind)
 
 
 @cache
-def _leave_out(kind: str) -> None:
+def leave_out(kind: str) -> None:
     """Warn, once for each kind: an AG-UI assistant message holds text and calls only."""
     logger.warning("A model's %r blocks have no place in an AG-UI assistant message and are left out.", kind)
 
 
+def is_reasoning(block: Block) -> bool:
+    """Whether `block` is reasoning, whatever its shape."""
+    kind = block.get("type")
+    return isinstance(kind, str) and kind in REASONING_BLOCKS
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _key(index: object, fallback: Hashable) -> Hashable:
+    """What tells a block apart: its index, if it has one that packages give."""
+    return index if isinstance(index, int | str) else fallback
+
+
 def _read_reasoning(block: Block, fallback: Hashable, parts: list[Part]) -> None:
-    index = block.get("index")
-    key = fallback if index is None else index
+    key = _key(block.get("index"), fallback)
     block_id = block.get("id")
     provider_id = block_id if isinstance(block_id, str) and not block_id.startswith("lc_") else None
     summary = block.get("summary")
@@ -180,7 +201,9 @@ def _read_reasoning(block: Block, fallback: Hashable, parts: list[Part]) -> None
         parts.append(Part("reasoning", key, reasoning_text(block), provider_id))
     elif summary:
         for position, part in enumerate(summary):
-            parts.append(Part("reasoning", (key, part.get("index", position)), part.get("text") or "", provider_id))
+            inner: Block = part if isinstance(part, Mapping) else {}
+            number = _key(inner.get("index"), position)
+            parts.append(Part("reasoning", (key, number), _text(inner.get("text")), provider_id))
     else:
         # The item without words: it names the block whose first part may follow.
         parts.append(Part("reasoning", (key, 0), "", provider_id))
@@ -200,15 +223,24 @@ def reasoning_text(block: Block) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, list):
-        return "".join(part.get("text") or "" for part in value if isinstance(part, Mapping))
+        return "".join(_text(part.get("text")) for part in value if isinstance(part, Mapping))
     return ""
 
 
-def _read_kwargs(kwargs: Mapping[str, object], parts: list[Part]) -> None:
+def beside(message: BaseMessage) -> str:
+    """Return the reasoning that stands beside the content, and not in it: with standard blocks it stands in both."""
+    text = message.additional_kwargs.get(BESIDE)
+    if not isinstance(text, str) or not text:
+        return ""
+    content = message.content if isinstance(message.content, list) else ()
+    within = any(isinstance(block, Mapping) and is_reasoning(block) for block in content)
+    return "" if within else text
+
+
+def _read_kwargs(message: BaseMessage, parts: list[Part]) -> None:
     """Read reasoning beside the content: `reasoning_content` (DeepSeek, Ollama, ...), `reasoning` (OpenAI v0)."""
-    text = kwargs.get(BESIDE)
-    if isinstance(text, str) and text:
+    if text := beside(message):
         parts.append(Part("reasoning", BESIDE, text))
-    item = kwargs.get("reasoning")
+    item = message.additional_kwargs.get("reasoning")
     if isinstance(item, Mapping):
         _read_reasoning({"summary": [], **item, "type": "reasoning"}, "reasoning", parts)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, TypeAlias
 
-from langchain_core.messages import InvalidToolCall
+from langchain_core.messages import InvalidToolCall, ToolMessage
 from langchain_core.messages.tool import ToolCall, invalid_tool_call, tool_call
 
 from langgraph_agui.messages.template import parsed
@@ -45,8 +45,19 @@ def same_calls(one: Calls, other: tuple[Sequence[ToolCall], Sequence[InvalidTool
 
 
 def _valid(call: ToolCall) -> tuple[str | None, str, str]:
-    return call["id"], call["name"], json.dumps(call["args"], default=repr)
+    try:
+        return call["id"], call["name"], json.dumps(call["args"])
+    except (RecursionError, TypeError, ValueError):
+        return call["id"], call["name"], ""  # what is not JSON is never what a client sees
 
 
 def _invalid(call: InvalidToolCall) -> tuple[str | None, str | None, str | None]:
     return call["id"], call["name"], call["args"]
+
+
+def interrupted(call_id: str, name: str | None) -> ToolMessage:
+    """The result of a call that will get none, for its run was stopped or its model has failed."""
+    return ToolMessage(_NO_RESULT, id=f"{call_id}:interrupted", tool_call_id=call_id, name=name, status="error")
+
+
+_NO_RESULT = "Interrupted: there is no result."

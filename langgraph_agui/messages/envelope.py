@@ -9,18 +9,15 @@ they send a message.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache
-from logging import getLogger
 from typing import NamedTuple, cast
 
 from langchain_core.messages import AIMessage
 
-from langgraph_agui.messages.blocks import REASONING_BLOCKS, Block
+from langgraph_agui.messages.blocks import Block, beside, is_reasoning
 from langgraph_agui.messages.calls import Call, Calls, calls_of, same_calls
-from langgraph_agui.messages.template import Damaged, Seen, listed
+from langgraph_agui.messages.provider import maker_of
+from langgraph_agui.messages.template import Damaged, Seen, json_key, listed
 from langgraph_agui.messages.values import VERSION, Envelope
-
-logger = getLogger(__name__)
 
 GEMINI_SIGNATURES = "__gemini_function_call_thought_signatures__"
 """Where langchain-google-genai keeps the signature of each call: in `additional_kwargs`, by call id."""
@@ -59,10 +56,12 @@ class _Wrapping:
         self._message = message
         self._shown = shown
         self._words = shown.words
-        self._provider = message.response_metadata.get("model_provider")
+        provider = message.response_metadata.get("model_provider")
+        self._provider = provider if isinstance(provider, str) else None
         self._head: Envelope = {"v": VERSION, "p": self._provider} if self._provider else {"v": VERSION}
         self._blocks: dict[int, Envelope] = {}
         self._calls: dict[int, Envelope] = {}
+        self._number = 0
 
     def envelopes(self) -> Envelopes:
         kwargs = self._kwargs()  # first, as when a message is read: reasoning beside the content comes before it
@@ -71,22 +70,23 @@ class _Wrapping:
             return Envelopes({}, {}, None)
         own["h"] = self._words.check
         if ids := self._shown.reasoning_ids:
-            own["r"] = len(ids) if list(ids) == derived_ids(self._shown.message_id, len(ids)) else list(ids)
+            derived = [derived_id(self._shown.message_id, number) for number in range(len(ids))]
+            own["r"] = len(ids) if list(ids) == derived else list(ids)
         return Envelopes(self._blocks, self._calls, {**self._head, **own})
 
     def _kwargs(self) -> dict[str, object]:
         kept: dict[str, object] = {}
         kwargs = self._message.additional_kwargs
-        self._number = 1 if isinstance(text := kwargs.get("reasoning_content"), str) and text else 0
+        self._number = 1 if beside(self._message) else 0
         for key, value in kwargs.items():
             if value is None or key in _LOCAL:
                 continue
             if key == "reasoning" and isinstance(value, Mapping):
                 kept[key] = self._reasoning(value, value)
             elif key == GEMINI_SIGNATURES and isinstance(value, Mapping):
-                kept[key] = {str(call_id): self._signature(call_id, inner) for call_id, inner in value.items()}
+                kept[key] = {json_key(call): self._signature(call, inner) for call, inner in value.items()}
             else:
-                kept[key] = self._words.pack(value)
+                kept[json_key(key)] = self._words.pack(value)
         return kept
 
     def _content(self) -> dict[str, object]:
@@ -99,7 +99,7 @@ class _Wrapping:
         if isinstance(block, Mapping):
             value = block.get("value") if block.get("type") == "non_standard" else None
             inner: Block = value if isinstance(value, Mapping) else block
-            if inner.get("type") in REASONING_BLOCKS:
+            if is_reasoning(inner):
                 return self._reasoning(block, inner)
         return self._words.pack(block)
 
@@ -123,8 +123,9 @@ class _Wrapping:
     def _metadata(self) -> dict[str, object]:
         told = self._message.response_metadata
         kept = {key: self._words.pack(told[key]) for key in _SENT if told.get(key) is not None}
-        if self._provider == "bedrock_converse" and "model_name" in told:
-            kept["model_name"] = told["model_name"]  # langchain-aws: which model's reasoning may be sent back
+        if self._provider == "bedrock_converse" or maker_of(told) != self._provider:
+            # Whose reasoning it is, where the provider's name does not tell (langchain-aws reads it, too).
+            kept["model_name"] = self._words.pack(told.get("model_name"))
         if isinstance(told.get("id"), str) and told["id"].startswith("resp_"):
             kept["id"] = told["id"]  # langchain-openai: `use_previous_response_id`
         return {"m": kept} if kept else {}
@@ -133,16 +134,16 @@ class _Wrapping:
         message, kept = self._message, dict[str, object]()
         if message.name:
             kept["n"] = message.name
-        if message.id is not None and message.id != self._shown.message_id:
+        if message.id and message.id != self._shown.message_id:
             kept["i"] = message.id
         if not same_calls(calls_of(self._shown.calls), (message.tool_calls, message.invalid_tool_calls)):
             kept["x"] = self._words.pack([message.tool_calls, message.invalid_tool_calls])
         return kept
 
 
-def derived_ids(message_id: str, count: int) -> list[str]:
-    """The ids of reasoning messages whose blocks have none of their own."""
-    return [f"{message_id}:reasoning:{number}" for number in range(count)]
+def derived_id(message_id: str, number: int) -> str:
+    """The id of a reasoning message whose block has none of its own."""
+    return f"{message_id}:reasoning:{number}"
 
 
 def unwrap(envelope: Envelope, shown: Shown) -> AIMessage:
@@ -170,11 +171,5 @@ def unwrap(envelope: Envelope, shown: Shown) -> AIMessage:
             "name": envelope.get("n"),
         }
         return AIMessage.model_validate(fields)
-    except (TypeError, ValueError, RecursionError) as error:
+    except (AttributeError, RecursionError, TypeError, ValueError) as error:
         raise Damaged from error
-
-
-@cache
-def warn_withheld() -> None:
-    """Say once that reasoning does not come back."""
-    logger.warning("Hidden reasoning is not sent back to the provider: ReasoningOptions has no `seal`.")

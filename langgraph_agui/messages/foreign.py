@@ -7,6 +7,7 @@ provider's own blocks of values without an envelope, when it is known whose they
 
 from __future__ import annotations
 
+from base64 import b64decode
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -15,6 +16,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langgraph_agui.messages.blocks import read
 from langgraph_agui.messages.calls import Call, calls_of
 from langgraph_agui.messages.envelope import GEMINI_SIGNATURES
+from langgraph_agui.messages.provider import maker_of
 
 
 def for_provider(messages: Iterable[BaseMessage], *providers: str) -> list[BaseMessage]:
@@ -29,7 +31,7 @@ def for_provider(messages: Iterable[BaseMessage], *providers: str) -> list[BaseM
 
 
 def _made_by(message: BaseMessage, providers: Sequence[str]) -> bool:
-    source = message.response_metadata.get("model_provider") if isinstance(message, AIMessage) else None
+    source = maker_of(message.response_metadata) if isinstance(message, AIMessage) else None
     return source is None or source in providers
 
 
@@ -66,19 +68,19 @@ class Bare(NamedTuple):
 
 
 def from_bare_values(turn: Bare, provider: str) -> AIMessage | None:
-    """Return the message as `provider`'s package would have made it; None if that provider's form is not known.
+    """Return the message as `provider`'s package would have made it; None if that is not known of one of its values.
 
     The forms are those of the providers' own documents: Anthropic "Extended thinking", OpenAI "Reasoning items", Gemini
     "Thought signatures", Bedrock `ReasoningContentBlock`.
     """
     make = _BLOCKS.get(provider)
-    if make is None:
+    if make is None or not _fits(turn, provider):
         return None
     blocks = [block for thought in turn.thoughts if (block := make(thought)) is not None]
     if len(blocks) < len(turn.thoughts):
         return None
-    if turn.text:
-        signed = {"extras": {"signature": turn.value}} if turn.value and provider == "google_genai" else {}
+    if turn.text or turn.value:
+        signed = {"extras": {"signature": turn.value}} if turn.value else {}
         blocks.append({"type": "text", "text": turn.text, **signed})
     calls, invalid = calls_of(turn.calls)
     return AIMessage(
@@ -90,6 +92,19 @@ def from_bare_values(turn: Bare, provider: str) -> AIMessage | None:
         id=turn.message_id,
         name=turn.name,
     )
+
+
+def _fits(turn: Bare, provider: str) -> bool:
+    """Whether `provider` has values where the turn has them. Only Gemini's package reads them: they are base64."""
+    others = [*turn.signatures.values(), *([turn.value] if turn.value else [])]
+    if provider != "google_genai":
+        return not others
+    try:
+        for value in [*others, *(thought.value for thought in turn.thoughts)]:
+            b64decode(value, validate=True)
+    except ValueError:
+        return False
+    return True
 
 
 def _anthropic(thought: Thought) -> dict[str, object]:

@@ -18,7 +18,7 @@ def as_mapping(values: object) -> Mapping[str, object] | None:
     """The channels of a state that is a mapping, a pydantic model or a dataclass; None for anything else."""
     if isinstance(values, Mapping):
         return cast("Mapping[str, object]", values)
-    if isinstance(values, BaseModel):
+    if isinstance(values, BaseModel) and not isinstance(values, BaseMessage):
         return {name: getattr(values, name) for name in type(values).model_fields}
     if is_dataclass(values) and not isinstance(values, type):
         return {field.name: getattr(values, field.name) for field in fields(values)}

@@ -10,16 +10,16 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import cast
+from typing import Literal, NamedTuple
 
-from ag_ui.core import AssistantMessage, Message, ReasoningMessage, ToolMessage, UserMessage
+from ag_ui.core import AssistantMessage, Message, ReasoningMessage, ToolCall, ToolMessage, UserMessage
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.messages import ToolMessage as LCToolMessage
 
 from langgraph_agui.messages.calls import Call, calls_of
-from langgraph_agui.messages.envelope import Shown, derived_ids, unwrap
+from langgraph_agui.messages.envelope import Shown, derived_id, unwrap
 from langgraph_agui.messages.foreign import Bare, Thought, from_bare_values
-from langgraph_agui.messages.plain import restored, tool_content
+from langgraph_agui.messages.plain import Held, restored
 from langgraph_agui.messages.template import Damaged, Seen
 from langgraph_agui.messages.values import Envelope, Fault, Values
 
@@ -31,6 +31,13 @@ class _Unusable(Exception):  # noqa: N818  # a state of the data, not a fault of
 
     def __init__(self, fault: Fault) -> None:
         self.fault = fault
+
+
+class _Parts(NamedTuple):
+    """An assistant message's envelope, and its reasoning messages; None if they are not all there."""
+
+    envelope: Envelope
+    thoughts: list[ReasoningMessage] | None
 
 
 class History:
@@ -46,17 +53,8 @@ class History:
         self._values = values
         self._faults: Counter[Fault] = Counter()
         self._thoughts = {message.id: message for message in messages if isinstance(message, ReasoningMessage)}
-        self._opened = {
-            message.id: values.read(message.id, message.encrypted_value)
-            for message in messages
-            if isinstance(message, AssistantMessage) and message.encrypted_value is not None
-        }
-        self._claimed = {
-            thought
-            for message_id, opened in self._opened.items()
-            if not isinstance(opened, Fault)
-            for thought in _reasoning_ids(message_id, opened)
-        }
+        self._unclaimed = dict(self._thoughts)
+        self._made_of = [self._parts(message) for message in messages]
         self._names: dict[str, str] = {}
 
     def to_langchain(self) -> list[BaseMessage]:
@@ -69,7 +67,7 @@ class History:
 
     def _convert(self) -> Iterator[BaseMessage]:
         waiting: list[ReasoningMessage] = []
-        for message in self._messages:
+        for message, parts in zip(self._messages, self._made_of, strict=True):
             match message:
                 case UserMessage():
                     yield self._user(message)
@@ -77,9 +75,9 @@ class History:
                     yield self._tool(message)
                 case AssistantMessage():
                     own = [thought for thought in waiting if thought.subagent_run_id == message.subagent_run_id]
-                    waiting = [thought for thought in waiting if thought not in own]
-                    yield self._assistant(message, own)
-                case ReasoningMessage() if message.id not in self._claimed:
+                    waiting = [thought for thought in waiting if thought.subagent_run_id != message.subagent_run_id]
+                    yield self._assistant(message, parts, own)
+                case ReasoningMessage() if message.id in self._unclaimed:
                     waiting.append(message)
                 case _:
                     logger.debug("A message with role %r is not given to the graph.", message.role)
@@ -87,110 +85,128 @@ class History:
     # -- user and tool messages ---------------------------------------------------------------------------------
 
     def _user(self, message: UserMessage) -> HumanMessage:
-        envelope = self._small(message.id, message.encrypted_value)
-        return HumanMessage(restored(message.content, envelope, message.id), id=message.id, name=message.name)
+        held = self._held("user", message, message.name)
+        return HumanMessage(held.content, id=message.id, name=held.name, additional_kwargs=held.kwargs)
 
     def _tool(self, message: ToolMessage) -> LCToolMessage:
-        envelope = self._small(message.id, message.encrypted_value)
-        name = envelope.get("n", self._names.get(message.tool_call_id))
+        held = self._held("tool", message, self._names.get(message.tool_call_id))
         failed = message.error is not None or (message.metadata or {}).get("status") == "error"
         return LCToolMessage(
-            restored(tool_content(message), envelope, message.id),
+            held.content,
             id=message.id,
             tool_call_id=message.tool_call_id,
-            name=name if isinstance(name, str) else None,
+            name=held.name,
             status="error" if failed else "success",
-            additional_kwargs=self._kwargs(envelope),
+            additional_kwargs=held.kwargs,
         )
 
-    def _kwargs(self, envelope: Envelope) -> dict[str, object]:
-        try:
-            kwargs = Seen().fill(envelope.get("k", {}))
-        except Damaged:
-            kwargs = None
-        if isinstance(kwargs, dict):
-            return kwargs
-        self._faults[Fault.DAMAGED] += 1
-        return {}
-
-    def _small(self, entity_id: str, value: str | None) -> Envelope:
-        """The envelope of a message that is whole without it."""
-        opened = self._values.read(entity_id, value) if value is not None else {}
-        if isinstance(opened, Fault):
+    def _held(self, holder: Literal["user", "tool"], message: UserMessage | ToolMessage, name: str | None) -> Held:
+        """All of a message that is whole without its envelope."""
+        if message.encrypted_value:
+            opened = self._values.read(holder, message.id, message.encrypted_value)
+            try:
+                if not isinstance(opened, Fault):
+                    return restored(message, opened, name)
+            except Damaged:
+                opened = Fault.DAMAGED
             self._faults[opened] += 1
-            return {}
-        return opened
+        return restored(message, None, name)
 
     # -- assistant messages -------------------------------------------------------------------------------------
 
-    def _assistant(self, message: AssistantMessage, before: Sequence[ReasoningMessage]) -> AIMessage:
+    def _parts(self, message: Message) -> _Parts | Fault | None:
+        """What an assistant message is made of, by its envelope; None if it has none."""
+        if not isinstance(message, AssistantMessage) or not message.encrypted_value:
+            return None
+        opened = self._values.read("assistant", message.id, message.encrypted_value)
+        return opened if isinstance(opened, Fault) else _Parts(opened, self._claim(message.id, opened.get("r", 0)))
+
+    def _claim(self, message_id: str, claimed: object) -> list[ReasoningMessage] | None:
+        """The reasoning messages that a message says are its own, in order; None if one of them is not there for it."""
+        count = claimed if type(claimed) is int else 0
+        ids = claimed if isinstance(claimed, list) else (derived_id(message_id, number) for number in range(count))
+        found: list[ReasoningMessage] = []
+        for thought_id in ids:
+            if not isinstance(thought_id, str) or (thought := self._unclaimed.pop(thought_id, None)) is None:
+                return None
+            found.append(thought)
+        return found
+
+    def _assistant(
+        self, message: AssistantMessage, parts: _Parts | Fault | None, before: Sequence[ReasoningMessage]
+    ) -> AIMessage:
         calls = [Call(call.id, call.function.name, call.function.arguments) for call in message.tool_calls or ()]
         self._names.update((call.id, call.name) for call in calls)
-        opened = self._opened.get(message.id)
         try:
-            if isinstance(opened, Fault) and opened is not Fault.BARE:
-                raise _Unusable(opened)
-            if opened is None or isinstance(opened, Fault):
+            if isinstance(parts, _Parts):
+                return self._with_envelope(message, calls, parts)
+            if parts is None or parts is Fault.BARE:
                 return self._without_envelope(message, calls, before)
-            return self._with_envelope(message, calls, opened)
+            raise _Unusable(parts)
         except _Unusable as error:
             self._faults[error.fault] += 1
         except Damaged:
             self._faults[Fault.DAMAGED] += 1
         return _simple(message, calls)
 
-    def _with_envelope(self, message: AssistantMessage, calls: Sequence[Call], envelope: Envelope) -> AIMessage:
-        ids = _reasoning_ids(message.id, envelope)
-        if any(thought not in self._thoughts for thought in ids):
+    def _with_envelope(self, message: AssistantMessage, calls: Sequence[Call], parts: _Parts) -> AIMessage:
+        if parts.thoughts is None:
             raise Damaged
         words = Seen(
             text=message.content or "",
-            reasoning=[self._thoughts[thought].content for thought in ids],
+            reasoning=[thought.content for thought in parts.thoughts],
             arguments=[call.arguments for call in calls],
         )
-        for number, thought in enumerate(ids):
-            if (opened := self._open(thought, self._thoughts[thought].encrypted_value)) is not None:
-                words.blocks[number] = opened.get("b")
-        for number, call in enumerate(message.tool_calls or ()):
-            if (opened := self._open(call.id, call.encrypted_value)) is not None:
-                words.signatures[number] = words.fill(opened.get("s"))
-        return unwrap(envelope, Shown(message.id, words, ids, calls))
+        signatures = self._members("call", "s", message.tool_calls or ())
+        words.signatures = {number: words.fill(signature) for number, signature in signatures.items()}
+        words.blocks = self._members("reasoning", "b", parts.thoughts)
+        return unwrap(parts.envelope, Shown(message.id, words, [thought.id for thought in parts.thoughts], calls))
 
-    def _open(self, entity_id: str, value: str | None) -> Envelope | None:
-        opened = self._values.read(entity_id, value) if value is not None else None
-        if isinstance(opened, Fault):
-            raise _Unusable(opened)
-        return opened
+    def _members(
+        self, holder: Literal["reasoning", "call"], name: str, entities: Sequence[ReasoningMessage | ToolCall]
+    ) -> dict[int, object]:
+        """What the envelopes of a message's reasoning or calls hold, by number."""
+        found: dict[int, object] = {}
+        for number, entity in enumerate(entities):
+            if not entity.encrypted_value:
+                continue
+            opened = self._values.read(holder, entity.id, entity.encrypted_value)
+            if isinstance(opened, Fault):
+                raise _Unusable(opened)
+            if name not in opened:
+                raise Damaged
+            found[number] = opened[name]
+        return found
 
     def _without_envelope(
         self, message: AssistantMessage, calls: Sequence[Call], before: Sequence[ReasoningMessage]
     ) -> AIMessage:
         """A message of a foreign client, or one that was cut short: only opaque values make words a provider's own."""
         thoughts = [
-            Thought(thought.id, thought.content, self._bare(thought.id, thought.encrypted_value))
+            Thought(thought.id, thought.content, self._bare("reasoning", thought.id, thought.encrypted_value))
             for thought in before
-            if thought.encrypted_value is not None
+            if thought.encrypted_value
         ]
         signatures = {
-            call.id: self._bare(call.id, call.encrypted_value)
+            call.id: self._bare("call", call.id, call.encrypted_value)
             for call in message.tool_calls or ()
-            if call.encrypted_value is not None
+            if call.encrypted_value
         }
-        if not (thoughts or signatures or message.encrypted_value):
+        value = message.encrypted_value or None
+        if not (thoughts or signatures or value):
             return _simple(message, calls)
         entities: list[AssistantMessage | ReasoningMessage] = [message, *before]
-        told = [(entity.metadata or {}).get("provider") for entity in entities]
-        provider = next((name for name in told if isinstance(name, str)), self._values.options.provider)
-        turn = Bare(
-            message.id, message.content or "", calls, thoughts, signatures, message.encrypted_value, message.name
-        )
+        told = {name for one in entities if isinstance(name := (one.metadata or {}).get("provider"), str)}
+        told = told or set(self._values.options.providers)
+        provider = told.pop() if len(told) == 1 else None
+        turn = Bare(message.id, message.content or "", calls, thoughts, signatures, value, message.name)
         rebuilt = from_bare_values(turn, provider) if provider is not None else None
         if rebuilt is None:
             raise _Unusable(Fault.BARE)
         return rebuilt
 
-    def _bare(self, entity_id: str, value: str) -> str:
-        opened = self._values.read(entity_id, value)
+    def _bare(self, holder: Literal["reasoning", "call"], entity_id: str, value: str) -> str:
+        opened = self._values.read(holder, entity_id, value)
         if isinstance(opened, Fault) and opened is not Fault.BARE:
             raise _Unusable(opened)
         if not isinstance(opened, Fault):
@@ -199,8 +215,7 @@ class History:
 
 
 def in_call_order(messages: Iterable[BaseMessage]) -> Iterator[BaseMessage]:
-    """Put the results of parallel calls in the order of the calls: a client holds them in the order of their
-    arrival."""
+    """Put the results of parallel calls in the order of the calls: a client holds them as they arrived."""
     order: dict[str | None, int] = {}
     results: list[LCToolMessage] = []
     for message in messages:
@@ -211,7 +226,9 @@ def in_call_order(messages: Iterable[BaseMessage]) -> Iterator[BaseMessage]:
         results.clear()
         yield message
         if isinstance(message, AIMessage):
-            order = {call["id"]: place for place, call in enumerate(message.tool_calls)}
+            order = {}
+            for place, call in enumerate(message.tool_calls):
+                order.setdefault(call["id"], place)
     yield from sorted(results, key=lambda result: order.get(result.tool_call_id, len(order)))
 
 
@@ -221,17 +238,3 @@ def _simple(message: AssistantMessage, calls: Sequence[Call]) -> AIMessage:
     return AIMessage(
         message.content or "", tool_calls=valid, invalid_tool_calls=invalid, id=message.id, name=message.name
     )
-
-
-def _reasoning_ids(message_id: str, envelope: Envelope) -> list[str]:
-    """The reasoning messages that an assistant message is made of, in order."""
-    ids = envelope.get("r", 0)
-    if isinstance(ids, int):
-        return derived_ids(message_id, min(ids, _MANY))
-    return (
-        [thought for thought in cast("list[object]", ids) if isinstance(thought, str)] if isinstance(ids, list) else []
-    )
-
-
-_MANY = 10_000
-"""Reasoning messages that one message can claim: the number is the client's word."""

@@ -38,6 +38,7 @@ from langgraph_agui.messages.parts import (
     leave_out,
     spoken_mime,
 )
+from langgraph_agui.protocol.jsonable import clean_text
 
 __all__ = ["content_blocks", "content_parts"]
 
@@ -110,7 +111,7 @@ def content_parts(content: str | Sequence[str | Block]) -> str | list[ContentPar
     without one.
     """
     if isinstance(content, str):
-        return content
+        return clean_text(content)
     parts = [part for block in content if (part := _part(block)) is not None and part != _NOTHING]
     if all(isinstance(part, TextPart) for part in parts):
         return "".join(part.text for part in cast("list[TextPart]", parts))
@@ -119,7 +120,7 @@ def content_parts(content: str | Sequence[str | Block]) -> str | list[ContentPar
 
 def _part(block: object) -> ContentPart | None:
     if isinstance(block, str):
-        return TextPart(text=block)
+        return TextPart(text=clean_text(block))
     if not isinstance(block, Mapping):
         leave_out(type(block).__name__)
         return None
@@ -129,7 +130,7 @@ def _part(block: object) -> ContentPart | None:
     if kind is None:  # Bedrock's own blocks: {"document": {...}}
         kind = next((name for name in _PARTS if isinstance(block.get(name), Mapping)), None)
     if kind in _TEXTS and isinstance(text := block.get("text"), str):
-        return TextPart(text=text)
+        return TextPart(text=clean_text(text))
     if isinstance(kind, str) and (kind in _KINDS or kind == "media"):
         flat, issuer = _flat(kind, block)
         if (found := _found(kind, flat, issuer)) is not None:

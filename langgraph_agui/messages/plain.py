@@ -1,54 +1,106 @@
 """User and tool messages, both ways: what they hold is shown, what showing loses travels in an envelope.
 
-The content of a LangChain message enters `hold`, what a client sees of it and an envelope leave; `restored` makes the
-content again. An envelope is needed where showing changes the shape: a list of texts is shown as one string, a block
-has keys that no AG-UI part has.
+A LangChain message enters `hold`, what a client sees of its content and an envelope leave; `restored` makes the content
+again. An envelope is needed where showing changes the shape: a list of texts is shown as one string, a block has keys
+that no AG-UI part has.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
-from typing import Any, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias, cast
 
-from ag_ui.core import ContentPart, TextPart, ToolMessage
+from ag_ui.core import ContentPart, TextPart, ToolMessage, UserMessage
+from langchain_core.messages import BaseMessage
 
 from langgraph_agui.messages.blocks import Block
 from langgraph_agui.messages.media import content_parts
+from langgraph_agui.messages.options import ReasoningOptions
 from langgraph_agui.messages.parts import content_blocks
 from langgraph_agui.messages.template import Damaged, Seen, same_json
-from langgraph_agui.messages.values import Envelope
+from langgraph_agui.messages.values import VERSION, Envelope
+from langgraph_agui.messages.veil import visible_content, warn_withheld, withholds
 
-Shown: TypeAlias = str | list[ContentPart]
+logger = logging.getLogger(__name__)
 
+Content: TypeAlias = str | list[ContentPart]
 
-def hold(content: str | Sequence[str | Block], message_id: str) -> tuple[Shown, dict[str, object]]:
-    """Return what a client sees of a content, and what its envelope must hold besides: nothing, for most."""
-    shown = content_parts(content)
-    if same_json(content_blocks(shown, message_id=message_id), content):
-        return shown, {}
-    words = _words(shown)
-    return shown, {"c": words.pack(content), "h": words.check}
+UNTOLD = "tool failed"
+"""The `error` of a tool message whose content is no text; it says nothing that `metadata.status` does not."""
 
 
-def restored(
-    shown: Shown, envelope: Envelope, message_id: str
-) -> Any:  # `content` is typed more narrowly than it takes
-    """Return the content that is shown as `shown`; the shown one itself if the envelope is not about it."""
-    words = _words(shown)
-    if "c" in envelope and envelope.get("h") == words.check:
-        try:
-            content = words.fill(envelope["c"])
-        except Damaged:
-            content = None
-        if isinstance(content, str) or (isinstance(content, list) and all(isinstance(b, str | dict) for b in content)):
-            return content
-    return content_blocks(shown, message_id=message_id)
+class Held(NamedTuple):
+    """What a LangChain message has besides ids and status."""
+
+    content: Any  # typed more narrowly in a message than what it takes
+    kwargs: dict[str, object]
+    name: str | None
 
 
-def tool_content(message: ToolMessage) -> Shown:
+def hold(
+    message: BaseMessage, message_id: str, name: str | None, options: ReasoningOptions
+) -> tuple[Content, Envelope | None]:
+    """Return what a client sees of a message's content, and what it does not see of the message: nothing, for most.
+
+    Args:
+        message: A human message, or a tool's result. It holds reasoning if it repeats what a model said.
+        message_id: Its public id.
+        name: The name that the client knows.
+        options: Who sees reasoning.
+    """
+    content = as_content(message.content)
+    withheld = withholds(message, options)
+    shown = content_parts(as_content(visible_content(content, options)) if withheld else content)
+    if withheld and options.seal is None:
+        warn_withheld()
+        return shown, None
+    words, own = _words(shown), dict[str, object]()
+    try:
+        if not same_json(content_blocks(shown, message_id=message_id), content):
+            own["c"] = words.pack(content)
+        if message.additional_kwargs:
+            own["k"] = words.pack(message.additional_kwargs)
+    except RecursionError:
+        logger.warning("Message %r is nested too deeply; only what the client sees of it is kept.", message_id)
+        return shown, None
+    if message.name != name:
+        own["n"] = message.name
+    return shown, {"v": VERSION, **own, "h": words.check} if own else None
+
+
+def restored(message: UserMessage | ToolMessage, envelope: Envelope | None, name: str | None) -> Held:
+    """Return what the LangChain message holds that is shown as `message`; without an envelope, what is shown.
+
+    Raises:
+        Damaged: The envelope is not one of this message, or words of it have changed.
+    """
+    said = tool_content(message) if isinstance(message, ToolMessage) else message.content
+    content: object = content_blocks(said, message_id=message.id)
+    if envelope is None:
+        return Held(content, {}, name)
+    words = _words(message.content)
+    if envelope.get("h") != words.check:
+        raise Damaged
+    if "c" in envelope:
+        content = words.fill(envelope["c"])
+    kwargs = words.fill(envelope.get("k", {}))
+    own_name = envelope.get("n", name)
+    if not (_is_content(content) and isinstance(kwargs, dict) and isinstance(own_name, str | None)):
+        raise Damaged
+    return Held(content, kwargs, own_name)
+
+
+def _is_content(content: object) -> bool:
+    return isinstance(content, str) or (
+        isinstance(content, list) and all(isinstance(block, str | dict) for block in content)
+    )
+
+
+def tool_content(message: ToolMessage) -> Content:
     """What a tool's result says to the model: a failure that its content does not tell is told by `error`."""
     content, error = message.content, message.error
-    if not error or (isinstance(content, str) and error in content):
+    if not error or error == UNTOLD or (isinstance(content, str) and error in content):
         return content
     if not content:
         return error
@@ -57,11 +109,14 @@ def tool_content(message: ToolMessage) -> Shown:
     return [*content, TextPart(text=error)]
 
 
-def _words(shown: Shown) -> Seen:
-    if isinstance(shown, str):
-        return Seen(text=shown)
-    texts = [part.text for part in shown if isinstance(part, TextPart)]
-    return Seen(text="".join(texts), media=[part.source.value for part in shown if not isinstance(part, TextPart)])
+def text_of(shown: Content) -> str:
+    """The text of what a client sees, its media left out."""
+    return shown if isinstance(shown, str) else "".join(part.text for part in shown if isinstance(part, TextPart))
+
+
+def _words(shown: Content) -> Seen:
+    media = () if isinstance(shown, str) else [part.source.value for part in shown if not isinstance(part, TextPart)]
+    return Seen(text=text_of(shown), media=media)
 
 
 def as_content(content: object) -> str | Sequence[str | Block]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 _VENDORS = {
     "amazon_bedrock": "bedrock",
     "bedrock_converse": "bedrock",
@@ -14,6 +16,17 @@ _VENDORS = {
 def vendor(name: str) -> str:
     """The lowercase vendor id that AG-UI 1.0 asks for in usage, for LangChain's name of a provider."""
     return _VENDORS.get(name, name)
+
+
+def maker_of(metadata: Mapping[str, object]) -> str | None:
+    """Who made a message, by the `response_metadata` that it has; None if it does not say.
+
+    langchain-xai says of its Responses messages that OpenAI made them: the model's name tells them apart.
+    """
+    provider, model = metadata.get("model_provider"), metadata.get("model_name")
+    if provider == "openai" and isinstance(model, str) and model.startswith("grok"):
+        return "xai"
+    return provider if isinstance(provider, str) else None
 
 
 SUMMARISING = frozenset({"openai", "azure", "google_genai", "google_vertexai"})

@@ -6,7 +6,6 @@ record part by part, history fills one with a whole message: both hold the same 
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -17,10 +16,11 @@ from langchain_core.messages import AIMessage, BaseMessage
 
 from langgraph_agui.messages.blocks import BESIDE, Kind, Part, read
 from langgraph_agui.messages.calls import Call
-from langgraph_agui.messages.envelope import Shown, warn_withheld, wrap
-from langgraph_agui.messages.template import Seen
+from langgraph_agui.messages.envelope import Shown, wrap
+from langgraph_agui.messages.template import Seen, parsed
 from langgraph_agui.messages.think import Piece
-from langgraph_agui.messages.values import Envelope, Values
+from langgraph_agui.messages.values import Envelope, Holder, Values
+from langgraph_agui.messages.veil import warn_withheld, withholds
 
 logger = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ _HIGH, _LOW = "\ud800", "\udc00"
 class Item:
     """One text, reasoning block or tool call. `id` is its public id; `say`, while it is open, tells the client more.
 
-    The words of one that is not `shown` are `withheld`: it has none for the client.
+    One that is not `shown` has no words for the client.
     """
 
     kind: Kind
@@ -47,9 +47,8 @@ class Item:
     envelope: Envelope | None = None
     encrypted: str | None = None
     metadata: dict[str, object] | None = None
-    since: float = 0.0
+    since: float | None = None
     shown: bool = True
-    withheld: bool = False
     say: Callable[[str], object] | None = None
 
     @property
@@ -63,7 +62,6 @@ class Item:
         Half of a surrogate pair waits for its other half; one that never comes is shown as U+FFFD.
         """
         if not self.shown:
-            self.withheld = self.withheld or bool(text)
             return ""
         if self.half or not text.isascii():
             text = self._well_formed(text)
@@ -78,8 +76,8 @@ class Item:
         return rest
 
     def lasted(self) -> dict[str, object] | None:
-        """The metadata that are known at the item's end: for how long it was said, if it has any."""
-        if self.metadata is None:
+        """The metadata that are known at the item's end: for how long it was said, if somebody heard that."""
+        if self.metadata is None or self.since is None:
             return None
         told: dict[str, object] = {"durationMs": round((monotonic() - self.since) * 1000)}
         self.metadata.update(told)
@@ -117,18 +115,18 @@ class Record:
         model: str | None = None,
     ) -> None:
         self.message_id = message_id
-        self.provider = provider
+        self.provider = provider if isinstance(provider, str) else None
         self.items: list[Item] = []
         self.encrypted: str | None = None
         self._envelope: Envelope | None = None
         self._taken = taken
         self._values = values or Values()
         options = self._values.options
-        self._shows, self._shows_all = options.shows(provider), options.visibility == "full"
+        self._shows, self._shows_all = options.shows(self.provider), options.visibility == "full"
         self._metadata: dict[str, object] = {}
         if options.metadata:
             told = {"provider": provider, "model": model}
-            self._metadata = {key: value for key, value in told.items() if value}
+            self._metadata = {key: value for key, value in told.items() if isinstance(value, str) and value}
         self.splitter = options.think_tags.fresh() if options.think_tags is not None else None
         self._lead: str | None = ""
         self._by_key: dict[tuple[Kind, Hashable], Item] = {}
@@ -144,7 +142,7 @@ class Record:
         *,
         like: Record | None = None,
     ) -> Record:
-        """Hold a whole message: its text, reasoning, calls and opaque values; `like` has shown it already."""
+        """Hold what a whole message says: text, reasoning and calls. `like` has shown it already."""
         told = message.response_metadata
         provider = told.get("model_provider") if like is None else like.provider
         record = cls(message_id, taken, values, provider=provider, model=told.get("model_name"))
@@ -152,8 +150,6 @@ class Record:
             record.item(part).grow(part.text)
         for item in record.items:
             item.end()
-        if isinstance(message, AIMessage):
-            record.seal(message)
         return record
 
     def split(self, parts: Iterable[Part]) -> Iterable[Part]:
@@ -245,14 +241,14 @@ class Record:
             case "text":
                 return self.message_id
             case "call":
-                count = sum(item.kind == "call" for item in self.items)
-                return part.id or f"{self.message_id}:call:{count}"
+                calls = [item.id for item in self.items if item.kind == "call"]
+                return part.id if part.id and part.id not in calls else f"{self.message_id}:call:{len(calls)}"
             case "reasoning":
                 number = sum(item.kind == "reasoning" for item in self.items)
                 if part.id is not None:
                     same = sum(item.provider_id == part.id and item.kind == "reasoning" for item in self.items)
                     provided = f"{part.id}:{same}" if same else part.id
-                    if provided not in self._taken:
+                    if provided not in self._taken and provided != self.message_id:
                         return provided
                 return f"{self.message_id}:reasoning:{number}"
 
@@ -264,28 +260,39 @@ class Record:
             long, or if words that the client must not read would travel unsealed: a message comes back whole or
             plain.
         """
-        if self._values.options.seal is None and any(item.withheld for item in self.items):
+        options = self._values.options
+        if options.seal is None and withholds(message, options):
             warn_withheld()
             return []
-        thoughts, calls = self._of_kind("reasoning"), self._of_kind("call")
-        envelopes = wrap(message, self._shown(thoughts, calls))
-        pairs = [(thoughts[number], envelope) for number, envelope in envelopes.reasoning.items()]
-        pairs += [(calls[number], envelope) for number, envelope in envelopes.calls.items()]
         fresh: list[tuple[Item | None, Envelope, str]] = []
-        for holder, envelope in [*pairs, *([(None, envelopes.message)] if envelopes.message is not None else [])]:
-            if envelope == (self._envelope if holder is None else holder.envelope):
+        for holder, item, envelope in self._envelopes(message):
+            if envelope == (self._envelope if item is None else item.envelope):
                 continue
-            value = self._values.write(self.message_id if holder is None else holder.id, envelope)
+            value = self._values.write(holder, self.message_id if item is None else item.id, envelope)
             if value is None:
                 logger.warning("The opaque values of message %r exceed max_bytes and are left out.", self.message_id)
                 return []
-            fresh.append((holder, envelope, value))
-        for holder, envelope, value in fresh:
-            if holder is None:
+            fresh.append((item, envelope, value))
+        for item, envelope, value in fresh:
+            if item is None:
                 self._envelope, self.encrypted = envelope, value
             else:
-                holder.envelope, holder.encrypted = envelope, value
-        return [(holder, value) for holder, _, value in fresh]
+                item.envelope, item.encrypted = envelope, value
+        return [(item, value) for item, _, value in fresh]
+
+    def _envelopes(self, message: AIMessage) -> Iterator[tuple[Holder, Item | None, Envelope]]:
+        thoughts, calls = self._of_kind("reasoning"), self._of_kind("call")
+        try:
+            envelopes = wrap(message, self._shown(thoughts, calls))
+        except RecursionError:
+            logger.warning("Message %r is nested too deeply; its opaque values are left out.", self.message_id)
+            return
+        for number, envelope in envelopes.reasoning.items():
+            yield "reasoning", thoughts[number], envelope
+        for number, envelope in envelopes.calls.items():
+            yield "call", calls[number], envelope
+        if envelopes.message is not None:
+            yield "assistant", None, envelopes.message
 
     def _of_kind(self, kind: Kind) -> list[Item]:
         return [item for item in self.items if item.kind == kind]
@@ -300,14 +307,19 @@ class Record:
         return Shown(self.message_id, words, [item.id for item in thoughts], said)
 
     def says_the_same(self, other: Record) -> bool:
-        """Whether both say the same words, thoughts and calls; spacing inside JSON arguments does not count."""
-        return self._content() == other._content()
+        """Whether `other` says the same words, thoughts and calls; thoughts that it has dropped stay said.
+
+        The spelling of JSON arguments does not count.
+        """
+        text, thoughts, calls = self._content()
+        others_text, others_thoughts, others_calls = other._content()
+        return (text, calls) == (others_text, others_calls) and others_thoughts in ("", thoughts)
 
     def _content(self) -> tuple[str, str, list[tuple[str, str | None, object]]]:
         def joined(kind: Kind) -> str:
             return "".join(item.text for item in self.items if item.kind == kind)
 
-        calls = [(item.id, item.name, _parsed(item.text)) for item in self.items if item.kind == "call"]
+        calls = [(item.id, item.name, _value(item.text)) for item in self.items if item.kind == "call"]
         return joined("text"), joined("reasoning"), calls
 
     def reasoning(self, item: Item) -> ReasoningMessage:
@@ -342,8 +354,6 @@ class Record:
         )
 
 
-def _parsed(arguments: str) -> object:
-    try:
-        return json.loads(arguments or "{}")
-    except ValueError:
-        return arguments
+def _value(arguments: str) -> object:
+    value = parsed(arguments)
+    return arguments if value is None else value

@@ -8,15 +8,27 @@ table is in docs/reasoning.md. Packing never changes a value: what no hole descr
 from __future__ import annotations
 
 import json
-from base64 import b64decode, b64encode
-from collections.abc import Mapping, Sequence
+from base64 import b64decode, b64encode, urlsafe_b64encode
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from zlib import crc32
+from hashlib import sha256
+from typing import TypeVar, cast
 
-from pydantic_core import PydanticSerializationError, to_jsonable_python
+from langgraph_agui.protocol.jsonable import to_jsonable
+
+T = TypeVar("T")
 
 _WORTH = 12
 """Characters from which a hole is shorter than the text itself."""
+
+_CHECK = 12
+"""Bytes of a digest that are kept."""
+
+_MANY = 64
+"""Reasoning texts of one message in which parts of other texts are looked for."""
+
+_REPEATS = 8
+"""How often, on average, the words of a message may stand in it: an unsealed template is the client's word."""
 
 
 class Damaged(Exception):  # noqa: N818  # a state of the data, not a fault of the program
@@ -25,7 +37,7 @@ class Damaged(Exception):  # noqa: N818  # a state of the data, not a fault of t
 
 @dataclass(slots=True)
 class Seen:
-    """What a client sees of one message: the words that holes stand for.
+    """What a client sees of one message: the words that holes stand for. It fills the templates of that message once.
 
     `reasoning` are the texts of its reasoning messages, `arguments` the raw arguments of its calls, `media` the
     values of its media sources. `blocks` and `signatures` are what the envelopes of reasoning and calls held, by the
@@ -38,12 +50,23 @@ class Seen:
     media: Sequence[str] = ()
     blocks: dict[int, object] = field(default_factory=dict)
     signatures: dict[int, object] = field(default_factory=dict)
+    _left: int = field(init=False)
+    _objects: dict[str, int] | None = field(init=False, default=None)
+    _whole: dict[str, list[object]] | None = field(init=False, default=None)
+
+    def __post_init__(self) -> None:
+        """Count the words."""
+        self._left = _REPEATS * sum(map(len, [self.text, *self.reasoning, *self.arguments, *self.media]))
 
     @property
-    def check(self) -> int:
-        """A checksum of all the words: holes must not be filled with others."""
-        words = "\0".join([self.text, *self.reasoning, *self.arguments, *self.media])
-        return crc32(words.encode("utf-8", "surrogatepass"))
+    def check(self) -> str:
+        """A digest of all the words: holes must not be filled with others.
+
+        Of arguments only the value counts: front ends parse them and write them anew.
+        """
+        words = "\0".join([self.text, *self.reasoning, *map(_canonical, self.arguments), *self.media])
+        digest = sha256(words.encode("utf-8", "surrogatepass")).digest()
+        return urlsafe_b64encode(digest[:_CHECK]).decode()
 
     def pack(self, value: object) -> object:
         """Return `value` as a template. What is not JSON comes as near as JSON can."""
@@ -51,35 +74,51 @@ class Seen:
             return self._pack_text(value)
         if value is None or isinstance(value, bool | int | float):
             return value
-        if isinstance(value, bytes | bytearray):
+        if isinstance(value, bytes | bytearray | memoryview):
             return ["$x", b64encode(value).decode()]
-        if isinstance(value, Mapping):
-            for number, arguments in enumerate(self.arguments):
-                if value and same_json(value, parsed(arguments)):
-                    return ["$j", number]
-            return {str(key): self.pack(inner) for key, inner in value.items()}
+        if isinstance(value, dict):
+            if value and (number := self._given(value)) is not None and self._draw(self.arguments[number]):
+                return ["$j", number]
+            return {json_key(key): self.pack(inner) for key, inner in value.items()}
         if isinstance(value, list | tuple):
             return listed([self.pack(inner) for inner in value])
-        try:
-            return self.pack(to_jsonable_python(value, fallback=repr))
-        except (PydanticSerializationError, ValueError, RecursionError):
-            return repr(value)
+        return self.pack(to_jsonable(value))
+
+    def _given(self, value: dict[object, object]) -> int | None:
+        """The call whose arguments `value` is, in the same spelling: `1 == True` in Python, and dicts know no order."""
+        if self._objects is None:  # once: a message may hold thousands of calls
+            objects = [(_spelt(parsed(arguments)), number) for number, arguments in enumerate(self.arguments)]
+            self._objects = {spelt: number for spelt, number in reversed(objects) if spelt is not None}
+        spelt = _spelt(value) if self._objects else None
+        return self._objects.get(spelt) if spelt is not None else None
+
+    def _draw(self, words: str) -> bool:
+        """Whether `words` may stand in the message once more."""
+        if len(words) > self._left:
+            return False
+        self._left -= len(words)
+        return True
 
     def _pack_text(self, value: str) -> object:
-        if len(value) < _WORTH:
-            return value
-        if value == self.text:
-            return ["$t"]
-        for mark, sources in (("$r", self.reasoning), ("$a", self.arguments), ("$m", self.media)):
-            for number, words in enumerate(sources):
-                if value == words:
-                    return [mark, number]
-        return self._pack_slice(value) or self._pack_sum(value) or value
+        hole = self._hole(value) if len(value) >= _WORTH else None
+        return hole if hole is not None and self._draw(value) else value
+
+    def _hole(self, value: str) -> list[object] | None:
+        if self._whole is None:
+            self._whole = {}
+            for mark, sources in (("$m", self.media), ("$a", self.arguments), ("$r", self.reasoning)):
+                self._whole.update((words, [mark, number]) for number, words in reversed([*enumerate(sources)]))
+            self._whole[self.text] = ["$t"]
+        return self._whole.get(value) or self._pack_slice(value) or self._pack_sum(value)
+
+    def _thoughts(self) -> Sequence[str]:
+        """The reasoning texts that are worth a search: of very many, each is short and stands alone."""
+        return self.reasoning if len(self.reasoning) <= _MANY else ()
 
     def _pack_slice(self, value: str) -> list[object] | None:
         if (at := self.text.find(value)) >= 0:
             return ["$t", at, at + len(value)]
-        for number, words in enumerate(self.reasoning):
+        for number, words in enumerate(self._thoughts()):
             if (at := words.find(value)) >= 0:
                 return ["$r", number, at, at + len(value)]
         return None
@@ -87,7 +126,7 @@ class Seen:
     def _pack_sum(self, value: str) -> list[object] | None:
         """Text around whole words: a model's `<think>` tags, for example."""
         sources: list[tuple[str, list[object]]] = [(self.text, ["$t"])]
-        sources += [(words, ["$r", number]) for number, words in enumerate(self.reasoning)]
+        sources += [(words, ["$r", number]) for number, words in enumerate(self._thoughts())]
         found = [
             (at, words, hole) for words, hole in sources if len(words) >= _WORTH and (at := value.find(words)) >= 0
         ]
@@ -103,47 +142,65 @@ class Seen:
         """Return the value that `template` was packed from.
 
         Raises:
-            Damaged: A hole has nothing to fill it.
+            Damaged: A hole has nothing to fill it, or the template makes more of the words than any that was packed.
         """
+        try:
+            return self._fill(template)
+        except (LookupError, RecursionError, TypeError, ValueError) as error:
+            raise Damaged from error
+
+    def _fill(self, template: object) -> object:
         if isinstance(template, dict):
-            return {key: self.fill(inner) for key, inner in template.items()}
+            return {key: self._fill(inner) for key, inner in template.items()}
         if not isinstance(template, list):
             return template
         if not template or not _is_mark(template[0]):
-            return [self.fill(inner) for inner in template]
-        try:
-            return self._fill_hole(template[0], template[1:])
-        except (LookupError, TypeError, ValueError) as error:
-            raise Damaged from error
+            return [self._fill(inner) for inner in template]
+        return self._fill_hole(template[0], template[1:])
 
     def _fill_hole(self, mark: str, rest: list[object]) -> object:
         match mark, rest:
             case "$t", [*span]:
-                return _cut(self.text, span)
+                return self._words(self.text, span)
             case "$r", [int(number), *span]:
-                return _cut(self.reasoning[number], span)
+                return self._words(_nth(self.reasoning, number), span)
             case "$a", [int(number)]:
-                return self.arguments[number]
+                return self._words(_nth(self.arguments, number))
             case "$m", [int(number)]:
-                return self.media[number]
+                return self._words(_nth(self.media, number))
             case "$j", [int(number)]:
-                return json.loads(self.arguments[number])
+                return json.loads(self._words(_nth(self.arguments, number)))
             case "$b", [int(number)]:
-                return self.fill(self.blocks[number])
+                return self._fill(self.blocks.pop(number))
             case "$s", [int(number)]:
-                return self.signatures[number]
+                return self.signatures.pop(number)
             case "$x", [str(data)]:
                 return b64decode(data, validate=True)
             case "$+", [*parts]:
-                return "".join(str(self.fill(part)) for part in parts)
+                return "".join(cast("list[str]", [self._fill(part) for part in parts]))
             case "$=", [list(items)]:
-                return [self.fill(item) for item in items]
+                return [self._fill(item) for item in items]
         raise Damaged
+
+    def _words(self, words: str, span: Sequence[object] = ()) -> str:
+        if span:
+            start, end = span
+            if not (type(start) is int and type(end) is int and 0 <= start <= end <= len(words)):
+                raise Damaged
+            words = words[start:end]
+        if not self._draw(words):
+            raise Damaged
+        return words
 
 
 def listed(items: list[object]) -> list[object]:
     """The template of a list of these templates."""
     return ["$=", items] if items and _is_mark(items[0]) else items
+
+
+def json_key(key: object) -> str:
+    """The name that JSON has for a key of a dict."""
+    return key if isinstance(key, str) else next(iter(cast("dict[str, object]", to_jsonable({key: None}))))
 
 
 def parsed(arguments: str) -> object:
@@ -155,13 +212,27 @@ def parsed(arguments: str) -> object:
     return value
 
 
+def _canonical(arguments: str) -> str:
+    """`arguments` in one spelling; numbers are doubles, as they are for JavaScript."""
+    try:
+        value = json.loads(arguments or "{}", parse_int=float, parse_float=float)
+        return json.dumps(value, sort_keys=True, separators=(",", ":"))
+    except (RecursionError, ValueError):
+        return arguments
+
+
+def _spelt(value: object) -> str | None:
+    try:
+        return json.dumps(value)
+    except Exception:  # what is no JSON: it may be anything
+        return None
+
+
 def same_json(one: object, other: object) -> bool:
     """Whether both are written the same: `1 == True` in Python, and dicts know no order."""
-    if one != other:
-        return False
     try:
-        return json.dumps(one) == json.dumps(other)
-    except (TypeError, ValueError):
+        return bool(one == other) and json.dumps(one) == json.dumps(other)
+    except Exception:  # user code: an object compares itself
         return False
 
 
@@ -169,10 +240,7 @@ def _is_mark(value: object) -> bool:
     return isinstance(value, str) and value.startswith("$")
 
 
-def _cut(words: str, span: list[object]) -> str:
-    if not span:
-        return words
-    start, end = span
-    if not (isinstance(start, int) and isinstance(end, int) and 0 <= start <= end <= len(words)):
+def _nth(sources: Sequence[T], number: int) -> T:
+    if type(number) is not int or number < 0:
         raise Damaged
-    return words[start:end]
+    return sources[number]

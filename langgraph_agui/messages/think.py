@@ -60,6 +60,16 @@ class ThinkTagSplitter:
         """Return a splitter with the same settings that has read nothing yet."""
         return ThinkTagSplitter(self._opening, self._closing, opened=self._opened)
 
+    def stand_in(self, text: str) -> bool:
+        """Whether one of the tags stands in `text`."""
+        return self._opening in text or self._closing in text
+
+    def answer_in(self, text: str) -> str:
+        """Return `text`, the whole of what a model said, without its reasoning."""
+        splitter = self.fresh()
+        pieces = [*splitter.feed(text), *splitter.end()]
+        return "".join(piece.text for piece in pieces if piece.kind == "text")
+
     def feed(self, text: str) -> list[Piece]:
         """Return what can be told for sure after this much more text: one piece for each stretch, none of them empty.
 

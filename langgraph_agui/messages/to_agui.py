@@ -13,10 +13,10 @@ from langchain_core.messages import ToolMessage as LCToolMessage
 
 from langgraph_agui.messages.conversation import Conversation
 from langgraph_agui.messages.options import ReasoningOptions
-from langgraph_agui.messages.plain import as_content, hold
+from langgraph_agui.messages.plain import UNTOLD, hold
 from langgraph_agui.messages.record import Record
-from langgraph_agui.messages.template import Seen
-from langgraph_agui.messages.values import VERSION, Values
+from langgraph_agui.messages.values import Envelope, Holder, Values
+from langgraph_agui.protocol.jsonable import clean_text
 
 logger = logging.getLogger(__name__)
 
@@ -30,12 +30,12 @@ next run, another process included, hides it too; no provider is sent it."""
 SUMMARIZATION = "summarization"
 """`lc_source` of what LangChain's `SummarizationMiddleware` says to the model in the user's place."""
 
-Shown = Literal["assistant", "user", "tool"]
+Role = Literal["assistant", "user", "tool"]
 
-_CHAT_ROLES: Mapping[str, Shown] = {"assistant": "assistant", "ai": "assistant", "user": "user", "human": "user"}
+_CHAT_ROLES: Mapping[str, Role] = {"assistant": "assistant", "ai": "assistant", "user": "user", "human": "user"}
 
 
-def shown_as(message: BaseMessage) -> Shown | None:
+def shown_as(message: BaseMessage) -> Role | None:
     """The role under which a client sees `message`; None for what stays on the server (prompts, hidden calls)."""
     if isinstance(message, AIMessage):
         return None if HIDDEN in message.response_metadata else "assistant"
@@ -50,13 +50,14 @@ def shown_as(message: BaseMessage) -> Shown | None:
 
 def user_message(message: BaseMessage, message_id: str, values: Values) -> UserMessage:
     """A human message, its media as parts."""
-    content, own = hold(as_content(message.content), message_id)
+    name = clean_text(message.name) if message.name else None
+    content, own = hold(message, message_id, name, values.options)
     return UserMessage(
         id=message_id,
         role="user",
         content=content,
-        name=message.name or None,
-        encrypted_value=_value(values, message_id, own),
+        name=name,
+        encrypted_value=_value(values, "user", message_id, own),
     )
 
 
@@ -69,25 +70,26 @@ def tool_message(message: LCToolMessage, message_id: str, values: Values, call_n
         values: Writes its opaque value.
         call_name: The tool that its call names, as the client knows it.
     """
-    content, own = hold(as_content(message.content), message_id)
-    if message.name != call_name:
-        own["n"] = message.name
-    if message.additional_kwargs:
-        own["k"] = Seen().pack(message.additional_kwargs)
+    content, own = hold(message, message_id, call_name, values.options)
     failed = message.status == "error"
     return ToolMessage(
         id=message_id,
         role="tool",
         content=content,
         tool_call_id=message.tool_call_id,
-        error=(content if isinstance(content, str) else "tool failed") if failed else None,
+        error=(content if isinstance(content, str) else UNTOLD) if failed else None,
         metadata=dict(FAILED) if failed else None,
-        encrypted_value=_value(values, message_id, own),
+        encrypted_value=_value(values, "tool", message_id, own),
     )
 
 
-def _value(values: Values, message_id: str, own: Mapping[str, object]) -> str | None:
-    return values.write(message_id, {"v": VERSION, **own}) if own else None
+def _value(values: Values, holder: Holder, message_id: str, own: Envelope | None) -> str | None:
+    if own is None:
+        return None
+    value = values.write(holder, message_id, own)
+    if value is None:
+        logger.warning("The opaque value of message %r exceeds max_bytes and is left out.", message_id)
+    return value
 
 
 def langchain_messages_to_agui(
@@ -105,7 +107,7 @@ def langchain_messages_to_agui(
         thread_id: The thread that sealed values are bound to.
     """
     conversation, values = Conversation(), Values(reasoning, thread_id)
-    for message in cast("Iterable[object]", messages):
+    for message in cast("Iterable[object]", messages if isinstance(messages, Iterable) else [messages]):
         if isinstance(message, BaseMessage):
             say(conversation, message, message.id or str(uuid4()), values)
         else:
@@ -117,7 +119,10 @@ def say(conversation: Conversation, message: BaseMessage, message_id: str, value
     """Append a whole LangChain message to `conversation` under `message_id`."""
     match shown_as(message):
         case "assistant":
-            conversation.hold(Record.of(message, message_id, conversation.ids, values))
+            record = Record.of(message, message_id, conversation.ids, values)
+            if isinstance(message, AIMessage):
+                record.seal(message)
+            conversation.hold(record)
         case "tool":
             result = cast("LCToolMessage", message)
             name = conversation.call_name(result.tool_call_id)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from ag_ui.core import Message, MessagesSnapshotEvent
 from langchain_core.messages import BaseMessage
@@ -19,7 +20,7 @@ def agui_messages_to_langchain(
     *,
     reasoning: ReasoningOptions | None = None,
     thread_id: str = "",
-    provider: str | None = None,
+    provider: str | Sequence[str] | None = None,
 ) -> list[BaseMessage]:
     """Return the messages of an AG-UI client as LangChain messages, with the same ids.
 
@@ -34,10 +35,10 @@ def agui_messages_to_langchain(
         messages: Messages, as objects or as the JSON that a client sends, or the event that holds them all.
         reasoning: The options under which the messages went out.
         thread_id: The thread that they belong to: sealed values open in no other.
-        provider: Who is about to be sent the messages, by LangChain's name (`model_provider`). Of what others said,
-            text and calls stay. By default `reasoning.provider`; with neither, nothing is filtered.
+        provider: Who is about to be sent the messages, by LangChain's name or names (`model_provider`). Of what others
+            said, text and calls stay. By default `reasoning.provider`; with neither, nothing is filtered.
     """
     options = reasoning or ReasoningOptions()
     result = History(known_messages(messages), Values(options, thread_id)).to_langchain()
-    target = provider or options.provider
-    return for_provider(result, target) if target is not None else result
+    targets = replace(options, provider=provider).providers if provider else options.providers
+    return for_provider(result, *targets) if targets else result

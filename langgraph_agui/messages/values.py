@@ -12,14 +12,15 @@ import logging
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from langgraph_agui.messages.options import ReasoningOptions
-from langgraph_agui.messages.seal import SEALED, SealError
+from langgraph_agui.messages.seal import SEALED, ReasoningSeal, SealError
 
 logger = logging.getLogger(__name__)
 
 Envelope: TypeAlias = Mapping[str, object]
+Holder: TypeAlias = Literal["user", "assistant", "tool", "reasoning", "call"]
 
 VERSION = 1
 _OWN = "eyJ2Ijo"
@@ -38,7 +39,6 @@ class Fault(StrEnum):
     UNKNOWN_KEY = "sealed with an unknown key"
     ALTERED = "altered, or of another thread or message"
     DAMAGED = "at odds with the message that it came with"
-    FOREIGN = "of another provider"
 
 
 class Values:
@@ -52,26 +52,37 @@ class Values:
     def __init__(self, options: ReasoningOptions | None = None, thread_id: str = "") -> None:
         self.options = options or ReasoningOptions()
         self._thread_id = thread_id
+        self._sealed: dict[bytes, tuple[bytes, bytes]] = {}
 
-    def write(self, entity_id: str, envelope: Envelope) -> str | None:
+    def write(self, holder: Holder, entity_id: str, envelope: Envelope) -> str | None:
         """Return the value of the message or call `entity_id`; None if it would be too long."""
-        text = json.dumps(envelope, separators=(",", ":"), ensure_ascii=False)
+        try:
+            text = json.dumps(envelope, separators=(",", ":"), ensure_ascii=False)
+        except (RecursionError, ValueError):  # nested too deeply, or an integer that Python refuses to print
+            return None
         try:
             data = text.encode()
         except UnicodeEncodeError:  # half a surrogate pair: JSON has escapes for it, UTF-8 has not
             data = json.dumps(envelope, separators=(",", ":")).encode()
-        if (seal := self.options.seal) is not None:
-            data = seal.seal(data, self._context(entity_id))
+        if self.options.seal is not None:
+            data = self._seal(self.options.seal, data, self._context(holder, entity_id))
         value = urlsafe_b64encode(data).rstrip(b"=").decode()
         return value if len(value) <= self.options.max_bytes else None
 
-    def read(self, entity_id: str, value: str) -> Envelope | Fault:
+    def _seal(self, seal: ReasoningSeal, data: bytes, context: bytes) -> bytes:
+        """Seal `data`, the same way again: a run's closing snapshot says what its stream has said."""
+        known = self._sealed.get(context)
+        if known is None or known[0] != data:
+            known = self._sealed[context] = (data, seal.seal(data, context))
+        return known[1]
+
+    def read(self, holder: Holder, entity_id: str, value: str) -> Envelope | Fault:
         """Return the envelope of a value that came with the message or call `entity_id`, or why there is none."""
         if len(value) > self.options.max_bytes:
             return Fault.TOO_LARGE
         data = _decoded(value)
         if self.options.seal is not None:
-            return self._open(entity_id, data)
+            return self._open(data, self._context(holder, entity_id))
         if data[:1] == bytes([SEALED]):
             return Fault.NO_SEAL
         envelope = _parsed(data)
@@ -79,19 +90,20 @@ class Values:
             return _of_version(envelope)
         return Fault.MALFORMED if value.startswith(_OWN) else Fault.BARE
 
-    def _open(self, entity_id: str, data: bytes) -> Envelope | Fault:
+    def _open(self, data: bytes, context: bytes) -> Envelope | Fault:
         assert self.options.seal is not None  # noqa: S101
         if data[:1] != bytes([SEALED]):
             return Fault.UNSEALED
         try:
-            envelope = _parsed(self.options.seal.open(data, self._context(entity_id)))
+            envelope = _parsed(self.options.seal.open(data, context))
         except SealError as error:
             return _FAULTS[error.reason]
         return _of_version(envelope) if isinstance(envelope, dict) else Fault.MALFORMED
 
-    def _context(self, entity_id: str) -> bytes:
+    def _context(self, holder: Holder, entity_id: str) -> bytes:
         """What a sealed value is bound to: the lengths keep ("a", "bc") and ("ab", "c") apart."""
-        thread, entity = (text.encode("utf-8", "surrogatepass") for text in (self._thread_id, entity_id))
+        told = (self._thread_id, f"{holder}:{entity_id}")
+        thread, entity = (text.encode("utf-8", "surrogatepass") for text in told)
         return len(thread).to_bytes(4, "big") + thread + entity
 
 

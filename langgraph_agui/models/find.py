@@ -53,6 +53,8 @@ _DEEP: Final = 20
 """Graphs within graphs."""
 
 _AUXILIARY: Final = frozenset({"SummarizationMiddleware", "LLMToolSelectorMiddleware", "LLMToolEmulator"})
+_CONFIGURABLE: Final = "_ConfigurableModel"
+"""What `init_chat_model` makes of a model that the configuration of a run may replace."""
 _CONTAINERS: Final = (list, tuple, set, frozenset, deque)
 # Objects and closures of these lead to models; what their modules and classes refer to does not.
 _FRAMEWORKS: Final = frozenset(
@@ -95,16 +97,28 @@ def find_models(graph: object) -> list[BaseChatModel]:
 
 def find(graph: object) -> list[Found]:
     """Return the chat models in `graph` with their places, in the order of `find_models`."""
+    return list(_searched(graph).found.values())
+
+
+def providers_in(graph: object) -> frozenset[str]:
+    """The providers of the models that speak in `graph`; none if one is unknown, or is chosen when the graph runs."""
+    search = _searched(graph)
+    names = {provider_of(found.model) for found in search.found.values() if not found.auxiliary}
+    return frozenset(name for name in names if name is not None and not (search.chosen or None in names))
+
+
+def _searched(graph: object) -> _Search:
     search = _Search()
     search.explore(_Place(graph), 0)
-    return list(search.found.values())
+    return search
 
 
 class _Search:
-    """One search. `found` grows while it goes on."""
+    """One search. `found` grows while it goes on; `chosen` tells that a model is chosen when the graph runs."""
 
     def __init__(self) -> None:
         self.found: dict[int, Found] = {}
+        self.chosen = False
         # Holds the objects, too: the id of one that is gone would be given to another.
         self._seen: dict[tuple[int, bool], object] = {}
 
@@ -118,6 +132,7 @@ class _Search:
             value = place.value
             if issubclass(type(value), BaseChatModel):
                 self._add(place)
+            self.chosen = self.chosen or type(value).__name__ == _CONFIGURABLE
             if (id(value), place.auxiliary) in self._seen:
                 continue
             self._seen[id(value), place.auxiliary] = value
@@ -230,8 +245,8 @@ def _of_class(cls: type) -> Iterator[object]:
 def _of_object(value: object) -> Iterator[object]:
     """The attributes of an object, and for an object of a user's class those of its class."""
     kind = type(value)
-    if kind.__name__ == "_ConfigurableModel":
-        yield value._model()  # type: ignore[attr-defined]  # the default model of `init_chat_model`; raises if none
+    if kind.__name__ == _CONFIGURABLE:
+        yield value._model()  # type: ignore[attr-defined]  # the default model; raises if there is none
         return
     attributes = list(getattr(value, "__dict__", {}).values())
     if issubclass(kind, BaseChatModel):
@@ -275,7 +290,6 @@ _CLASSES: Final = {
     ("langchain_aws", "ChatBedrockConverse"): "bedrock_converse",
     ("langchain_google_vertexai", "ChatVertexAI"): "google_vertexai",
 }
-_ON_OPENAI: Final = frozenset({"openai_compatible", "xai"})
 _LANGSMITH: Final = {"amazon_bedrock": "bedrock_converse", "azure": "openai", "mistral": "mistralai"}
 
 
@@ -291,12 +305,14 @@ def family_of(model: BaseChatModel) -> str | None:
 def provider_of(model: BaseChatModel) -> str | None:
     """Return the name that the messages of `model` carry as `response_metadata["model_provider"]`; None if unknown.
 
+    xAI's Responses messages carry OpenAI's name; what tells them apart is `messages.provider.maker_of`.
+
     The nearest class of a known package decides, so a subclass of one is of its provider. Of other classes the name
     that they give LangSmith is taken, if it is one of these providers or the class is of a LangChain package; the one
     that LangChain makes up from a class's name is not.
     """
     name = family_of(model)
-    if name in _ON_OPENAI and getattr(model, "use_responses_api", None):
+    if name == "openai_compatible" and getattr(model, "use_responses_api", None):
         return "openai"  # langchain-openai reads these answers and puts its own name in
     if name == "bedrock" and getattr(model, "beta_use_converse_api", False):
         return "bedrock_converse"

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Sequence
 
 from langchain_core.messages import BaseMessage
 
 from langgraph_agui.messages.foreign import for_provider
-from langgraph_agui.models.find import find, provider_of
+from langgraph_agui.models.find import providers_in
+
+logger = logging.getLogger(__name__)
 
 
 class Providers:
@@ -26,8 +29,7 @@ class Providers:
     @classmethod
     def of(cls, graph: object) -> Providers:
         """The providers of the models that can be found in `graph`."""
-        found = [provider_of(place.model) for place in find(graph) if not place.auxiliary]
-        return cls(name for name in found if name is not None) if None not in found else cls()
+        return cls(providers_in(graph))
 
     def learn(self, names: Iterable[str]) -> None:
         """Take in the providers whose models have spoken in a run."""
@@ -36,4 +38,9 @@ class Providers:
 
     def admit(self, messages: Sequence[BaseMessage]) -> list[BaseMessage]:
         """Return `messages` as the graph's models may be sent them."""
-        return for_provider(messages, *self._names) if self._names else list(messages)
+        if not self._names:
+            return list(messages)
+        admitted = for_provider(messages, *self._names)
+        if held := sum(one is not other for one, other in zip(messages, admitted, strict=True)):
+            logger.info("%d messages of other providers than %s go without reasoning.", held, sorted(self._names))
+        return admitted

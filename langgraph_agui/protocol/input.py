@@ -65,15 +65,18 @@ def parse_input(value: Mapping[str, object]) -> RunAgentInput:
         raise ProtocolError("malformed-input", f"Malformed RunAgentInput at {places}") from error
 
 
-def known_messages(
-    messages: Iterable[Message | Mapping[str, object] | object] | MessagesSnapshotEvent,
-) -> list[Message]:
+def known_messages(messages: object) -> list[Message]:
     """Return `messages` as objects: each may be one already, or a wire object. Unknown and malformed ones are left out.
 
     One message that nobody understands must not cost the client its conversation: each is logged, none raises.
     """
+    if isinstance(messages, Mapping):
+        messages = messages.get("messages", ())
     if isinstance(messages, MessagesSnapshotEvent):
         messages = messages.messages
+    if not isinstance(messages, Iterable) or isinstance(messages, str | bytes):
+        logger.warning("A %s holds no AG-UI messages and was left out.", type(messages).__name__)
+        return []
     known: list[Message] = []
     for message in messages:
         if isinstance(message, _MESSAGES):

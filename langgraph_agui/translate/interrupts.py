@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from ag_ui.core import Interrupt
 from langgraph.types import Interrupt as GraphInterrupt
@@ -17,14 +17,19 @@ BREAKPOINT_ID = "breakpoint"
 
 
 class Interrupts:
-    """Collects the interrupts of one run, each id once: a nested one is told by every graph around it."""
+    """Collects the interrupts of one run, each id once: a nested one is told by every graph around it.
 
-    def __init__(self) -> None:
+    Args:
+        show: Makes of an interrupt's value what a client may see of it, as JSON data.
+    """
+
+    def __init__(self, show: Callable[[object], object] = to_jsonable) -> None:
+        self._show = show
         self._found: dict[str, Interrupt] = {}
 
     def add(self, interrupts: Iterable[GraphInterrupt]) -> None:
         """Take what one pause reported; nothing stands for a static breakpoint, which has no interrupt."""
-        found = [_interrupt(interrupt) for interrupt in interrupts]
+        found = [_interrupt(interrupt, self._show(interrupt.value)) for interrupt in interrupts]
         for interrupt in found or [Interrupt(id=BREAKPOINT_ID, reason=BREAKPOINT)]:
             self._found.setdefault(interrupt.id, interrupt)
 
@@ -33,8 +38,7 @@ class Interrupts:
         return list(self._found.values())
 
 
-def _interrupt(interrupt: GraphInterrupt) -> Interrupt:
-    value = to_jsonable(interrupt.value)
+def _interrupt(interrupt: GraphInterrupt, value: object) -> Interrupt:
     message = value if isinstance(value, str) else None
     if isinstance(value, Mapping):
         message = next(

@@ -32,24 +32,24 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.messages import ToolMessage as LCToolMessage
 
 from langgraph_agui.messages.blocks import Part, more, read
+from langgraph_agui.messages.calls import interrupted
 from langgraph_agui.messages.conversation import Conversation
+from langgraph_agui.messages.plain import text_of
 from langgraph_agui.messages.record import Item, Record
 from langgraph_agui.messages.to_agui import shown_as, tool_message, user_message
 from langgraph_agui.messages.values import Values
 from langgraph_agui.translate.sinks import Sink
-
-INTERRUPTED = "Interrupted: the model call failed before this tool could run."
-"""The result of a call whose model failed while the run went on: without one it would wait for an answer for ever."""
 
 PIECE = 1_000_000
 """Characters of one delta, at the most: clients refuse an event of more than 10 Mi (AG-UI 1.0, HTTP binding)."""
 
 
 class LiveMessage:
-    """One assistant message while it is being said."""
+    """One assistant message while it is being said; one that is not `streamed` is said at once."""
 
-    def __init__(self, record: Record, conversation: Conversation, sink: Sink) -> None:
+    def __init__(self, record: Record, conversation: Conversation, sink: Sink, *, streamed: bool) -> None:
         self.record = record
+        self._streamed = streamed
         self._conversation = conversation
         self._sink = sink
         self._said: Item | None = None
@@ -99,7 +99,7 @@ class LiveMessage:
             case "reasoning":
                 emit(ReasoningStartEvent(message_id=item.id))
                 emit(ReasoningMessageStartEvent(message_id=item.id, role="reasoning", metadata=item.metadata))
-                item.since = monotonic()
+                item.since = monotonic() if self._streamed else None
             case "call":
                 emit(
                     ToolCallStartEvent(
@@ -181,10 +181,12 @@ class Items:
         self._answered: set[str] = set()
         self._said: list[LiveMessage] = []
 
-    def begin(self, message_id: str, provider: str | None = None, model: str | None = None) -> LiveMessage:
+    def begin(
+        self, message_id: str, provider: str | None = None, model: str | None = None, *, streamed: bool = True
+    ) -> LiveMessage:
         """Begin an assistant message. `message_id` must be new to the conversation."""
         record = Record(message_id, self.conversation.ids, self._values, provider=provider, model=model)
-        live = LiveMessage(record, self.conversation, self._sink)
+        live = LiveMessage(record, self.conversation, self._sink, streamed=streamed)
         self._open.append(live)
         self._said.append(live)
         return live
@@ -206,7 +208,8 @@ class Items:
         match shown_as(message):
             case "assistant":
                 told = message.response_metadata
-                live = self.begin(message_id, told.get("model_provider"), told.get("model_name"))
+                provider, model = told.get("model_provider"), told.get("model_name")
+                live = self.begin(message_id, provider, model, streamed=False)
                 live.feed(read(message, whole=True))
                 self.finish(live, message)
             case "tool":
@@ -214,7 +217,7 @@ class Items:
             case "user":
                 user = user_message(message, message_id, self._values)
                 self._sink.event(TextMessageStartEvent(message_id=message_id, role="user", name=user.name))
-                if text := message.text:
+                if text := text_of(user.content):
                     self._sink.event(TextMessageContentEvent(message_id=message_id, delta=text))
                 self._sink.event(TextMessageEndEvent(message_id=message_id))
                 self.conversation.add(user)
@@ -261,8 +264,7 @@ class Items:
         for live in self._failed:
             for item in live.record.items:
                 if item.kind == "call":
-                    message = LCToolMessage(INTERRUPTED, tool_call_id=item.id, status="error")
-                    self._tool(message, f"{item.id}:interrupted")
+                    self._tool(interrupted(item.id, item.name), f"{item.id}:interrupted")
 
     def close_all(self) -> None:
         """Close everything that is open, whoever left it."""

@@ -94,7 +94,8 @@ class StateMessages:
                 said = (held.content or "", tuple(call.id for call in held.tool_calls or ()))
                 twins.setdefault(said, []).append(held.id)
         for message in lost:
-            ids = twins.get((str(message.text), tuple(call["id"] for call in message.tool_calls)))
+            its = Record.of(message, cast("str", message.id), values=self._values).assistant()
+            ids = twins.get((its.content or "", tuple(call["id"] for call in message.tool_calls)))
             if ids:
                 self._aliases[cast("str", message.id)] = ids.pop(0)
 
@@ -109,8 +110,11 @@ class StateMessages:
             case "assistant":
                 own = {item.id for item in live.items} if live is not None else set[str]()
                 fresh = Record.of(message, public, conversation.ids - own, self._values, like=live)
-                same = live is not None and live.says_the_same(fresh)
-                return public, () if same else _messages_of(fresh)
+                if live is not None and live.says_the_same(fresh):
+                    return public, ()
+                if isinstance(message, AIMessage):
+                    fresh.seal(message)
+                return public, _messages_of(fresh)
             case "tool":
                 result = cast("LCToolMessage", message)
                 name = conversation.call_name(result.tool_call_id)

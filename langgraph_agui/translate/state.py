@@ -22,6 +22,7 @@ class StateView:
         keys: The channels that may be shown; None for all.
         hidden: Channels that are shown elsewhere: the messages.
         emit: Takes the snapshots.
+        show: Makes of a channel's value what a client may see of it, as JSON data.
     """
 
     def __init__(
@@ -30,11 +31,13 @@ class StateView:
         keys: Collection[str] | None,
         hidden: Collection[str],
         emit: Callable[[BaseEvent], object],
+        show: Callable[[object], object] = to_jsonable,
     ) -> None:
         self._client: dict[str, object] = dict(baseline) if isinstance(baseline, Mapping) else {}
         self._keys = keys
         self._hidden = hidden
         self._emit = emit
+        self._show = show
         self._seen: dict[str, object] = {}
 
     def update(self, values: object) -> None:
@@ -54,7 +57,7 @@ class StateView:
             if key in self._hidden or key.startswith("__") or (self._keys is not None and key not in self._keys):
                 continue
             if look(key, value):
-                plain = to_jsonable(value)
+                plain = self._show(value)
                 if key not in self._client or self._client[key] != plain:
                     changed[key] = plain
             self._seen[key] = value

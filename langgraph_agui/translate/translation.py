@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from uuid import UUID, uuid4
 
 from ag_ui.core import (
@@ -33,10 +34,11 @@ from langgraph_agui.messages.blocks import read
 from langgraph_agui.messages.conversation import Conversation
 from langgraph_agui.messages.found import as_mapping, messages_in
 from langgraph_agui.messages.options import ReasoningOptions
+from langgraph_agui.messages.provider import maker_of
 from langgraph_agui.messages.record import Record
 from langgraph_agui.messages.to_agui import shown_as
 from langgraph_agui.messages.values import Values
-from langgraph_agui.protocol.jsonable import to_jsonable
+from langgraph_agui.messages.veil import visible
 from langgraph_agui.translate.interrupts import Interrupts
 from langgraph_agui.translate.items import Items, LiveMessage
 from langgraph_agui.translate.sinks import Sink
@@ -99,8 +101,10 @@ class Translation:
         self._messages = StateMessages(values)
         self._begun: set[tuple[str, ...]] = set()
         self.usage = Usage()
+        self.providers: set[str] = set()
         self.blame = Blame()
-        self.interrupts = Interrupts()
+        self._show = partial(visible, options=values.options)
+        self.interrupts = Interrupts(self._show)
         self._result: object = None
         self.done = False
 
@@ -243,6 +247,8 @@ class Translation:
     def model_end(self, run_id: UUID, message: BaseMessage, metadata: Mapping[str, object]) -> None:
         """A model call has ended with `message`, the whole of what it said."""
         self.usage.add(message, metadata)
+        if (provider := maker_of(message.response_metadata)) is not None:
+            self.providers.add(provider)
         model = self._models.pop(run_id, None)
         if model is None:
             if message.id is not None:
@@ -323,7 +329,7 @@ class Translation:
 
     def custom(self, name: str, value: object) -> None:
         """The graph sent an event of its own."""
-        self._sink.event(CustomEvent(name=name, value=to_jsonable(value)))
+        self._sink.event(CustomEvent(name=name, value=self._show(value)))
 
     def paused(self, interrupts: Sequence[GraphInterrupt]) -> None:
         """The graph has paused: at `interrupt()` calls, or (none given) at a static breakpoint."""
@@ -348,7 +354,7 @@ class Translation:
         else:
             self._messages.update(messages)
         if as_mapping(values) is None and not messages_in(values, ""):
-            self._result = to_jsonable(values)  # a functional-API graph that returns a bare value
+            self._result = self._show(values)  # a functional-API graph that returns a bare value
         if self._state is not None:
             self._state.update(values)
 

@@ -138,3 +138,20 @@ async def test_an_answer_stored_under_an_id_of_its_own_is_not_told_again_in_the_
     first = await turn(agent_of(node, checkpointer=saver), "hi")
     second = await turn(agent_of(node, checkpointer=saver), *first.messages, "more")
     assert [message.content for message in second.messages] == ["hi", "One", "more", "Two"]
+
+
+async def test_a_node_that_stores_the_text_alone_is_believed() -> None:
+    """What is streamed, the snapshot and the next turn agree: the words stay shown, the provider gets the text."""
+    model = Scripted([thinking("Hm.", 0), thinking(index=0, signature="sig"), said("Answer", 1)], ["Again"])
+
+    async def node(state: Chat) -> Any:
+        message = await model.ainvoke(state["messages"])
+        return {"messages": [AIMessage(message.text, id=message.id)]}
+
+    agent = agent_of(node)
+    first = await tell(agent, run_input("one", thread="t"))
+    first.check_snapshot()
+    assert [message.role for message in first.messages] == ["user", "reasoning", "assistant"]
+    second = await tell(agent, run_input(*first.messages, "two", thread="t"))
+    second.check_snapshot()
+    assert [message.content for message in model.seen[1]] == ["one", "Answer", "two"]

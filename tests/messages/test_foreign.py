@@ -1,0 +1,306 @@
+"""What other adapters have put into messages, and what one provider's messages are to another."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+
+from langgraph_agui import agui_messages_to_langchain, for_provider
+from langgraph_agui.messages.options import ReasoningOptions
+from langgraph_agui.messages.seal import ReasoningSeal
+from tests.messages.shapes import MARK, OPAQUE, SHAPES, answers, decoded
+from tests.providers.cases import BY_ID
+from tests.providers.fixtures import provider_server as provider_server
+from tests.providers.models import PROVIDERS, make_model
+from tests.providers.reading import run_case
+from tests.providers.tools import get_weather
+from tests.providers.turns import Text, turn
+
+if TYPE_CHECKING:
+    from tests.providers.server import ProviderServer
+
+Json = dict[str, Any]
+
+NAMES = {"anthropic": "anthropic", "openai": "openai", "google": "google_genai", "bedrock": "bedrock_converse"}
+FIRST, SECOND = "c2lnbmF0dXJlIDE=", "c2lnbmF0dXJlIDI="
+ON_CALL, ON_TEXT = "c2lnbmF0dXJlIDM=", "c2lnbmF0dXJlIDQ="
+
+
+def conversation(*thoughts: Json, value: str | None = None, on_call: str | None = None, **told: Any) -> list[Json]:
+    """A turn with a tool call, as another adapter's client sends it; `told` is in the assistant message's metadata."""
+    call: Json = {"id": "c", "type": "function", "function": {"name": "get_weather", "arguments": '{"city": "Rome"}'}}
+    answer: Json = {"id": "m", "role": "assistant", "content": "Let me look.", "toolCalls": [call], "metadata": told}
+    for entity, its_value in ((answer, value), (call, on_call)):
+        if its_value is not None:
+            entity["encryptedValue"] = its_value
+    result = {"id": "t", "role": "tool", "content": "Sunny", "toolCallId": "c"}
+    return [{"id": "u", "role": "user", "content": "Weather?"}, *thoughts, answer, result]
+
+
+def thought(text: str, value: str | None, message_id: str = "r", **metadata: Any) -> Json:
+    made = {"id": message_id, "role": "reasoning", "content": text, "metadata": metadata}
+    return {**made, "encryptedValue": value} if value is not None else made
+
+
+# Values without an envelope
+
+
+def sent_by(server: ProviderServer, provider: str, held: list[Json], **options: Any) -> list[Json]:
+    """What the package sends for the messages before the tool's result."""
+    messages = agui_messages_to_langchain(held, **options)
+    server.script(provider, turn(Text("ok")))
+    make_model(provider, server).bind_tools([get_weather]).invoke(messages)
+    body = server.bodies[-1]
+    heard = body.get("messages") or body.get("input") or body["contents"]
+    return list(heard[1:-1])
+
+
+ARGS = {"city": "Rome"}
+BODIES: dict[str, list[Json]] = {
+    "anthropic": [
+        {
+            "role": "assistant",
+            "content": [
+                {"type": "thinking", "thinking": "First.", "signature": FIRST},
+                {"type": "redacted_thinking", "data": SECOND},
+                {"type": "text", "text": "Let me look."},
+                {"type": "tool_use", "name": "get_weather", "input": ARGS, "id": "c"},
+            ],
+        }
+    ],
+    "openai": [
+        {
+            "type": "reasoning",
+            "id": "rs_1",
+            "summary": [{"type": "summary_text", "text": "First."}],
+            "encrypted_content": FIRST,
+        },
+        {"type": "reasoning", "summary": [], "encrypted_content": SECOND},
+        {
+            "type": "message",
+            "role": "assistant",
+            "content": [{"type": "output_text", "text": "Let me look.", "annotations": []}],
+        },
+        {"type": "function_call", "name": "get_weather", "arguments": '{"city": "Rome"}', "call_id": "c"},
+    ],
+    "google": [
+        {
+            "role": "model",
+            "parts": [
+                {"text": "First.", "thought": True, "thoughtSignature": FIRST},
+                {"text": "", "thought": True, "thoughtSignature": SECOND},
+                {"text": "Let me look.", "thoughtSignature": ON_TEXT},
+                {"functionCall": {"name": "get_weather", "args": ARGS}, "thoughtSignature": ON_CALL},
+            ],
+        }
+    ],
+    "bedrock": [
+        {
+            "role": "assistant",
+            "content": [
+                {"reasoningContent": {"reasoningText": {"text": "First.", "signature": FIRST}}},
+                {"text": "Let me look."},
+                {"toolUse": {"toolUseId": "c", "name": "get_weather", "input": ARGS}},
+            ],
+        }
+    ],
+}
+
+
+def signed(provider: str, /, **told: Any) -> list[Json]:
+    """All that the provider gives values for."""
+    thoughts = [thought("First.", FIRST, "rs_1"), thought("", SECOND, "r2")]
+    if provider == "bedrock":
+        thoughts.pop()
+    on_others = {"value": ON_TEXT, "on_call": ON_CALL} if provider == "google" else {}
+    return conversation(*thoughts, **on_others, **told)
+
+
+@pytest.mark.parametrize("provider", BODIES)
+def test_bare_values_are_sent_in_their_place(
+    provider: str, provider_server: ProviderServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    name = NAMES[provider]
+    options = ReasoningOptions(provider=name)
+    of_metadata = sent_by(provider_server, provider, signed(provider, provider=name))
+    of_option = sent_by(provider_server, provider, signed(provider), reasoning=options)
+    assert of_metadata == of_option == BODIES[provider]
+    assert not caplog.records
+
+
+@pytest.mark.parametrize("provider", BODIES)
+def test_bare_values_of_nobody_are_not_sent(
+    provider: str, provider_server: ProviderServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    heard = json.dumps(sent_by(provider_server, provider, signed(provider)))
+    assert not [value for value in (FIRST, SECOND, ON_CALL, ON_TEXT, "First.") if value in heard]
+    assert "Let me look." in heard
+    assert "Rome" in heard
+    [record] = caplog.records
+    assert record.getMessage().endswith(": 1 no value of ours.")
+
+
+@pytest.mark.parametrize("provider", BODIES)
+def test_bare_values_are_not_sent_where_a_seal_is(
+    provider: str, provider_server: ProviderServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    options = ReasoningOptions(provider=NAMES[provider], seal=ReasoningSeal([bytes(32)]))
+    held = signed(provider, provider=NAMES[provider])
+    heard = json.dumps(sent_by(provider_server, provider, held, reasoning=options))
+    assert not [value for value in (FIRST, SECOND, ON_CALL, ON_TEXT, "First.") if value in heard]
+    [record] = caplog.records
+    assert record.getMessage().endswith(": 1 not sealed.")
+
+
+def test_bare_values_without_words(provider_server: ProviderServer) -> None:
+    held = conversation(value=ON_TEXT, on_call=ON_CALL, provider="google_genai")
+    held[1]["content"] = ""
+    assert sent_by(provider_server, "google", held)[0]["parts"] == [
+        {"text": "", "thoughtSignature": ON_TEXT},
+        {"functionCall": {"name": "get_weather", "args": ARGS}, "thoughtSignature": ON_CALL},
+    ]
+
+
+def provider_of(held: list[Json], **options: Any) -> str | None:
+    rebuilt = agui_messages_to_langchain(held, **options)[1]
+    used = FIRST in repr(rebuilt) or SECOND in repr(rebuilt)
+    made_by = rebuilt.response_metadata.get("model_provider")
+    assert used == (made_by is not None)
+    return made_by
+
+
+@pytest.mark.parametrize(
+    ("held", "option", "expected"),
+    [
+        (conversation(thought("a", FIRST, provider="anthropic")), None, "anthropic"),
+        (conversation(thought("a", None, provider="anthropic"), thought("b", FIRST)), None, "anthropic"),
+        (conversation(thought("a", FIRST, provider="openai"), provider="openai"), None, "openai"),
+        (conversation(thought("a", FIRST, provider="anthropic"), provider="openai"), None, None),
+        (
+            conversation(thought("a", FIRST, provider="anthropic"), thought("b", SECOND, "r2", provider="openai")),
+            None,
+            None,
+        ),
+        (conversation(thought("a", FIRST, provider="anthropic"), provider="openai"), "openai", None),
+        (conversation(thought("a", FIRST), provider="anthropic"), "anthropic", "anthropic"),
+        (conversation(thought("a", FIRST), provider="anthropic"), "openai", None),
+        (conversation(thought("a", FIRST), provider=["anthropic"]), "openai", "openai"),
+        (conversation(thought("a", FIRST), provider="acme"), None, None),
+        (conversation(thought("a", FIRST)), "acme", None),
+        (conversation(thought("a", FIRST)), None, None),
+        (conversation(thought("a", "")), "anthropic", None),
+        (conversation(thought("a", None)), "anthropic", None),
+        (conversation(thought("", FIRST)), "bedrock_converse", None),
+        (conversation(thought("a", FIRST), value=SECOND), "anthropic", None),
+        (conversation(thought("a", FIRST), on_call=SECOND), "openai", None),
+        (conversation(thought("a", FIRST), value="not base64!"), "google_genai", None),
+        (conversation(thought("a", FIRST), on_call="é"), "google_genai", None),
+        (conversation(thought("a", "a-_b"), thought("a", FIRST, "r2")), "google_genai", None),
+    ],
+)
+def test_whose_values_they_are(held: list[Json], option: str | None, expected: str | None) -> None:
+    assert provider_of(held, reasoning=ReasoningOptions(provider=option)) == expected
+    assert provider_of(held, reasoning=ReasoningOptions(provider=option), provider="mistralai") is None
+
+
+def test_reasoning_belongs_to_the_next_message_of_its_subagent() -> None:
+    held = conversation(
+        thought("a", FIRST) | {"subagentRunId": "s"},
+        {"id": "n", "role": "assistant", "content": "Sub", "subagentRunId": "s"},
+        thought("b", SECOND, "r2"),
+        provider="anthropic",
+    )
+    held[2]["metadata"] = {"provider": "anthropic"}
+    _, sub, main, _ = agui_messages_to_langchain(held)
+    assert sub.content == [{"type": "thinking", "thinking": "a", "signature": FIRST}, {"type": "text", "text": "Sub"}]
+    assert main.content[0] == {"type": "thinking", "thinking": "b", "signature": SECOND}
+
+
+# One provider's messages before another
+
+
+OTHER: list[BaseMessage] = [
+    SystemMessage("s"),
+    HumanMessage([{"type": "text", "text": "u", "cache_control": OPAQUE}]),
+    ToolMessage("t", tool_call_id="c", additional_kwargs={"cache_control": OPAQUE}),
+    AIMessage([{"type": "thinking", "thinking": "a", "signature": OPAQUE}], id="unknown"),
+]
+
+
+@given(
+    said=st.data(),
+    target=st.sampled_from(["anthropic", "openai", "google_genai", "bedrock_converse", "mistralai", "acme"]),
+)
+@pytest.mark.parametrize("shape", [shape for shape in SHAPES if shape not in ("tagged", "any")])
+def test_what_is_left_of_one_providers_message_for_another(shape: str, said: st.DataObject, target: str) -> None:
+    message = said.draw(answers(shape))
+    [left, *others] = for_provider([message, *OTHER], target)
+    assert all(one is other for one, other in zip(others, OTHER, strict=True))
+    source = message.response_metadata.get("model_provider")
+    if source in (None, target):
+        assert left is message
+        return
+    assert isinstance(left, AIMessage)
+    assert isinstance(left.content, str)
+    assert left.content == "".join(texts(message))
+    assert (left.additional_kwargs, left.response_metadata) == ({}, {})
+    assert (left.tool_calls, left.invalid_tool_calls) == (message.tool_calls, message.invalid_tool_calls)
+    assert (left.id, left.name) == (message.id, message.name)
+    assert not [mark for mark in (MARK, OPAQUE) if mark in repr(left)]
+    for allowed in (for_provider([message], target, str(source)), for_provider([message], str(source))):
+        assert allowed[0] is message
+
+
+def texts(message: AIMessage) -> Iterator[str]:
+    for block in [message.content] if isinstance(message.content, str) else message.content:
+        if isinstance(block, str):
+            yield block
+        elif block.get("type") == "text":
+            yield block.get("text", "")
+        elif block.get("type") in ("refusal", "non_standard"):
+            inner = block.get("value", block)
+            yield inner.get("refusal", "") if inner.get("type") == "refusal" else ""
+            yield inner.get("text", "") if inner.get("type") == "text" else ""
+
+
+def test_without_a_name_nobody_made_it() -> None:
+    message = AIMessage(
+        [{"type": "thinking", "thinking": "a", "signature": OPAQUE}], response_metadata={"model_provider": "openai"}
+    )
+    assert for_provider([message])[0].content == ""
+    assert for_provider([], "openai") == []
+
+
+@pytest.mark.parametrize(
+    "blocks", [[{"type": []}], [{"type": "text", "text": 1}], [{"type": "reasoning", "summary": [1]}]]
+)
+def test_malformed_blocks_are_left_out(blocks: Any) -> None:
+    for message_type in (AIMessage, AIMessageChunk):
+        message = message_type(blocks, response_metadata={"model_provider": "openai"})
+        assert for_provider([message], "anthropic")[0].content == ""
+
+
+CASES = [next(case.id for case in BY_ID.values() if case.provider == name and case.uses_tools) for name in PROVIDERS]
+
+
+@pytest.mark.parametrize("source", CASES)
+async def test_nothing_opaque_of_a_real_message_is_left(source: str, provider_server: ProviderServer) -> None:
+    case = BY_ID[source]
+    made = await run_case(case, provider_server)
+    for message, told in zip(made, case.seen, strict=True):
+        own = message.response_metadata["model_provider"]
+        assert for_provider([message], own)[0] is message
+        [left] = for_provider([message], "somebody else")
+        kept = left.model_dump_json()
+        for value in told.opaque:
+            assert value not in kept
+            assert decoded(value).hex() not in kept
+        assert left.content == "".join(block[1] for block in told.blocks if block[0] == "text")
+        assert isinstance(left, AIMessage)
+        assert [call["args"] for call in left.tool_calls] == [block[2] for block in told.blocks if block[0] == "call"]

@@ -1,0 +1,294 @@
+"""A conversation that a client has held comes back as what a provider is sent: the same, to the byte."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+
+from langgraph_agui import agui_messages_to_langchain, langchain_messages_to_agui
+from langgraph_agui.messages.options import ReasoningOptions, Visibility
+from langgraph_agui.messages.seal import ReasoningSeal
+from langgraph_agui.messages.think import ThinkTagSplitter
+from langgraph_agui.protocol import to_jsonable
+from tests.messages.shapes import (
+    MARK,
+    OPAQUE,
+    RAW,
+    SHAPES,
+    Thing,
+    answers,
+    decoded,
+    mixtures,
+    odd_messages,
+    questions,
+    results,
+    turns,
+)
+
+SEAL = ReasoningSeal([bytes(32)])
+FULL = ReasoningOptions()
+NO_SUMMARIES = ("anthropic", "anthropic-v1", "bedrock", "openrouter", "flat", "mistral")
+TELLING = ("model_provider", "output_version", "container")
+
+
+def wire(messages: list[BaseMessage], options: ReasoningOptions = FULL) -> list[dict[str, Any]]:
+    """The messages as a client's JSON holds them."""
+    told = langchain_messages_to_agui(messages, reasoning=options, thread_id="t")
+    return [json.loads(message.model_dump_json(by_alias=True)) for message in told]
+
+
+def back(held: list[dict[str, Any]], options: ReasoningOptions = FULL) -> list[BaseMessage]:
+    return agui_messages_to_langchain(held, reasoning=options, thread_id="t")
+
+
+def sent(message: BaseMessage) -> dict[str, str]:
+    """All of a message that a provider is sent: as JSON text, which tells `1` from `True` and keeps the order of keys.
+
+    Raw bytes are told from text; tuples are lists in JSON, and other keys than strings are strings.
+    """
+    seen: dict[str, Any] = {
+        "type": message.type,
+        "id": message.id,
+        "name": message.name or None,
+        "content": message.content,
+        "kwargs": {key: value for key, value in message.additional_kwargs.items() if value is not None},
+    }
+    if isinstance(message, AIMessage):
+        seen["kwargs"].pop("parsed", None)
+        seen["calls"] = [[call["name"], call["args"], call["id"]] for call in message.tool_calls]
+        seen["invalid"] = [[call["name"], call["args"], call["id"]] for call in message.invalid_tool_calls]
+        told = message.response_metadata
+        is_plain = isinstance(message.content, str) and not seen["kwargs"]
+        keys = TELLING[1:] if is_plain else TELLING  # who said a plain text makes no difference
+        seen["told"] = {key: told[key] for key in keys if told.get(key) is not None}
+    if isinstance(message, ToolMessage):
+        seen |= {"call": message.tool_call_id, "status": message.status}
+    return {key: json.dumps(value, default=as_bytes) for key, value in seen.items()}
+
+
+def as_bytes(value: object) -> object:
+    assert isinstance(value, bytes | bytearray)
+    return {"bytes": b64encode(value).decode()}
+
+
+def says_nothing(message: BaseMessage) -> bool:
+    """A message of which nothing would be held."""
+    return isinstance(message, AIMessage) and sent(message) == sent(AIMessage("", id=message.id))
+
+
+def check_same(messages: list[BaseMessage], options: ReasoningOptions = FULL) -> list[dict[str, Any]]:
+    held = wire(messages, options)
+    kept = [sent(message) for message in messages if not says_nothing(message)]
+    assert [sent(message) for message in back(held, options)] == kept
+    return held
+
+
+few = settings(max_examples=150, deadline=None)
+
+
+@few
+@given(data=st.data())
+@pytest.mark.parametrize("shape", SHAPES)
+def test_answers(shape: str, data: st.DataObject) -> None:
+    check_same([data.draw(answers(shape))])
+
+
+@few
+@given(message=questions() | results())
+def test_questions_and_results(message: BaseMessage) -> None:
+    check_same([message])
+
+
+@few
+@given(messages=turns())
+def test_conversations(messages: list[BaseMessage]) -> None:
+    check_same(messages)
+
+
+@few
+@given(messages=turns())
+def test_a_client_can_hold_it_again(messages: list[BaseMessage]) -> None:
+    held = wire(messages)
+    assert wire(back(held)) == held
+
+
+@few
+@given(messages=mixtures())
+def test_nothing_changes_after_the_first_time(messages: list[BaseMessage]) -> None:
+    held = wire(back(wire(messages)))
+    for _ in range(4):
+        assert wire(back(held)) == held
+        held = wire(back(held))
+
+
+OPTIONS = {
+    "full": FULL,
+    "sealed": ReasoningOptions(seal=SEAL),
+    "summary": ReasoningOptions(visibility="summary", seal=SEAL),
+    "hidden": ReasoningOptions(visibility="hidden", seal=SEAL),
+    "tags": ReasoningOptions(think_tags=ThinkTagSplitter()),
+    "hidden tags": ReasoningOptions(visibility="hidden", seal=SEAL, think_tags=ThinkTagSplitter()),
+    "metadata": ReasoningOptions(metadata=True),
+}
+
+
+@few
+@given(data=st.data())
+@pytest.mark.parametrize("name", OPTIONS)
+def test_options_change_what_is_shown_and_not_what_comes_back(name: str, data: st.DataObject) -> None:
+    held = check_same(data.draw(turns(tagged=name != "hidden")), OPTIONS[name])
+    if "hidden" in name:
+        assert not thoughts_in(held)
+
+
+@few
+@given(data=st.data(), visibility=st.sampled_from(["summary", "hidden"]), tags=st.booleans())
+def test_without_a_seal_hidden_reasoning_stays_and_its_message_is_plain(
+    data: st.DataObject, visibility: Visibility, tags: bool
+) -> None:
+    messages = {message.id: message for message in data.draw(turns(tagged=tags))}
+    options = ReasoningOptions(visibility=visibility, think_tags=ThinkTagSplitter() if tags else None)
+    held = wire([*messages.values()], options)
+    assert not thoughts_in(held, RAW)
+    if visibility == "hidden":
+        assert not thoughts_in(held)
+    shown = {message["id"]: message.get("content", "") for message in held}
+    for rebuilt in back(held, options):
+        seen = sent(rebuilt)
+        is_plain = (rebuilt.content, seen["kwargs"], seen.get("told", "{}")) == (shown[rebuilt.id or ""], "{}", "{}")
+        may_repeat = tags and not isinstance(rebuilt, AIMessage)  # any text with tags in it may be what a model said
+        assert seen == sent(messages[rebuilt.id]) or is_plain or may_repeat
+
+
+@few
+@given(data=st.data())
+@pytest.mark.parametrize("shape", NO_SUMMARIES)
+def test_what_is_no_summary_is_hidden_where_summaries_are_shown(shape: str, data: st.DataObject) -> None:
+    assert not thoughts_in(wire([data.draw(answers(shape))], ReasoningOptions(visibility="summary")))
+
+
+def thoughts_in(held: list[dict[str, Any]], mark: str = MARK) -> list[str]:
+    """Where reasoning can be read in a client's copy, with all opaque values decoded."""
+    said = [json.dumps(message, ensure_ascii=False) for message in held]
+    holders = [*held, *(call for message in held for call in message.get("toolCalls", ()))]
+    said += [decoded(holder.get("encryptedValue", "")).decode("utf-8", "replace") for holder in holders]
+    return [text for text in said if mark in text or json.dumps(mark)[1:-1] in text]
+
+
+@few
+@given(messages=st.lists(odd_messages(), max_size=2, unique_by=lambda message: message.id))
+def test_what_is_not_json_becomes_it_and_stays_so(messages: list[BaseMessage]) -> None:
+    once = back(wire(messages))
+    assert [message.id for message in once] == [message.id for message in messages]
+    assert [sent(message) for message in back(wire(once))] == [sent(message) for message in once]
+
+
+class Silent:
+    def __repr__(self) -> str:
+        raise RuntimeError("no words")
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (b"\xff\x00", b"\xff\x00"),
+        (bytearray(b"a"), b"a"),
+        ((1, (True, 1.0)), [1, [True, 1.0]]),
+        ({1: "a", False: "b", None: "c", 0.5: "d"}, {"1": "a", "false": "b", "null": "c", "0.5": "d"}),
+        ({2}, [2]),
+        (datetime(2026, 1, 2, tzinfo=UTC), "2026-01-02T00:00:00Z"),
+        (Thing(), {"__type__": "object", "class": f"{Thing.__module__}.Thing"}),
+        (Silent(), {"__type__": "object", "class": f"{__name__}.Silent"}),
+        (-0.0, -0.0),
+        (float("inf"), float("inf")),
+        (2**80, 2**80),
+        ("\ud800", "\ud800"),
+        (["$t", ["$t"]], ["$t", ["$t"]]),
+        ({"$t": ["$x", "!"]}, {"$t": ["$x", "!"]}),
+    ],
+)
+def test_values_that_json_has_in_another_form(value: object, expected: object) -> None:
+    told: list[BaseMessage] = [
+        AIMessage([{"type": "x", "value": value}], additional_kwargs={"a": value}, id="ai"),
+        AIMessage("", tool_calls=[{"name": "f", "args": {"a": value}, "id": "c"}], id="call"),
+        ToolMessage("x", tool_call_id="c", additional_kwargs={"a": value}, id="tool"),
+        HumanMessage(["x", {"type": "x", "value": value}], id="user"),
+    ]
+    one, call, tool, user = back(wire(told))
+    assert isinstance(call, AIMessage)
+    found = [one.content[0]["value"], one.additional_kwargs["a"], call.tool_calls[0]["args"]["a"]]
+    found += [tool.additional_kwargs["a"], user.content[1]["value"]]
+    assert [(repr(value), type(value)) for value in found] == [(repr(expected), type(expected))] * 5
+
+
+def test_what_is_too_deep_or_too_big_is_left_out(caplog: pytest.LogCaptureFixture) -> None:
+    deep: Any = {}
+    for _ in range(600):
+        deep = {"a": deep}
+    for value in (deep, 10**5000):
+        caplog.clear()
+        answer = AIMessage("hi", additional_kwargs={"a": value}, id="m")
+        result = ToolMessage("yes", additional_kwargs={"a": value}, id="t", tool_call_id="c")
+        rebuilt = back(wire([answer, result]))
+        assert [(message.content, message.additional_kwargs) for message in rebuilt] == [("hi", {}), ("yes", {})]
+        assert len(caplog.records) == 2
+
+
+def test_arguments_on_the_wire_are_json_whatever_they_are() -> None:
+    args = {"a": b"bytes", "b": float("nan"), "c": {1}, "d": 10**5000, "e": Thing(), "f": "\ud800"}
+    [held] = wire([AIMessage("", tool_calls=[{"name": "f", "args": args, "id": "c"}], id="m")])
+    told = json.loads(held["toolCalls"][0]["function"]["arguments"], parse_constant=pytest.fail)
+    assert (told["b"], told["c"], told["f"]) == (None, [1], "\ufffd")
+
+
+def test_values_are_small_where_the_client_holds_the_words() -> None:
+    long = {name: f"{name} of ten kilobytes. " * 500 for name in ("thought", "text", "argument")}
+    content = [
+        {"type": "thinking", "thinking": long["thought"], "signature": OPAQUE},
+        {"type": "text", "text": long["text"]},
+        {"type": "tool_use", "id": "c", "name": "f", "input": {"a": long["argument"]}},
+    ]
+    calls = [{"name": "f", "args": {"a": long["argument"]}, "id": "c"}]
+    flat = {"reasoning_content": long["thought"], "reasoning_details": [{"text": long["thought"]}]}
+    item = {
+        "type": "reasoning",
+        "summary": [{"type": "summary_text", "text": long["thought"]}],
+        "encrypted_content": OPAQUE,
+    }
+    tags = f"<think>\n{long['thought']}\n</think>\n\n{long['text']}"
+    told = [
+        AIMessage(content, tool_calls=calls, response_metadata={"model_provider": "anthropic"}, id="a"),
+        AIMessage(long["text"], additional_kwargs=flat, id="b"),
+        AIMessage("", additional_kwargs={"reasoning": item}, id="c"),
+        AIMessage([item, {"type": "text", "text": long["text"][:5000]}, long["text"][5000:]], id="d"),
+        AIMessage(tags, id="e"),
+        ToolMessage([{"type": "text", "text": long["text"]}], tool_call_id="none", id="f"),
+    ]
+    held = check_same(told, ReasoningOptions(think_tags=ThinkTagSplitter()))
+    values = [entity["encryptedValue"] for entity in held if "encryptedValue" in entity]
+    assert len(values) == 9
+    assert max(map(len, values)) < 400
+
+
+@pytest.mark.parametrize("name", ["full", "sealed"])
+def test_a_message_that_says_nothing_is_left_out(name: str) -> None:
+    assert (
+        wire([AIMessage("", id="a"), AIMessage("", additional_kwargs={"refusal": None}, id="b")], OPTIONS[name]) == []
+    )
+    check_same([AIMessage([], id="a"), AIMessage("", additional_kwargs={"refusal": ""}, id="b")], OPTIONS[name])
+
+
+@few
+@given(message=answers())
+def test_every_call_is_shown_as_one(message: AIMessage) -> None:
+    calls = [call for held in wire([message]) for call in held.get("toolCalls", ())]
+    assert len({call["id"] for call in calls}) == len(message.tool_calls) + len(message.invalid_tool_calls)
+    told = [call["function"]["arguments"] for call in calls]
+    assert {json.dumps(to_jsonable(call["args"]), ensure_ascii=False) for call in message.tool_calls} <= {*told}

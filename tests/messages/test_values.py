@@ -1,0 +1,441 @@
+"""Opaque values: those of version 1 are read for ever, and one that is not ours, whole and in its place is not used."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode, urlsafe_b64encode
+from collections.abc import Callable
+from copy import deepcopy
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+
+from langgraph_agui import agui_messages_to_langchain, langchain_messages_to_agui
+from langgraph_agui.messages.envelope import GEMINI_SIGNATURES
+from langgraph_agui.messages.options import ReasoningOptions
+from langgraph_agui.messages.seal import ReasoningSeal
+from langgraph_agui.messages.values import Fault, Holder, Values
+from tests.messages import golden
+from tests.messages.shapes import OPAQUE, decoded, encoded
+
+Json = dict[str, Any]
+
+ONE, TWO = bytes(range(32)), bytes(range(32, 64))
+PLAIN = ReasoningOptions()
+SEALED = ReasoningOptions(seal=ReasoningSeal([ONE]))
+
+
+def back(held: list[Json], options: ReasoningOptions = PLAIN, thread: str = "t") -> list[BaseMessage]:
+    return agui_messages_to_langchain(held, reasoning=options, thread_id=thread)
+
+
+def test_version_1_is_read_for_ever() -> None:
+    claude_says = [golden.THOUGHT, golden.REDACTED, golden.CLAUDE]
+    others_say = [golden.ITEM, golden.GPT, golden.GEMINI, golden.RAW_THOUGHT, golden.BEDROCK]
+    user, claude, result, gpt, gemini, bedrock = back([golden.USER, *claude_says, golden.RESULT, *others_say])
+    assert user.content == [{"type": "text", "text": golden.USER["content"], "cache_control": {"type": "ephemeral"}}]
+    assert claude.content == [
+        {"type": "thinking", "thinking": "The weather first.", "signature": "EqQBsig"},
+        {"type": "redacted_thinking", "data": "EmwKred"},
+        {"type": "text", "text": "Let me look that up."},
+        {"type": "tool_use", "id": "toolu_1", "name": "get_weather", "input": {"city": "Rome"}},
+    ]
+    assert claude.response_metadata == {"model_provider": "anthropic", "container": {"id": "container_1"}}
+    assert (result.content, result.name) == (["Sunny, 24 °C in Rome"], "get_weather")
+    assert result.additional_kwargs == {"cache_control": {"type": "ephemeral"}}
+    summary = [{"type": "summary_text", "text": "**Planning** the answer"}]
+    assert gpt.content == [
+        {"type": "reasoning", "id": "rs_1", "summary": summary, "encrypted_content": "gAAAAB"},
+        {"type": "text", "text": "Take a hat.", "id": "msg_0"},
+    ]
+    check_gemini(gemini)
+    assert bedrock.content == [
+        {"type": "reasoning_content", "reasoning_content": {"redacted_content": b"\x00\xff"}},
+        {"type": "text", "text": "Rain."},
+    ]
+    assert bedrock.response_metadata == {"model_provider": "bedrock_converse", "model_name": "anthropic.claude"}
+    assert bedrock.name == "weather"
+
+
+def test_sealed_version_1_is_read_for_ever() -> None:
+    [gemini] = back([golden.SEALED_GEMINI], SEALED, "thread-1")
+    check_gemini(gemini)
+
+
+def check_gemini(gemini: BaseMessage) -> None:
+    assert gemini.additional_kwargs == {
+        "function_call": {"name": "get_weather", "arguments": '{"city": "Oslo"}'},
+        GEMINI_SIGNATURES: {"call_1": "Q2lr"},
+    }
+    assert gemini.response_metadata == {"model_provider": "google_genai"}
+
+
+# What is not used
+
+TOLD: list[BaseMessage] = [
+    HumanMessage([{"type": "text", "text": "Weather?", "cache_control": OPAQUE}], id="user_1"),
+    AIMessage(
+        [
+            {"type": "thinking", "thinking": "The weather first.", "signature": OPAQUE},
+            {"type": "text", "text": "Let me look."},
+            {"type": "tool_use", "id": "call_1", "name": "look", "input": {}, "caller": OPAQUE},
+        ],
+        additional_kwargs={GEMINI_SIGNATURES: {"call_1": OPAQUE}},
+        response_metadata={"model_provider": "anthropic", "container": OPAQUE},
+        tool_calls=[{"name": "look", "args": {}, "id": "call_1"}],
+        id="msg_1",
+    ),
+    ToolMessage("Sunny", tool_call_id="call_1", name="look", id="tool_1", additional_kwargs={"cache": OPAQUE}),
+]
+HOLDERS = ("user_1", "msg_1:reasoning:0", "msg_1", "call_1", "tool_1")
+
+
+def held_by_client(options: ReasoningOptions = SEALED, thread: str = "t") -> list[Json]:
+    shown = langchain_messages_to_agui(TOLD, reasoning=options, thread_id=thread)
+    return [json.loads(message.model_dump_json(by_alias=True)) for message in shown]
+
+
+def entity(held: list[Json], entity_id: str) -> Json:
+    entities = [*held, *(one for message in held for one in message.get("toolCalls", ()))]
+    return next(one for one in entities if one["id"] == entity_id)
+
+
+def check_plain(
+    held: list[Json],
+    entity_id: str,
+    caplog: pytest.LogCaptureFixture,
+    options: ReasoningOptions = SEALED,
+    why: Fault | None = None,
+    thread: str = "t",
+) -> None:
+    """The message that the damaged value belongs to is plain, the others are whole, and there is one warning."""
+    caplog.clear()
+    rebuilt = back(held, options, thread)
+    damaged = "msg_1" if entity_id in HOLDERS[1:4] else entity_id
+    assert len(rebuilt) == len(TOLD)
+    for message, whole in zip(rebuilt, TOLD, strict=True):
+        if message.id == damaged:
+            assert isinstance(message.content, str)
+            assert message.additional_kwargs == message.response_metadata == {}
+            assert OPAQUE not in repr(message)
+        else:
+            assert message == whole
+        assert message.type == whole.type
+    [record] = caplog.records
+    assert record.levelname == "WARNING"
+    assert OPAQUE not in record.getMessage()
+    assert why is None or record.getMessage().endswith(f": 1 {why.value}.")
+
+
+@pytest.mark.parametrize("options", [PLAIN, SEALED], ids=["clear", "sealed"])
+def test_undamaged_values_are_used(options: ReasoningOptions, caplog: pytest.LogCaptureFixture) -> None:
+    held = held_by_client(options)
+    assert [entity(held, holder)["encryptedValue"][:7] == "eyJ2Ijo" for holder in HOLDERS] == [options is PLAIN] * 5
+    assert back(held, options) == TOLD
+    assert not caplog.records
+
+
+anywhere = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+
+
+@anywhere
+@given(said=st.data())
+@pytest.mark.parametrize("holder", HOLDERS)
+def test_one_character_of_a_sealed_value_is_another(
+    holder: str, said: st.DataObject, caplog: pytest.LogCaptureFixture
+) -> None:
+    held = held_by_client()
+    value = entity(held, holder)["encryptedValue"]
+    place = said.draw(st.integers(0, len(value) - 1))
+    other = said.draw(st.sampled_from("ABCXYZabcxyz0189-_+/ \n!é\ud800").filter(lambda char: char != value[place]))
+    entity(held, holder)["encryptedValue"] = value[:place] + other + value[place + 1 :]
+    check_plain(held, holder, caplog)
+
+
+@anywhere
+@given(said=st.data())
+@pytest.mark.parametrize("holder", HOLDERS)
+def test_one_bit_of_a_sealed_value_is_another(
+    holder: str, said: st.DataObject, caplog: pytest.LogCaptureFixture
+) -> None:
+    held = held_by_client()
+    data = bytearray(decoded(entity(held, holder)["encryptedValue"]))
+    bit = said.draw(st.integers(0, len(data) * 8 - 1))
+    data[bit // 8] ^= 1 << bit % 8
+    entity(held, holder)["encryptedValue"] = encoded(bytes(data))
+    why = Fault.UNSEALED if bit < 8 else Fault.UNKNOWN_KEY if bit < 40 else Fault.ALTERED
+    check_plain(held, holder, caplog, why=why)
+
+
+@anywhere
+@given(said=st.data())
+@pytest.mark.parametrize("holder", HOLDERS)
+def test_a_sealed_value_is_cut_or_longer(holder: str, said: st.DataObject, caplog: pytest.LogCaptureFixture) -> None:
+    held = held_by_client()
+    value = entity(held, holder)["encryptedValue"]
+    cut = value[: said.draw(st.integers(1, len(value) - 1))]
+    entity(held, holder)["encryptedValue"] = said.draw(st.sampled_from([cut, value + "A", "A" + value, value * 2]))
+    check_plain(held, holder, caplog)
+
+
+def of_another_thread(held: list[Json], holder: str) -> None:
+    entity(held, holder)["encryptedValue"] = entity(held_by_client(thread="u"), holder)["encryptedValue"]
+
+
+def of_another_message(held: list[Json], holder: str) -> None:
+    other = next(other for other in HOLDERS if other != holder)
+    entity(held, holder)["encryptedValue"] = entity(held, other)["encryptedValue"]
+
+
+def of_another_kind(held: list[Json], holder: str) -> None:
+    found = entity(held, holder)
+    envelope = json.loads(decoded(entity(held_by_client(PLAIN), holder)["encryptedValue"]))
+    others: dict[str, Holder] = {"user": "assistant", "assistant": "tool", "tool": "user", "reasoning": "assistant"}
+    other = others.get(found.get("role", "call"), "reasoning")
+    found["encryptedValue"] = Values(SEALED, "t").write(other, holder, envelope)
+
+
+def not_sealed(held: list[Json], holder: str) -> None:
+    entity(held, holder)["encryptedValue"] = entity(held_by_client(PLAIN), holder)["encryptedValue"]
+
+
+def bare(held: list[Json], holder: str) -> None:
+    entity(held, holder)["encryptedValue"] = OPAQUE
+
+
+def unsealed_json(held: list[Json], holder: str) -> None:
+    entity(held, holder)["encryptedValue"] = encoded({"v": 1})
+
+
+def under_another_key(held: list[Json], holder: str) -> None:
+    other = held_by_client(ReasoningOptions(seal=ReasoningSeal([TWO])))
+    entity(held, holder)["encryptedValue"] = entity(other, holder)["encryptedValue"]
+
+
+def sealed_newer(held: list[Json], holder: str) -> None:
+    sealed_as(held, holder, {"v": 2})
+
+
+def sealed_nonsense(held: list[Json], holder: str) -> None:
+    sealed_as(held, holder, ["v", 1])
+
+
+def sealed_as(held: list[Json], holder: str, envelope: Any) -> None:
+    found = entity(held, holder)
+    found["encryptedValue"] = Values(SEALED, "t").write(found.get("role", "call"), holder, envelope)
+
+
+@pytest.mark.parametrize("holder", HOLDERS)
+@pytest.mark.parametrize(
+    ("damage", "why"),
+    [
+        (of_another_thread, Fault.ALTERED),
+        (of_another_message, Fault.ALTERED),
+        (of_another_kind, Fault.ALTERED),
+        (not_sealed, Fault.UNSEALED),
+        (unsealed_json, Fault.UNSEALED),
+        (bare, Fault.UNSEALED),
+        (under_another_key, Fault.UNKNOWN_KEY),
+        (sealed_newer, Fault.NEWER),
+        (sealed_nonsense, Fault.MALFORMED),
+    ],
+)
+def test_a_seal_takes_only_its_own(
+    damage: Callable[[list[Json], str], None], why: Fault, holder: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    held = held_by_client()
+    damage(held, holder)
+    check_plain(held, holder, caplog, why=why)
+
+
+def test_the_thread_is_another_for_all(caplog: pytest.LogCaptureFixture) -> None:
+    rebuilt = back(held_by_client(), SEALED, "u")
+    assert OPAQUE not in repr(rebuilt)
+    [record] = caplog.records
+    assert record.getMessage().endswith(f": 3 {Fault.ALTERED.value}.")
+
+
+def test_thread_and_message_do_not_run_into_each_other() -> None:
+    value = Values(SEALED, "thread").write("user", "id", {"v": 1})
+    assert value is not None
+    assert Values(SEALED, "thread").read("user", "id", value) == {"v": 1}
+    assert Values(SEALED, "threaduser:id"[:-2]).read("user", "id", value) is Fault.ALTERED
+    assert Values(SEALED, "thre").read("user", "adid", value) is Fault.ALTERED
+
+
+def test_keys_are_rotated(caplog: pytest.LogCaptureFixture) -> None:
+    old = held_by_client()
+    assert back(old, ReasoningOptions(seal=ReasoningSeal([TWO, ONE]))) == TOLD
+    rotated = held_by_client(ReasoningOptions(seal=ReasoningSeal([TWO, ONE])))
+    assert back(rotated, ReasoningOptions(seal=ReasoningSeal([TWO]))) == TOLD
+    assert not caplog.records
+    assert OPAQUE not in repr(back(rotated, SEALED))
+    [record] = caplog.records
+    assert record.getMessage().endswith(f": 3 {Fault.UNKNOWN_KEY.value}.")
+
+
+@pytest.mark.parametrize("holder", HOLDERS)
+def test_a_sealed_value_needs_a_seal(holder: str, caplog: pytest.LogCaptureFixture) -> None:
+    held = held_by_client(PLAIN)
+    entity(held, holder)["encryptedValue"] = entity(held_by_client(), holder)["encryptedValue"]
+    check_plain(held, holder, caplog, PLAIN, Fault.NO_SEAL)
+
+
+def longer(value: str) -> str:
+    envelope = json.loads(decoded(value))
+    return encoded({**envelope, "more": "x" * 1_000_000})
+
+
+@pytest.mark.parametrize("holder", HOLDERS)
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (longer, Fault.TOO_LARGE),
+        (lambda value: encoded({**json.loads(decoded(value)), "v": 2}), Fault.NEWER),
+        (lambda value: encoded({**json.loads(decoded(value)), "v": 10**400}), Fault.NEWER),
+        (lambda value: encoded({**json.loads(decoded(value)), "v": 0}), Fault.MALFORMED),
+        (lambda value: encoded({**json.loads(decoded(value)), "v": 1.0}), Fault.MALFORMED),
+        (lambda value: encoded({**json.loads(decoded(value)), "v": True}), Fault.MALFORMED),
+        (lambda value: encoded({**json.loads(decoded(value)), "v": None}), Fault.MALFORMED),
+        (lambda value: value[:-1], None),
+        (lambda value: value[:-4], Fault.MALFORMED),
+        (lambda value: value + " ", Fault.MALFORMED),
+        (lambda value: value[:8] + "\n" + value[8:], Fault.MALFORMED),
+        (lambda value: value + "é", Fault.MALFORMED),
+        (lambda _: encoded(b'{"v":1,"b":' + b"[" * 100_000), Fault.MALFORMED),
+        (lambda _: encoded(b'{"v":1,"b":"\xff"}'), Fault.MALFORMED),
+        (lambda _: encoded({"v": 1}), Fault.DAMAGED),
+        (lambda _: OPAQUE, Fault.BARE),
+        (lambda _: encoded([1]), Fault.BARE),
+        (lambda _: encoded({"other": 1}), Fault.BARE),
+        (lambda _: "\ud800", Fault.BARE),
+    ],
+)
+def test_a_clear_value_is_another(
+    change: Callable[[str], str], why: Fault | None, holder: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    held = held_by_client(PLAIN)
+    value = change(entity(held, holder)["encryptedValue"])
+    entity(held, holder)["encryptedValue"] = value
+    if why is Fault.BARE and holder == "msg_1":
+        why = Fault.DAMAGED  # the values of its reasoning and of its call are ours
+    check_plain(held, holder, caplog, PLAIN, why)
+
+
+@pytest.mark.parametrize("holder", HOLDERS[1:4])
+@pytest.mark.parametrize("options", [PLAIN, SEALED], ids=["clear", "sealed"])
+def test_a_value_is_missing(holder: str, options: ReasoningOptions, caplog: pytest.LogCaptureFixture) -> None:
+    for empty in (None, ""):
+        held = held_by_client(options)
+        entity(held, holder)["encryptedValue"] = empty
+        if empty is None:
+            del entity(held, holder)["encryptedValue"]
+        check_plain(held, holder, caplog, options, Fault.DAMAGED)
+
+
+@pytest.mark.parametrize("holder", ["user_1", "tool_1"])
+def test_a_message_that_is_whole_without_its_value(holder: str, caplog: pytest.LogCaptureFixture) -> None:
+    held = held_by_client()
+    del entity(held, holder)["encryptedValue"]
+    rebuilt = {message.id: message for message in back(held, SEALED)}
+    assert OPAQUE not in repr(rebuilt[holder])
+    assert not caplog.records
+
+
+@pytest.mark.parametrize("holder", HOLDERS)
+def test_padding_is_taken_and_no_other_spelling(holder: str, caplog: pytest.LogCaptureFixture) -> None:
+    held = held_by_client(PLAIN)
+    for one in HOLDERS:
+        data = decoded(entity(held, one)["encryptedValue"])
+        entity(held, one)["encryptedValue"] = urlsafe_b64encode(data).decode()
+    assert back(held) == TOLD
+    assert not caplog.records
+    found = entity(held, holder)
+    data = decoded(found["encryptedValue"]).replace(OPAQUE.encode(), "\U0001f000\u00ff\u00be".encode())
+    standard = b64encode(data).decode()
+    if "+" not in standard and "/" not in standard:
+        standard = b64encode(data.replace(b'{"v":1', b'{"v":1,"\xc3\xbb\xc3\xbf\xef\xbf\xbf":1', 1)).decode()
+    assert "+" in standard or "/" in standard
+    found["encryptedValue"] = standard
+    check_plain(held, holder, caplog, PLAIN, Fault.MALFORMED)
+
+
+def test_spare_bits_are_refused() -> None:
+    assert Values().read("user", "u", "eyJ2IjoxfQ") == {"v": 1}
+    assert Values().read("user", "u", "eyJ2IjoxfQ==") == {"v": 1}
+    for last in "RSTUVWXYZabcdef":
+        assert Values().read("user", "u", f"eyJ2Ijoxf{last}") is Fault.MALFORMED
+
+
+def test_members_that_are_new_are_ignored() -> None:
+    held = held_by_client(PLAIN)
+    for holder in HOLDERS:
+        found = entity(held, holder)
+        found["encryptedValue"] = encoded({"zz": [], **json.loads(decoded(found["encryptedValue"])), "new": ["$?"]})
+    assert back(held) == TOLD
+
+
+# The length of a value
+
+
+LONG = OPAQUE + "x" * 1000
+
+
+@pytest.mark.parametrize(
+    ("place", "field", "value"),
+    [
+        (0, "content", [{"type": "text", "text": "Weather?", "cache_control": LONG}]),
+        (1, "content", [{"type": "thinking", "thinking": "The weather first.", "signature": LONG}]),
+        (1, "response_metadata", {"container": LONG}),
+        (1, "additional_kwargs", {GEMINI_SIGNATURES: {"call_1": LONG}}),
+        (2, "additional_kwargs", {"cache": LONG}),
+    ],
+    ids=HOLDERS,
+)
+def test_a_value_that_is_too_long_to_go_out(
+    place: int, field: str, value: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    told = deepcopy(TOLD)
+    setattr(told[place], field, value)
+    options = ReasoningOptions(max_bytes=1000)
+    shown = langchain_messages_to_agui(told, reasoning=options)
+    [record] = caplog.records
+    assert "max_bytes" in record.getMessage()
+    rebuilt = agui_messages_to_langchain(shown, reasoning=options)
+    assert [message == whole for message, whole in zip(rebuilt, TOLD, strict=True)] == [n != place for n in range(3)]
+    assert OPAQUE not in repr(rebuilt[place])
+
+
+def test_the_limit_is_exact() -> None:
+    value = Values().write("user", "u", {"v": 1, "c": "x" * 100})
+    assert value is not None
+    exact, less = (Values(ReasoningOptions(max_bytes=len(value) - by)) for by in (0, 1))
+    assert exact.write("user", "u", {"v": 1, "c": "x" * 100}) == value
+    assert less.write("user", "u", {"v": 1, "c": "x" * 100}) is None
+    assert exact.read("user", "u", value) == {"v": 1, "c": "x" * 100}
+    assert less.read("user", "u", value) is Fault.TOO_LARGE
+
+
+@given(
+    envelope=st.dictionaries(st.text(), st.integers() | st.text(), max_size=3), entity_id=st.text(), thread=st.text()
+)
+@pytest.mark.parametrize("options", [PLAIN, SEALED], ids=["clear", "sealed"])
+def test_what_is_written_is_read(options: ReasoningOptions, envelope: Any, entity_id: str, thread: str) -> None:
+    values = Values(options, thread)
+    whole = {**envelope, "v": 1}
+    value = values.write("call", entity_id, whole)
+    assert value is not None
+    assert value.isascii()
+    assert set(value) <= set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
+    assert values.read("call", entity_id, value) == whole
+
+
+@given(value=st.text() | st.text("ABCDEFeyJ2Ijox-_=+/0123", max_size=40) | st.binary(max_size=60).map(encoded))
+@pytest.mark.parametrize("options", [PLAIN, SEALED], ids=["clear", "sealed"])
+def test_any_string_is_read(options: ReasoningOptions, value: str) -> None:
+    read = Values(options).read("reasoning", "r", value)
+    assert isinstance(read, Fault | dict)
+    assert options is PLAIN or isinstance(read, Fault)
