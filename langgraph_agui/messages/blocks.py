@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple, TypeAlias, cast
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 
-from langgraph_agui.protocol.jsonable import to_jsonable
+from langgraph_agui.protocol.jsonable import clean_text, to_jsonable
 
 logger = logging.getLogger(__name__)
 
@@ -129,7 +129,7 @@ def _calls(message: BaseMessage) -> list[Part]:
     told = [(call["id"], _arguments(call["args"]), call["name"]) for call in message.tool_calls]
     told += [(call["id"], call["args"] or "", call["name"] or "") for call in message.invalid_tool_calls]
     return [
-        Part("call", ("#", position), arguments, call_id or None, name or None)
+        Part("call", ("#", position), arguments, call_id or None, clean_text(name) or None)
         for position, (call_id, arguments, name) in enumerate(told)
     ]
 
@@ -194,8 +194,8 @@ def _key(index: object, fallback: Hashable) -> Hashable:
 
 def _read_reasoning(block: Block, fallback: Hashable, parts: list[Part]) -> None:
     key = _key(block.get("index"), fallback)
-    block_id = block.get("id")
-    provider_id = block_id if isinstance(block_id, str) and not block_id.startswith("lc_") else None
+    block_id = _text(block.get("id"))
+    provider_id = (block_id if block_id.isprintable() and not block_id.startswith("lc_") else "") or None
     summary = block.get("summary")
     if not isinstance(summary, list):
         parts.append(Part("reasoning", key, reasoning_text(block), provider_id))

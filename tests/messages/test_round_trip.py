@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, ToolMessage
 
 from langgraph_agui import agui_messages_to_langchain, langchain_messages_to_agui
 from langgraph_agui.messages.options import ReasoningOptions, Visibility
@@ -275,6 +275,37 @@ def test_values_are_small_where_the_client_holds_the_words() -> None:
     values = [entity["encryptedValue"] for entity in held if "encryptedValue" in entity]
     assert len(values) == 9
     assert max(map(len, values)) < 400
+
+
+def test_ids_that_are_none() -> None:
+    ids: list[Any] = ["", None, 1, [], "a\nb", "\ud800", "msg_1", "lc_1"]
+    content = [{"type": "thinking", "thinking": MARK, "id": block_id} for block_id in ids]
+    held = check_same([AIMessage(content, id="msg_1"), AIMessage(content, id="msg_2")])
+    thoughts = [[f"msg_{number}:reasoning:{place}" for place in range(len(ids))] for number in (1, 2)]
+    assert [message["id"] for message in held] == [*thoughts[0], "msg_1", *thoughts[1], "msg_2"]
+
+
+def test_words_on_the_wire_are_whole_characters() -> None:
+    calls = [{"name": "\ud800", "args": {}, "id": "c"}]
+    held = wire(
+        [
+            HumanMessage("a\ud800", name="\ud800", id="a"),
+            AIMessage("b\ud83d\ude00\ud83d", tool_calls=calls, id="b"),
+            ToolMessage(["c\ude00", {"type": "text", "text": "\ud83d"}, "\ude00"], tool_call_id="c", id="c"),
+        ]
+    )
+    assert [message["content"] for message in held] == ["a\ufffd", "b😀\ufffd", "c\ufffd\ufffd\ufffd"]
+    assert (held[0]["name"], held[1]["toolCalls"][0]["function"]["name"]) == ("\ufffd", "\ufffd")
+
+
+def test_chunks_are_messages_too() -> None:
+    made = {"name": "f", "args": '{"a": 1}', "id": "c", "index": 0}
+    content = [{"type": "thinking", "thinking": MARK, "signature": OPAQUE, "index": 0}]
+    metadata = {"model_provider": "anthropic"}
+    chunk = AIMessageChunk(content, tool_call_chunks=[made], response_metadata=metadata, id="m")
+    whole = AIMessage(content, tool_calls=chunk.tool_calls, response_metadata=metadata, id="m")
+    assert wire([chunk]) == wire([whole])
+    assert back(wire([chunk])) == [whole]
 
 
 @pytest.mark.parametrize("name", ["full", "sealed"])
