@@ -5,11 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.node_client import NodeClient
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+# On a busy machine the time that an example takes says nothing about it; and the suite has its ten minutes.
+settings.register_profile("suite", max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("suite")
 
 
 @pytest.fixture(scope="session")

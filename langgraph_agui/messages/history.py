@@ -173,9 +173,8 @@ class History:
             opened = self._values.read(holder, entity.id, entity.encrypted_value)
             if isinstance(opened, Fault):
                 raise _Unusable(opened)
-            if name not in opened:
-                raise Damaged
-            found[number] = opened[name]
+            if name in opened:
+                found[number] = opened[name]
         return found
 
     def _without_envelope(

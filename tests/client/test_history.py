@@ -22,7 +22,7 @@ from tests.client.adding import LOOP, chunks_of, message_of, parsed, spoken, who
 from tests.client.generated import arguments, retold, specs, streams
 from tests.protocol.streams import Wire, in_run
 
-many = settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+many = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @many
@@ -86,7 +86,7 @@ def no_bare_value(text: str) -> bool:
         return True
 
 
-@settings(many, max_examples=100)
+@settings(many, max_examples=40)
 @given(streams(arguments.filter(no_bare_value)))
 def test_a_model_says_the_same_however_it_is_asked(wires: list[Wire]) -> None:
     expected = spoken(fold(wires).messages)

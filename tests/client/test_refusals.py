@@ -85,7 +85,7 @@ def test_what_chunk_events_opened_ends_with_the_stream() -> None:
     assert message_of(event("TEXT_MESSAGE_CHUNK", messageId="m", delta="x")).text == "x"
 
 
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(st.integers(0, 2**32))
 def test_refused_is_what_the_verifier_refuses(seed: int) -> None:
     chunks, verifier, taken = MessageChunks(), Verifier(), []

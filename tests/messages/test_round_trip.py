@@ -90,7 +90,7 @@ def check_same(messages: list[BaseMessage], options: ReasoningOptions = FULL) ->
     return held
 
 
-few = settings(max_examples=150, deadline=None)
+few = settings(max_examples=60, deadline=None)
 
 
 @few

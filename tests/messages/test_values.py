@@ -186,8 +186,9 @@ def of_another_thread(held: list[Json], holder: str) -> None:
 
 
 def of_another_message(held: list[Json], holder: str) -> None:
-    other = next(other for other in HOLDERS if other != holder)
-    entity(held, holder)["encryptedValue"] = entity(held, other)["encryptedValue"]
+    found = entity(held, holder)
+    envelope = json.loads(decoded(entity(held_by_client(PLAIN), holder)["encryptedValue"]))
+    found["encryptedValue"] = Values(SEALED, "t").write(found.get("role", "call"), f"{holder}x", envelope)
 
 
 def of_another_kind(held: list[Json], holder: str) -> None:
@@ -259,11 +260,10 @@ def test_the_thread_is_another_for_all(caplog: pytest.LogCaptureFixture) -> None
 
 
 def test_thread_and_message_do_not_run_into_each_other() -> None:
-    value = Values(SEALED, "thread").write("user", "id", {"v": 1})
+    value = Values(SEALED, "a").write("user", "b/user:c", {"v": 1})
     assert value is not None
-    assert Values(SEALED, "thread").read("user", "id", value) == {"v": 1}
-    assert Values(SEALED, "threaduser:id"[:-2]).read("user", "id", value) is Fault.ALTERED
-    assert Values(SEALED, "thre").read("user", "adid", value) is Fault.ALTERED
+    assert Values(SEALED, "a").read("user", "b/user:c", value) == {"v": 1}
+    assert Values(SEALED, "auser:b/").read("user", "c", value) is Fault.ALTERED
 
 
 def test_keys_are_rotated(caplog: pytest.LogCaptureFixture) -> None:
