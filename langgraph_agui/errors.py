@@ -18,6 +18,14 @@ class ErrorCode(StrEnum):
     """The thread waits for answers that the input does not give; nothing was run."""
     INTERRUPT_UNKNOWN = "interrupt_unknown"
     """The input answers something that the thread does not ask; nothing was run."""
+    INTERRUPT_DUPLICATE = "interrupt_duplicate"
+    """The input answers one interrupt twice; nothing was run."""
+    INTERRUPT_EXPIRED = "interrupt_expired"
+    """The input answers after the interrupt's `expiresAt`; nothing was run. It can still be cancelled."""
+    INTERRUPT_INVALID = "interrupt_invalid"
+    """The input answers with what does not fit the question; nothing was run."""
+    THREAD_BUSY = "thread_busy"
+    """Another run is going on in the thread; nothing was run."""
     STATE_ERROR = "state_error"
     """The thread's checkpoint could not be read; nothing was run."""
     RECURSION_LIMIT = "recursion_limit"
@@ -38,6 +46,10 @@ SAFE_MESSAGES = {
     ErrorCode.INVALID_INPUT: "The input does not fit this agent.",
     ErrorCode.INTERRUPT_UNANSWERED: "This thread is waiting for an answer. Answer every open interrupt to go on.",
     ErrorCode.INTERRUPT_UNKNOWN: "The answer is for an interrupt that is not open on this thread.",
+    ErrorCode.INTERRUPT_DUPLICATE: "An interrupt is answered more than once.",
+    ErrorCode.INTERRUPT_EXPIRED: "The time to answer is over. Cancel the interrupt to go on.",
+    ErrorCode.INTERRUPT_INVALID: "The answer does not fit what was asked.",
+    ErrorCode.THREAD_BUSY: "Another run is going on in this thread.",
     ErrorCode.STATE_ERROR: "The conversation could not be loaded.",
     ErrorCode.RECURSION_LIMIT: "The agent took too many steps and was stopped.",
     ErrorCode.MODEL_ERROR: "The model could not answer.",

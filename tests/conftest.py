@@ -8,9 +8,12 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.node_client import NodeClient
+from tests.postgres import fresh_database, make_database, postgres_saver, postgres_server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+__all__ = ["fresh_database", "make_database", "node_client", "postgres_saver", "postgres_server"]
 
 # On a busy machine the time that an example takes says nothing about it; and the suite has its ten minutes.
 settings.register_profile("suite", max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])

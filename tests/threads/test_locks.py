@@ -1,0 +1,231 @@
+"""One run per thread at a time, in one process: all kinds of checkpointers give the same promises."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import threading
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
+
+from langgraph_agui.errors import ErrorCode, RunInputError
+from langgraph_agui.threads.locks import LocalLocks, ThreadLease, ThreadLocks, locks_for
+from langgraph_agui.threads.postgres_locks import PostgresLocks
+
+
+@pytest.fixture(params=["memory", pytest.param("postgres", marks=pytest.mark.xdist_group("postgres"))])
+async def locks(request: pytest.FixtureRequest) -> AsyncIterator[ThreadLocks]:
+    if request.param == "memory":
+        yield LocalLocks()
+        return
+    async with AsyncPostgresSaver.from_conn_string(request.getfixturevalue("fresh_database")) as saver:
+        made = locks_for(saver)
+        assert isinstance(made, PostgresLocks)
+        yield made
+
+
+def taken(locks: ThreadLocks) -> int:
+    """How many threads have a run."""
+    local = locks._local if isinstance(locks, PostgresLocks) else locks
+    assert isinstance(local, LocalLocks)
+    return local.busy
+
+
+async def refused(locks: ThreadLocks, thread_id: str = "t") -> None:
+    with pytest.raises(RunInputError) as caught:
+        await locks.acquire(thread_id, wait=False)
+    assert caught.value.code is ErrorCode.THREAD_BUSY
+    assert str(caught.value) == "Another run is going on in this thread."
+
+
+async def queued(locks: ThreadLocks, thread_id: str = "t") -> asyncio.Task[ThreadLease]:
+    """A task that waits for a thread that is taken."""
+    waiter = asyncio.create_task(locks.acquire(thread_id, wait=True))
+    await asyncio.sleep(0.02)
+    assert not waiter.done()
+    return waiter
+
+
+async def test_a_second_run_is_refused_until_the_first_has_ended(locks: ThreadLocks) -> None:
+    lease = await locks.acquire("t", wait=False)
+    await refused(locks)
+    await refused(locks)
+    other = await locks.acquire("another thread", wait=False)
+    await lease.release()
+    again = await locks.acquire("t", wait=False)
+    await refused(locks)
+    for held in (again, other):
+        await held.release()
+    assert taken(locks) == 0
+
+
+async def test_who_waits_is_served_in_order(locks: ThreadLocks) -> None:
+    order: list[int] = []
+
+    async def run(number: int) -> None:
+        lease = await locks.acquire("t", wait=True)
+        order.append(number)
+        await asyncio.sleep(0)
+        await lease.release()
+
+    first = await locks.acquire("t", wait=True)
+    runs = []
+    for number in range(8):
+        runs.append(asyncio.create_task(run(number)))
+        await asyncio.sleep(0)
+    assert order == []
+    await first.release()
+    await refused(locks)  # nobody comes in between
+    await asyncio.gather(*runs)
+    assert order == list(range(8))
+    assert taken(locks) == 0
+
+
+async def test_a_lease_is_released_once(locks: ThreadLocks) -> None:
+    first = await locks.acquire("t", wait=False)
+    await first.release()
+    second = await locks.acquire("t", wait=False)
+    await asyncio.gather(*[first.release() for _ in range(3)])
+    await refused(locks)
+    await second.release()
+    await second.release()
+    assert taken(locks) == 0
+
+
+async def test_who_is_cancelled_while_waiting_leaves_the_queue(locks: ThreadLocks) -> None:
+    lease = await locks.acquire("t", wait=False)
+    gone, stays = await queued(locks), await queued(locks)
+    gone.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await gone
+    await lease.release()
+    await (await stays).release()
+    assert taken(locks) == 0
+
+
+async def test_who_is_cancelled_when_its_turn_has_come_passes_it_on(locks: ThreadLocks) -> None:
+    lease = await locks.acquire("t", wait=False)
+    gone, stays = await queued(locks), await queued(locks)
+    releasing = asyncio.create_task(lease.release())
+    while not releasing.done():
+        await asyncio.sleep(0)
+    gone.cancel()  # it has been handed the thread, and does not know yet
+    await asyncio.gather(gone, return_exceptions=True)
+    if not gone.cancelled():
+        await gone.result().release()
+    await (await asyncio.wait_for(stays, 5)).release()
+    assert taken(locks) == 0
+
+
+@pytest.mark.parametrize("turns", range(6))
+async def test_who_is_cancelled_while_taking_holds_nothing(locks: ThreadLocks, turns: int) -> None:
+    await (await locks.acquire("warm", wait=False)).release()
+    acquiring = asyncio.create_task(locks.acquire("t", wait=False))
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    acquiring.cancel()
+    await asyncio.gather(acquiring, return_exceptions=True)
+    if not acquiring.cancelled():
+        await acquiring.result().release()
+    await (await asyncio.wait_for(locks.acquire("t", wait=True), 5)).release()
+    assert taken(locks) == 0
+
+
+async def test_a_release_that_is_cancelled_still_releases(locks: ThreadLocks) -> None:
+    lease = await locks.acquire("t", wait=False)
+    releasing = asyncio.create_task(lease.release())
+    await asyncio.sleep(0)
+    releasing.cancel()
+    await asyncio.gather(releasing, return_exceptions=True)
+    await (await asyncio.wait_for(locks.acquire("t", wait=True), 5)).release()
+    assert taken(locks) == 0
+
+
+def test_a_lease_can_be_let_go_after_its_loop_has_ended() -> None:
+    locks = LocalLocks()
+    asyncio.run(locks.acquire("t", wait=False)).let_go()
+    asyncio.run(locks.acquire("t", wait=False)).let_go()
+    assert locks.busy == 0
+
+
+@pytest.mark.xdist_group("postgres")
+def test_a_lease_of_the_database_can_be_let_go_after_its_loop_has_ended(fresh_database: str) -> None:
+    async def take() -> tuple[ThreadLease, ThreadLocks]:
+        async with AsyncPostgresSaver.from_conn_string(fresh_database) as saver:
+            locks = locks_for(saver)
+            return await locks.acquire("t", wait=True), locks
+
+    lease, _ = asyncio.run(take())
+    lease.let_go()
+    asyncio.run(asyncio.wait_for(take(), 5))[0].let_go()
+
+
+@dataclass
+class Counter:
+    """Who is in the thread, and the most that ever were."""
+
+    inside: int = 0
+    most: int = 0
+    runs: int = 0
+
+    def enter(self) -> None:
+        self.inside += 1
+        self.most = max(self.most, self.inside)
+        self.runs += 1
+
+    def leave(self) -> None:
+        self.inside -= 1
+
+
+async def test_two_event_loops_exclude_each_other(locks: ThreadLocks) -> None:
+    counter = Counter()
+
+    async def run() -> None:
+        lease = await locks.acquire("t", wait=True)
+        counter.enter()
+        await asyncio.sleep(0.001)
+        counter.leave()
+        await lease.release()
+
+    async def runs() -> None:
+        await asyncio.gather(*[run() for _ in range(20)])
+
+    threads = [threading.Thread(target=lambda: asyncio.run(runs())) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    await runs()
+    for thread in threads:
+        await asyncio.to_thread(thread.join, 20)
+    assert (counter.runs, counter.most) == (60, 1)
+    assert taken(locks) == 0
+
+
+async def test_a_checkpointer_has_one_set_of_locks_for_as_long_as_it_lives() -> None:
+    saver, other = InMemorySaver(), InMemorySaver()
+    locks = locks_for(saver)
+    assert locks_for(saver) is locks
+    assert locks_for(other) is not locks
+    number = id(saver)
+    del saver
+    gc.collect()
+    from langgraph_agui.threads import locks as module
+
+    assert number not in module._registry._known
+
+
+def test_checkpointers_need_not_be_hashable_nor_weakly_referable() -> None:
+    @dataclass
+    class Equal:
+        name: str = "same"
+
+    class Slots:
+        __slots__ = ()
+
+    one, two, slots = Equal(), Equal(), Slots()
+    assert locks_for(one) is locks_for(one)
+    assert locks_for(one) is not locks_for(two)
+    assert locks_for(slots) is locks_for(slots)

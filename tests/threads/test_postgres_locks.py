@@ -1,0 +1,309 @@
+"""One run per thread at a time, in all processes on one Postgres; and what becomes of the session with the locks."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
+
+import psycopg
+import pytest
+from langgraph.checkpoint.postgres import PostgresSaver
+from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
+from langgraph.checkpoint.postgres.shallow import AsyncShallowPostgresSaver
+from psycopg import AsyncConnection, Connection
+from psycopg.conninfo import conninfo_to_dict
+from psycopg.rows import dict_row
+from psycopg_pool import AsyncConnectionPool, ConnectionPool
+
+from langgraph_agui.errors import ErrorCode, RunInputError, StateError
+from langgraph_agui.threads.locks import ThreadLocks, locks_for
+from langgraph_agui.threads.postgres_locks import PostgresLocks, key_of
+
+pytestmark = pytest.mark.xdist_group("postgres")
+
+KWARGS: dict[str, Any] = {"autocommit": True, "prepare_threshold": 0, "row_factory": dict_row}
+
+
+class Holder:
+    """Another process that locks a thread; see `holder.py`."""
+
+    def __init__(self, dsn: str, thread_id: str = "t", mode: str = "refuse") -> None:
+        command = [sys.executable, "-m", "tests.threads.holder", dsn, thread_id, mode]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.said()
+
+    def go(self) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write("\n")
+        self._process.stdin.flush()
+
+    def said(self) -> str:
+        assert self._process.stdout is not None
+        return self._process.stdout.readline().strip()
+
+    def asked(self) -> str:
+        self.go()
+        return self.said()
+
+    def kill(self) -> None:
+        self._process.kill()  # SIGKILL: nothing of it gets to say goodbye
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            assert pipe is not None
+            pipe.close()
+
+
+@pytest.fixture
+def holders() -> Iterator[Callable[..., Holder]]:
+    made: list[Holder] = []
+
+    def make(*args: Any) -> Holder:
+        made.append(Holder(*args))
+        return made[-1]
+
+    yield make
+    for holder in made:
+        holder.kill()
+
+
+def sessions(dsn: str) -> list[int]:
+    """The server's processes that hold advisory locks in this database."""
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        rows = connection.execute(
+            "SELECT DISTINCT pid FROM pg_locks JOIN pg_database d ON d.oid = database "
+            "WHERE locktype = 'advisory' AND datname = current_database()"
+        )
+        return [row[0] for row in rows.fetchall()]
+
+
+def lose(dsn: str, pids: list[int]) -> None:
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        for pid in pids:
+            connection.execute("SELECT pg_terminate_backend(%s, 5000)", (pid,))
+
+
+async def eventually(met: Callable[[], object], what: str) -> None:
+    end = time.monotonic() + 5
+    while not met():
+        assert time.monotonic() < end, f"not within 5 s: {what}"
+        await asyncio.sleep(0.02)
+
+
+async def refused(locks: ThreadLocks, thread_id: str = "t") -> None:
+    with pytest.raises(RunInputError) as caught:
+        await locks.acquire(thread_id, wait=False)
+    assert caught.value.code is ErrorCode.THREAD_BUSY
+
+
+async def test_processes_exclude_each_other(fresh_database: str, holders: Callable[..., Holder]) -> None:
+    here, other = holders(fresh_database, "t", "wait"), holders(fresh_database, "t", "refuse")
+    async with AsyncPostgresSaver.from_conn_string(fresh_database) as saver:
+        locks = locks_for(saver)
+        lease = await locks.acquire("t", wait=False)
+        assert other.asked() == "busy"
+        here.go()
+        await asyncio.sleep(0.3)
+        await lease.release()
+        assert here.said() == "held"
+        await refused(locks)
+        await (await locks.acquire("another thread", wait=False)).release()
+        waiting = asyncio.create_task(locks.acquire("t", wait=True))
+        await asyncio.sleep(0.1)
+        assert not waiting.done()
+        assert here.asked() == "released"
+        await (await asyncio.wait_for(waiting, 5)).release()
+    assert sessions(fresh_database) == []
+
+
+async def test_a_killed_process_frees_its_threads(fresh_database: str, holders: Callable[..., Holder]) -> None:
+    holder = holders(fresh_database)
+    assert holder.asked() == "held"
+    async with AsyncPostgresSaver.from_conn_string(fresh_database) as saver:
+        locks = locks_for(saver)
+        await refused(locks)
+        waiting = asyncio.create_task(locks.acquire("t", wait=True))
+        holder.kill()
+        await (await asyncio.wait_for(waiting, 3)).release()
+
+
+async def test_a_waiter_who_is_cancelled_asks_no_more(fresh_database: str, holders: Callable[..., Holder]) -> None:
+    holder = holders(fresh_database)
+    assert holder.asked() == "held"
+    async with AsyncPostgresSaver.from_conn_string(fresh_database) as saver:
+        locks = locks_for(saver)
+        waiting = asyncio.create_task(locks.acquire("t", wait=True))
+        await asyncio.sleep(0.2)
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
+        assert waiting.cancelled()
+        assert holder.asked() == "released"
+        await (await asyncio.wait_for(locks.acquire("t", wait=True), 5)).release()
+    assert sessions(fresh_database) == []
+
+
+async def test_who_is_cancelled_while_taking_leaves_nothing_in_the_database(fresh_database: str) -> None:
+    async with AsyncPostgresSaver.from_conn_string(fresh_database) as saver:
+        locks = locks_for(saver)
+        for turns in range(6):
+            acquiring = asyncio.create_task(locks.acquire("t", wait=True))
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            acquiring.cancel()
+            await asyncio.gather(acquiring, return_exceptions=True)
+            if not acquiring.cancelled():
+                await acquiring.result().release()
+            await (await asyncio.wait_for(locks.acquire("t", wait=True), 5)).release()
+            assert sessions(fresh_database) == []
+
+
+async def test_a_lost_connection_is_opened_again_and_takes_its_locks(
+    fresh_database: str, holders: Callable[..., Holder]
+) -> None:
+    holder = holders(fresh_database)
+    async with AsyncPostgresSaver.from_conn_string(fresh_database) as saver:
+        locks = locks_for(saver)
+        kept = await locks.acquire("t", wait=False)
+        lose(fresh_database, sessions(fresh_database))
+        assert sessions(fresh_database) == []
+        other = await locks.acquire("u", wait=False)
+        assert len(sessions(fresh_database)) == 1
+        assert holder.asked() == "busy"  # "t" is locked again, though nobody asked for it
+        lose(fresh_database, sessions(fresh_database))
+        await kept.release()
+        await other.release()
+        await (await locks.acquire("t", wait=False)).release()
+
+
+async def test_a_lock_that_another_process_took_meanwhile_is_its_own(
+    fresh_database: str, holders: Callable[..., Holder], caplog: pytest.LogCaptureFixture
+) -> None:
+    holder = holders(fresh_database)
+    async with AsyncPostgresSaver.from_conn_string(fresh_database) as saver:
+        locks = locks_for(saver)
+        lost = await locks.acquire("t", wait=False)
+        lose(fresh_database, sessions(fresh_database))
+        assert holder.asked() == "held"
+        with caplog.at_level(logging.WARNING):
+            other = await locks.acquire("u", wait=False)
+        assert "two runs are going" in caplog.text
+        await lost.release()
+        await refused(locks)
+        assert holder.asked() == "released"
+        await (await asyncio.wait_for(locks.acquire("t", wait=True), 5)).release()
+        await other.release()
+
+
+async def test_a_database_that_cannot_be_reached_is_a_state_error(fresh_database: str) -> None:
+    nowhere = "postgresql://postgres@127.0.0.1:1/nowhere"
+    async with AsyncConnectionPool(nowhere, min_size=0, max_size=1, open=False) as pool:
+        locks = locks_for(AsyncPostgresSaver(pool))  # type: ignore[arg-type]
+        with pytest.raises(StateError) as caught:
+            await locks.acquire("t", wait=True)
+        assert isinstance(caught.value.__cause__, psycopg.OperationalError)
+        assert isinstance(locks, PostgresLocks)
+        assert locks._local.busy == 0
+
+
+async def test_locks_take_nothing_from_the_pool(fresh_database: str) -> None:
+    pool: AsyncConnectionPool[Any]
+    async with AsyncConnectionPool(fresh_database, min_size=1, max_size=1, kwargs=KWARGS, open=False) as pool:
+        saver = AsyncPostgresSaver(pool)
+        await saver.setup()
+        locks = locks_for(saver)
+        assert locks_for(AsyncPostgresSaver(pool)) is locks  # one session for all savers on a pool
+        async with pool.connection():  # the only one
+            leases = await asyncio.gather(*[locks.acquire(f"t{number}", wait=False) for number in range(50)])
+            assert len(sessions(fresh_database)) == 1
+            await asyncio.gather(*[lease.release() for lease in leases])
+        assert sessions(fresh_database) == []
+
+
+async def test_the_session_ends_with_the_checkpointer(fresh_database: str) -> None:
+    def here() -> int:
+        with psycopg.connect(fresh_database, autocommit=True) as connection:
+            query = "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'langgraph-agui%%'"
+            row = connection.execute(f"{query} AND datname = current_database()".encode()).fetchone()
+            assert row is not None
+            return int(row[0])
+
+    async def use() -> None:
+        async with AsyncPostgresSaver.from_conn_string(fresh_database) as saver:
+            await (await locks_for(saver).acquire("t", wait=False)).release()
+            assert here() == 1
+
+    def threads() -> set[threading.Thread]:
+        return {thread for thread in threading.enumerate() if thread.name == "langgraph-agui-locks"}
+
+    gc.collect()
+    before = threads()
+    await use()
+    assert threads() - before
+    gc.collect()
+    await eventually(lambda: here() == 0, "the session has ended")
+    await eventually(lambda: not threads() - before, "its thread has ended")
+
+
+class SecretConnection(AsyncConnection[Any]):
+    """Knows the password by itself, as classes for cloud databases do."""
+
+    @classmethod
+    async def connect(cls, conninfo: str = "", **kwargs: Any) -> SecretConnection:  # type: ignore[override]
+        return await super().connect(conninfo, **{**kwargs, "dbname": SecretConnection.dbname})  # type: ignore[return-value]
+
+    dbname = ""
+
+
+class SyncSecretConnection(Connection[Any]):
+    @classmethod
+    def connect(cls, conninfo: str = "", **kwargs: Any) -> SyncSecretConnection:  # type: ignore[override]
+        return super().connect(conninfo, **{**kwargs, "dbname": SecretConnection.dbname})  # type: ignore[return-value]
+
+
+async def test_every_way_to_connect_is_understood(fresh_database: str) -> None:
+    parts = conninfo_to_dict(fresh_database)
+    SecretConnection.dbname = str(parts.pop("dbname"))
+    whole: dict[str, Any] = {**KWARGS, **parts, "dbname": SecretConnection.dbname}
+
+    async def later() -> str:
+        return fresh_database
+
+    async def excluded(saver: Any) -> None:
+        locks = locks_for(saver)
+        assert isinstance(locks, PostgresLocks)
+        lease = await locks.acquire("t", wait=False)
+        assert len(sessions(fresh_database)) == 1
+        await lease.release()
+
+    def pool(*args: Any, **kwargs: Any) -> AsyncConnectionPool[Any]:
+        return AsyncConnectionPool(*args, min_size=0, max_size=1, open=False, **kwargs)
+
+    ways: list[Callable[[], Awaitable[None] | None]] = []
+    for made in (
+        pool(kwargs=whole),
+        pool(later, kwargs=lambda: KWARGS),
+        pool(kwargs={**KWARGS, **parts}, connection_class=SecretConnection),
+    ):
+        async with made:
+            await excluded(AsyncShallowPostgresSaver(made) if not ways else AsyncPostgresSaver(made))
+    with ConnectionPool(fresh_database, min_size=0, max_size=1, kwargs=KWARGS, open=True) as sync_pool:
+        await excluded(PostgresSaver(sync_pool))  # type: ignore[arg-type]
+    given = {**KWARGS, **parts}
+    with ConnectionPool(
+        min_size=0, max_size=1, kwargs=given, open=True, connection_class=SyncSecretConnection
+    ) as sync_pool:
+        await excluded(PostgresSaver(sync_pool))  # type: ignore[arg-type]
+    with PostgresSaver.from_conn_string(fresh_database) as saver:
+        await excluded(saver)
+
+
+def test_the_key_of_a_thread_never_changes() -> None:
+    assert key_of("thread") == -8750022058293765504
+    assert key_of("\ud800") != key_of("\ud801")
+    assert len({key_of(f"thread {number}") for number in range(1000)}) == 1000
