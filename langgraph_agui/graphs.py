@@ -1,46 +1,91 @@
-"""What a compiled graph takes and shows: its channels, read from the graph itself."""
+"""What a graph takes and shows, and the state of its threads.
+
+A compiled graph tells by its channels, one on a LangGraph server by what `remote` has learnt of it from the server.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias, get_origin, get_type_hints
 
+from langchain_core.runnables import RunnableConfig
 from langgraph.channels.binop import BinaryOperatorAggregate
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.pregel import Pregel
+from langgraph.pregel.remote import RemoteGraph
+from langgraph.types import StateSnapshot
 
-Graph: TypeAlias = Pregel[Any, Any, Any, Any]
-"""A compiled graph, whatever its state, context, input and output."""
+from langgraph_agui import remote
+
+Graph: TypeAlias = Pregel[Any, Any, Any, Any] | RemoteGraph
+"""A compiled graph, whatever its state, context, input and output; here, or on a LangGraph server."""
 
 
 ROOT = "__root__"
 """The one channel of a graph whose state is a list of messages rather than a mapping."""
 
 
-def channel_names(channels: str | Sequence[str]) -> list[str] | None:
-    """The names of a graph's output channels; None for a graph whose output is one value."""
+async def load_state(graph: Graph, config: RunnableConfig, *, subgraphs: bool = False) -> StateSnapshot:
+    """The state of the thread that `config` names; an empty one if there is no such thread."""
+    if isinstance(graph, RemoteGraph):
+        return await remote.load(graph, config, subgraphs=subgraphs)
+    return await graph.aget_state(config, subgraphs=subgraphs)
+
+
+def load_history(
+    graph: Graph, config: RunnableConfig, marks: Mapping[str, object] | None = None
+) -> AsyncIterator[StateSnapshot]:
+    """The states of the thread, the newest first; only those with `marks` in their metadata, if any are given."""
+    if isinstance(graph, RemoteGraph):
+        return remote.load_history(graph, config, marks)
+    return graph.aget_state_history(config, filter=dict(marks) if marks else None)
+
+
+async def update_state(graph: Graph, config: RunnableConfig, values: object, as_node: str | None = None) -> None:
+    """Write `values` into the state of the thread that `config` names, as the node `as_node` would."""
+    if isinstance(graph, RemoteGraph):
+        await remote.update(graph, config, values, as_node)
+    else:
+        await graph.aupdate_state(config, values, as_node=as_node)
+
+
+def output_names(graph: Graph) -> list[str] | None:
+    """The channels that the graph's output shows; None where it is one value, or a server sends those only."""
+    if isinstance(graph, RemoteGraph):
+        return None
+    channels = graph.output_channels
     return None if isinstance(channels, str) else list(channels)
 
 
 def input_names(graph: Graph) -> list[str] | None:
     """The keys that the graph's input schema names; None where there is no schema of keys."""
+    if isinstance(graph, RemoteGraph):
+        return remote.input_names(graph)
     if isinstance(graph, CompiledStateGraph):
         return list(graph.builder.schemas[graph.builder.input_schema])
     return None
 
 
 def has_checkpointer(graph: Graph) -> bool:
-    """Whether the graph keeps its threads (True inherits one from a parent, which a root graph has not)."""
-    return graph.checkpointer not in (None, False, True)
+    """Whether the graph keeps its threads (True inherits one from a parent, which a root graph has not).
+
+    A LangGraph server always does.
+    """
+    return isinstance(graph, RemoteGraph) or graph.checkpointer not in (None, False, True)
 
 
 def reduces(graph: Graph, channel: str) -> bool:
-    """Whether writes to `channel` are combined by a reducer, rather than replacing its value."""
-    return isinstance(graph.channels.get(channel), BinaryOperatorAggregate)
+    """Whether writes to `channel` are combined by a reducer, rather than replacing its value.
+
+    A LangGraph server does not tell: there no channel is said to.
+    """
+    return not isinstance(graph, RemoteGraph) and isinstance(graph.channels.get(channel), BinaryOperatorAggregate)
 
 
 def input_form(graph: Graph) -> Literal["keys", "messages", "text"]:
     """What a run's input is: a mapping of keys, or the list of messages, or (functional API) the user's text."""
+    if isinstance(graph, RemoteGraph):
+        return remote.input_form(graph)
     if input_names(graph) == [ROOT]:
         return "messages"
     if isinstance(graph, CompiledStateGraph) or not isinstance(graph.input_channels, str):
@@ -54,7 +99,7 @@ def input_form(graph: Graph) -> Literal["keys", "messages", "text"]:
     return "messages" if isinstance(kind, type) and issubclass(kind, Sequence) else "keys"
 
 
-def _first_hint(graph: Graph) -> object:
+def _first_hint(graph: Pregel[Any, Any, Any, Any]) -> object:
     """The type of an entrypoint's first parameter; None where it names what only its own scope knows."""
     bound = next(iter(graph.nodes.values())).bound
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from langgraph.pregel.remote import RemoteGraph
 from rich.console import Console
 from rich.text import Text
 
@@ -40,6 +41,8 @@ def run(agent: LangGraphAgent, spec: str) -> ExitCode:
 
 
 def _history(graph: Graph) -> str:
+    if isinstance(graph, RemoteGraph):
+        return "kept by the LangGraph server that runs the graph"
     if has_checkpointer(graph):
         return f"kept by the server, in the graph's {type(graph.checkpointer).__name__}"
     return "kept by the client, which sends it with every run: the graph has no checkpointer"

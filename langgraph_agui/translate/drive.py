@@ -11,11 +11,11 @@ from uuid import UUID
 from ag_ui.core import RawEvent
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
+from langgraph.pregel import Pregel
 from langgraph.types import Interrupt, StreamMode
 
 from langgraph_agui.configs import merged
 from langgraph_agui.errors import RunStopped
-from langgraph_agui.graphs import Graph
 from langgraph_agui.messages.found import messages_in
 from langgraph_agui.protocol.jsonable import to_jsonable
 from langgraph_agui.translate.order import Mark, Order
@@ -90,7 +90,7 @@ class GraphDrive:
 
     def __init__(
         self,
-        graph: Graph,
+        graph: Pregel[Any, Any, Any, Any],
         translation: Translation,
         *,
         messages_key: str,
@@ -144,4 +144,4 @@ class GraphDrive:
     def _interrupts(self, updates: Mapping[str, object]) -> None:
         raised = updates.get("__interrupt__")
         if raised is not None:
-            self._translation.paused(cast("tuple[Interrupt, ...]", raised))
+            self._translation.pause(cast("tuple[Interrupt, ...]", raised))

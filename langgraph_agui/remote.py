@@ -1,0 +1,133 @@
+"""Graphs on a LangGraph server (`RemoteGraph`): their threads, their states, and what they take."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Mapping
+from typing import Literal, cast
+from uuid import UUID, uuid5
+from weakref import WeakKeyDictionary
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.pregel.remote import RemoteGraph
+from langgraph.types import PregelTask, StateSnapshot
+from langgraph_sdk.client import LangGraphClient
+from langgraph_sdk.errors import APIStatusError, NotFoundError
+
+from langgraph_agui.configs import merged
+from langgraph_agui.messages.wire import Revival, for_server
+
+logger = logging.getLogger(__name__)
+
+_THREADS = UUID("b4f0c1d2-6a57-5e0e-9d53-0a2f7c1e8b36")
+"""Namespace of the thread ids that are made for threads of a client. Never to be changed: threads would be lost."""
+
+
+def server_config(config: RunnableConfig) -> RunnableConfig:
+    """`config` with the id by which a LangGraph server knows the thread: it takes UUIDs only, AG-UI any string."""
+    thread = str(config["configurable"]["thread_id"])
+    try:
+        known = str(UUID(thread)) == thread.lower()
+    except ValueError:
+        known = False
+    point = {"checkpoint_ns": ""} if "checkpoint_id" in config["configurable"] else {}  # they go together there
+    configurable = {**point, **config["configurable"], "thread_id": thread if known else str(uuid5(_THREADS, thread))}
+    return merged(config, {"configurable": configurable})
+
+
+# -- states ---------------------------------------------------------------------------------------------------------
+
+
+async def load(graph: RemoteGraph, config: RunnableConfig, *, subgraphs: bool) -> StateSnapshot:
+    """The thread's state, with LangChain messages in it; an empty one for a thread that the server does not know.
+
+    Learns what the graph takes too, before anyone asks for it.
+    """
+    await learn(graph)
+    config = server_config(config)
+    try:
+        stored = await graph.aget_state(config, subgraphs=subgraphs)
+    except (NotFoundError, TypeError):
+        if "checkpoint_id" in config["configurable"] or await _has_checkpoint(graph, config):
+            raise
+        return StateSnapshot({}, (), config, None, None, None, (), ())
+    return _revived(stored, Revival())
+
+
+async def _has_checkpoint(graph: RemoteGraph, config: RunnableConfig) -> bool:
+    """Whether the thread has a state; of one that was made and never run, `RemoteGraph` can make no snapshot."""
+    try:
+        stored = await _client(graph).threads.get_state(config["configurable"]["thread_id"])
+    except NotFoundError:
+        return False
+    return bool(stored.get("checkpoint"))
+
+
+def _client(graph: RemoteGraph) -> LangGraphClient:
+    if graph.client is None:
+        raise ValueError("A RemoteGraph needs a `url` or a `client`.")
+    return graph.client
+
+
+async def load_history(
+    graph: RemoteGraph, config: RunnableConfig, marks: Mapping[str, object] | None = None, limit: int = 1000
+) -> AsyncIterator[StateSnapshot]:
+    """The thread's states, the newest first: those with `marks` in their metadata, at most `limit`."""
+    revival = Revival()
+    states = graph.aget_state_history(server_config(config), filter=dict(marks) if marks else None, limit=limit)
+    try:
+        async for stored in states:
+            yield _revived(stored, revival)
+    except NotFoundError:
+        return
+
+
+async def update(graph: RemoteGraph, config: RunnableConfig, values: object, as_node: str | None) -> None:
+    """Write `values` into the thread's state."""
+    await graph.aupdate_state(server_config(config), for_server(values), as_node)
+
+
+def _revived(stored: StateSnapshot, revival: Revival) -> StateSnapshot:
+    tasks = tuple(_revived_task(task, revival) for task in stored.tasks)
+    return stored._replace(values=cast("dict[str, object]", revival.of(stored.values or {})), tasks=tasks)
+
+
+def _revived_task(task: PregelTask, revival: Revival) -> PregelTask:
+    state = _revived(task.state, revival) if isinstance(task.state, StateSnapshot) else task.state
+    return task._replace(state=state, result=revival.of(task.result))
+
+
+# -- schemas --------------------------------------------------------------------------------------------------------
+
+
+_inputs: WeakKeyDictionary[RemoteGraph, Mapping[str, object]] = WeakKeyDictionary()
+"""The JSON schema of each graph's input; empty where the server does not tell."""
+
+
+async def learn(graph: RemoteGraph) -> None:
+    """Ask the server what the graph takes, once."""
+    if graph in _inputs:
+        return
+    assistants = _client(graph).assistants
+    try:
+        try:
+            assistant = str(UUID(graph.assistant_id))
+        except ValueError:
+            found = await assistants.search(graph_id=graph.assistant_id, limit=1)
+            assistant = found[0]["assistant_id"]
+        _inputs[graph] = (await assistants.get_schemas(assistant)).get("input_schema") or {}
+    except (APIStatusError, IndexError):
+        logger.warning("The server does not tell what %r takes: all of the client's state is sent.", graph.assistant_id)
+        _inputs[graph] = {}
+
+
+def input_names(graph: RemoteGraph) -> list[str] | None:
+    """The keys that the graph takes; None where it takes no mapping, or `learn` has not learnt them."""
+    properties = _inputs.get(graph, {}).get("properties")
+    return list(properties) if isinstance(properties, Mapping) else None
+
+
+def input_form(graph: RemoteGraph) -> Literal["keys", "messages", "text"]:
+    """What the graph takes, see `graphs.input_form`."""
+    kinds: Mapping[object, Literal["messages", "text"]] = {"array": "messages", "string": "text"}
+    return kinds.get(_inputs.get(graph, {}).get("type"), "keys")
