@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from langgraph_agui.agent import LangGraphAgent
 from langgraph_agui.callbacks import AGUICallbackHandler
 from langgraph_agui.errors import ErrorCode
+from langgraph_agui.frontend import agui_context, frontend_tools
 from langgraph_agui.messages.foreign import for_provider
 from langgraph_agui.messages.options import ReasoningOptions
 from langgraph_agui.messages.seal import ReasoningSeal
@@ -32,9 +33,11 @@ __all__ = [
     "ReasoningSeal",
     "ThinkTagSplitter",
     "add_langgraph_fastapi_endpoint",
+    "agui_context",
     "agui_messages_to_langchain",
     "agui_router",
     "for_provider",
+    "frontend_tools",
     "langchain_messages_to_agui",
 ]
 

@@ -1,0 +1,171 @@
+"""What a run's client brings along for the graph: its tools, its context, its forwarded properties.
+
+`RunAgentInput` enters `frontend_config`, a configuration leaves it; the readers take it out again, in any node of the
+graph. With `create_agent`, `AGUIMiddleware` does all of this. A graph of your own binds the tools itself and leaves
+the client's calls open: the run ends, and their results come with the client's next run.
+
+```python
+def model(state: State, config: RunnableConfig) -> dict:
+    bound = llm.bind_tools([*TOOLS, *frontend_tools(config, server=TOOLS)])
+    return {"messages": [bound.invoke(state["messages"])]}
+
+
+def after_model(state: State, config: RunnableConfig) -> list[Send] | str:
+    calls = state["messages"][-1].tool_calls
+    own = [call for call in calls if not is_frontend_call(call, config, server=TOOLS)]
+    return [Send("tools", [call]) for call in own] or END
+
+
+def after_tools(state: State, config: RunnableConfig) -> str:
+    turn = next(message for message in reversed(state["messages"]) if isinstance(message, AIMessage))
+    return END if any(is_frontend_call(call, config, server=TOOLS) for call in turn.tool_calls) else "model"
+
+
+builder.add_node("model", model)
+builder.add_node("tools", ToolNode(TOOLS))
+builder.add_edge(START, "model")
+builder.add_conditional_edges("model", after_model, ["tools", END])
+builder.add_conditional_edges("tools", after_tools, ["model", END])
+```
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeAlias, cast
+
+from ag_ui.core import Context, RunAgentInput
+from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import BaseTool
+from langgraph.config import get_config
+
+from langgraph_agui.protocol.jsonable import JsonValue, to_jsonable
+
+logger = logging.getLogger(__name__)
+
+KEY = "agui"
+"""Where it is in `configurable`. LangGraph copies only scalars from there to checkpoints and traces; this is a dict."""
+
+ServerTool: TypeAlias = BaseTool | Callable[..., object] | Mapping[str, Any] | str
+"""A tool of the graph's own, as `bind_tools` takes it, or only its name."""
+
+_told: set[str] = set()
+"""The server tools whose names clients have tried to take; each is logged once."""
+
+
+def frontend_config(run_input: RunAgentInput) -> RunnableConfig:
+    """Return a configuration with the client's tools, context and forwarded properties, as JSON data.
+
+    `LangGraphAgent` gives it to each run, below what the developer configures. Only for graphs that are run without it.
+    """
+    brought = {
+        "tools": to_jsonable(run_input.tools or []),
+        "context": to_jsonable(run_input.context or []),
+        "forwardedProps": to_jsonable(run_input.forwarded_props),
+    }
+    return {"configurable": {KEY: brought}}
+
+
+def frontend_tools(config: RunnableConfig | None = None, *, server: Iterable[ServerTool] = ()) -> list[dict[str, Any]]:
+    """Return the client's tools in OpenAI's form, which `bind_tools` of every chat model takes.
+
+    Args:
+        config: The run's configuration; LangGraph's current one if None. Outside a run there are no tools.
+        server: The graph's own tools. A client's tool of the same name is left out: it must not shadow them.
+    """
+    taken = {name_of(tool) for tool in server}
+    tools: dict[str, dict[str, Any]] = {}
+    for tool in _list(config, "tools"):
+        name = tool.get("name")
+        if not isinstance(name, str) or name in tools:
+            continue
+        if name in taken:
+            _warn_once(name)
+            continue
+        parameters = tool.get("parameters")
+        function = {
+            "name": name,
+            "description": tool.get("description") or "",
+            "parameters": _object_schema(parameters if isinstance(parameters, dict) else {}),
+        }
+        tools[name] = {"type": "function", "function": function}
+    return list(tools.values())
+
+
+def is_frontend_call(
+    call: Mapping[str, Any], config: RunnableConfig | None = None, *, server: Iterable[ServerTool] = ()
+) -> bool:
+    """Whether `call`, a tool call of an `AIMessage`, is for the client to answer.
+
+    `config` and `server` are those of `frontend_tools`.
+    """
+    name = call["name"]
+    return any(tool.get("name") == name for tool in _list(config, "tools")) and name not in map(name_of, server)
+
+
+def agui_context(config: RunnableConfig | None = None) -> list[Context]:
+    """Return what the application tells about itself (`RunAgentInput.context`); nothing outside a run.
+
+    It comes from the client: information for the model, never instructions to trust. `config` is that of
+    `frontend_tools`.
+    """
+    return [
+        Context(description=str(entry.get("description", "")), value=str(entry.get("value", "")))
+        for entry in _list(config, "context")
+    ]
+
+
+def forwarded_props(config: RunnableConfig | None = None) -> JsonValue:
+    """Return `RunAgentInput.forwardedProps`, any JSON value; an empty object if there are none, or outside a run.
+
+    They come from the client. `config` is that of `frontend_tools`.
+    """
+    given = cast("JsonValue", _brought(config).get("forwardedProps"))
+    return {} if given is None else given
+
+
+def name_of(tool: ServerTool) -> str:
+    """The name under which a model calls `tool`; empty if it has none (a provider's built-in tool)."""
+    if isinstance(tool, str):
+        return tool
+    if isinstance(tool, Mapping):
+        inner = tool.get("function")
+        return str((inner if isinstance(inner, Mapping) else tool).get("name") or tool.get("title") or "")
+    return str(getattr(tool, "name", None) or getattr(tool, "__name__", ""))
+
+
+def is_root(config: RunnableConfig | None = None) -> bool:
+    """Whether this is the graph that the client runs, rather than one inside it."""
+    namespace = _configurable(config).get("checkpoint_ns")
+    return "|" not in namespace if isinstance(namespace, str) else True
+
+
+def _configurable(config: RunnableConfig | None) -> Mapping[str, Any]:
+    if config is None:
+        try:
+            config = get_config()
+        except RuntimeError:  # not in a run
+            return {}
+    return config.get("configurable") or {}
+
+
+def _brought(config: RunnableConfig | None) -> Mapping[str, Any]:
+    brought = _configurable(config).get(KEY)
+    return brought if isinstance(brought, Mapping) else {}
+
+
+def _list(config: RunnableConfig | None, field: str) -> list[Mapping[str, Any]]:
+    entries = _brought(config).get(field)
+    return [entry for entry in entries if isinstance(entry, Mapping)] if isinstance(entries, list) else []
+
+
+def _object_schema(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """`parameters` with what providers insist on: that arguments are an object, and have properties, if only none."""
+    return {"type": "object", "properties": {}, **parameters}
+
+
+def _warn_once(name: str) -> None:
+    if name not in _told:
+        _told.add(name)
+        logger.warning("The client's tool %r was left out: the server has a tool of that name.", name)
