@@ -7,6 +7,8 @@ a task of its own in which the graph runs, so one agent serves any number of run
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable
+from datetime import timedelta
+from functools import partial
 from typing import Literal, TypeVar, cast
 
 from ag_ui.core import (
@@ -22,12 +24,22 @@ from ag_ui.core import (
 )
 from langchain_core.runnables import RunnableConfig
 from langgraph.pregel import Pregel
+from langgraph.pregel.remote import RemoteGraph
 
 from langgraph_agui.configs import merged
+from langgraph_agui.errors import RunInputError, StateError
 from langgraph_agui.graphs import Graph, has_checkpointer
+from langgraph_agui.interrupts.approvals import OnApproval, log_approval
+from langgraph_agui.look import Look
 from langgraph_agui.messages.options import ReasoningOptions
 from langgraph_agui.models.known import Providers
-from langgraph_agui.run import Run, RunSettings
+from langgraph_agui.protocol.sse import encode
+from langgraph_agui.run import Admission, Run
+from langgraph_agui.settings import RunSettings
+from langgraph_agui.threads.locks import ThreadLease, locks_for
+from langgraph_agui.threads.start import ThreadPolicy
+from langgraph_agui.translate.lifecycle import refused
+from langgraph_agui.translate.readers import Reader
 from langgraph_agui.translate.sinks import EventSink, Sink, SSESink
 
 T = TypeVar("T")
@@ -38,7 +50,7 @@ class LangGraphAgent:
 
     Args:
         graph: A compiled `StateGraph`, a `create_agent` agent, or a functional-API entrypoint; with or without a
-            checkpointer. The thread id of the input is its `thread_id`.
+            checkpointer. Or a `RemoteGraph`, on a LangGraph server. The thread id of the input is its `thread_id`.
         name: The agent's name, for its capabilities.
         description: What it does, for its capabilities.
         config: Configuration of every run (`recursion_limit`, `callbacks`, `configurable`, ...).
@@ -51,6 +63,17 @@ class LangGraphAgent:
             them in any case, under the `correlationId` of the event's metadata.
         reasoning: Who sees the model's reasoning, and how it travels (docs/reasoning.md). By default all of it is
             shown, and comes back on the next turn.
+        approvals: How approvals are shown: as AG-UI interrupts, or (`"tool_call"`), for clients that know none, as
+            calls of a client tool `request_approval` (docs/approvals.md).
+        approval_timeout: For how long an interrupt may be answered; it can be cancelled at any time. An interrupt whose
+            value has an `expiresAt` of its own keeps that.
+        on_approval: Is told who approved what, before the graph goes on; may be async. If it raises, nothing is run. By
+            default a line in the log.
+        input_while_paused: What a new user message does while an interrupt is open: it is refused, or it cancels all of
+            them and the run goes on with it.
+        client_instructions: Whether the client's system and developer messages reach the model.
+        on_busy: What a run does while another one is going on in its thread: it is refused (`thread_busy`), or it
+            waits for its turn. Across workers too, where the checkpointer is on Postgres (docs/scaling.md).
     """
 
     def __init__(
@@ -65,8 +88,14 @@ class LangGraphAgent:
         emit_raw: bool = False,
         expose_errors: bool = False,
         reasoning: ReasoningOptions | None = None,
+        approvals: Literal["interrupt", "tool_call"] = "interrupt",
+        approval_timeout: timedelta | None = None,
+        on_approval: OnApproval = log_approval,
+        input_while_paused: Literal["refuse", "cancel_and_continue"] = "refuse",
+        client_instructions: Literal["ignore", "accept"] = "ignore",
+        on_busy: Literal["refuse", "wait"] = "refuse",
     ) -> None:
-        if not isinstance(graph, Pregel):
+        if not isinstance(graph, Pregel | RemoteGraph):
             raise TypeError(f"graph must be a compiled graph (did you call .compile()?), not {type(graph).__name__}")
         self.graph = graph
         self.name = name
@@ -78,8 +107,21 @@ class LangGraphAgent:
         # What a checkpointer holds is the graph's own; only a client's history comes past here.
         known = has_checkpointer(graph) or bool(options.providers)
         providers = Providers() if known else Providers.of(graph)
-        self._settings = RunSettings(messages_key, on_disconnect, emit_raw, expose_errors, options, providers)
-        self._running: list[tuple[str, str, Callable[[], None]]] = []
+        self._settings = RunSettings(
+            messages_key,
+            on_disconnect,
+            emit_raw,
+            expose_errors,
+            options,
+            providers,
+            ThreadPolicy(client_instructions, input_while_paused),
+            approvals,
+            approval_timeout,
+            on_approval,
+        )
+        self._locks = locks_for(getattr(graph, "checkpointer", graph)) if has_checkpointer(graph) else None
+        self._waits = on_busy == "wait"
+        self._running: list[Run] = []
 
     async def run(
         self, run_input: RunAgentInput, *, config: RunnableConfig | None = None, context: object = None
@@ -94,7 +136,13 @@ class LangGraphAgent:
             config: Configuration of this run, over the agent's.
             context: The graph's runtime context for this run.
         """
-        async with self._begin(EventSink, run_input, config, context) as outlet:
+        try:
+            reader = await self.begin(EventSink, run_input, config=config, context=context)
+        except (RunInputError, StateError) as error:
+            for told in refused(run_input, error):
+                yield cast("Event", told)
+            return
+        async with reader as outlet:
             while batch := await outlet.take():
                 for event in batch:
                     yield cast("Event", event)
@@ -106,38 +154,105 @@ class LangGraphAgent:
 
         The same events as `run`, without building an object for each token; the way to a web framework of your own.
         """
-        async with self._begin(SSESink, run_input, config, context) as outlet:
+        try:
+            reader = await self.begin(SSESink, run_input, config=config, context=context)
+        except (RunInputError, StateError) as error:
+            yield b"".join(encode(event) for event in refused(run_input, error))
+            return
+        async with reader as outlet:
             while batch := await outlet.take():
                 yield b"".join(batch)
 
-    def _begin(
+    async def begin(
         self,
         sink: Callable[[Callable[[T], object]], Sink],
         run_input: RunAgentInput,
-        config: RunnableConfig | None,
-        context: object,
-    ) -> Run[T]:
-        run = Run(self.graph, run_input, merged(self.config, config), context, self._settings, sink)
-        entry = (run_input.thread_id, run_input.run_id, run.stop)
-        self._running.append(entry)
-        run.on_end(lambda: self._running.remove(entry))
-        return run
+        *,
+        config: RunnableConfig | None = None,
+        context: object = None,
+    ) -> Reader[T]:
+        """Begin a run and return its reader; for servers that must know before they answer whether it may begin.
+
+        Args:
+            sink: Makes the sink that puts what is said into the reader's queue: `EventSink` or `SSESink`.
+            run_input: What the client sent.
+            config: Configuration of this run, over the agent's.
+            context: The graph's runtime context for this run.
+
+        Raises:
+            RunInputError: Another run is going on in the thread (`thread_busy`).
+            StateError: The database that holds the threads cannot be reached.
+        """
+        lease: ThreadLease | None = None
+        admission: Admission | None = None
+        if self._locks is not None and self._waits:
+            admission = partial(self._locks.acquire, run_input.thread_id, wait=True)
+        elif self._locks is not None:
+            lease = await self._locks.acquire(run_input.thread_id, wait=False)
+        reader = Reader(sink)
+        config = merged(self.config, config)
+        try:
+            run = Run(self.graph, run_input, config, context, self._settings, reader, lease or admission)
+        except BaseException:
+            if lease is not None:
+                lease.let_go()
+            raise
+        self._running.append(run)
+        run.on_end(lambda: self._running.remove(run))
+        return reader
+
+    async def connect(
+        self, run_input: RunAgentInput, *, config: RunnableConfig | None = None
+    ) -> AsyncGenerator[Event, None]:
+        """Tell the thread as it stands, without running anything: messages with their reasoning, state, what is open.
+
+        Ids are those of the live runs; an unknown thread is an empty one. While a run is going on in the thread, in
+        this process, it is joined: what there is so far, what is open once more, then the rest as it comes.
+
+        Args:
+            run_input: The thread, and what the client holds of it already.
+            config: Configuration for reading the thread, over the agent's.
+        """
+        reader = self.look(EventSink, run_input, config=config)
+        async with reader as outlet:
+            while batch := await outlet.take():
+                for event in batch:
+                    yield cast("Event", event)
+
+    def look(
+        self,
+        sink: Callable[[Callable[[T], object]], Sink],
+        run_input: RunAgentInput,
+        *,
+        config: RunnableConfig | None = None,
+    ) -> Reader[T]:
+        """Connect to the thread and return the reader; `sink` is that of `begin`. See `connect`."""
+        reader = Reader(sink)
+        going = next((run for run in self._running if run.ids[0] == run_input.thread_id and not run.over), None)
+        if going is not None:
+            going.join(reader, run_input)
+        else:
+            Look(self.graph, run_input, merged(self.config, config), self._settings, reader)
+        return reader
 
     def cancel(self, thread_id: str, run_id: str) -> bool:
-        """Stop a run on purpose: its reader gets the `cancelled` outcome. Return whether it was running here."""
-        stops = [stop for thread, run, stop in self._running if (thread, run) == (thread_id, run_id)]
-        for stop in stops:
-            stop()
-        return bool(stops)
+        """Stop a run on purpose: its readers get the `cancelled` outcome. Return whether it was running here."""
+        runs = [run for run in self._running if run.ids == (thread_id, run_id)]
+        for run in runs:
+            run.stop()
+        return bool(runs)
 
     def capabilities(self) -> AgentCapabilities:
         """What this agent can do, as AG-UI 1.0 describes it. Informative: the stream is the truth."""
         stored = has_checkpointer(self.graph)
+        humans = HumanInTheLoopCapabilities(
+            supported=stored, approvals=stored, interrupts=stored, approve_with_edits=stored
+        )
         return AgentCapabilities(
             identity=IdentityCapabilities(name=self.name, type="langgraph", description=self.description),
             transport=TransportCapabilities(streaming=True),
-            tools=ToolsCapabilities(supported=True, parallel_calls=True),
+            tools=ToolsCapabilities(supported=True, parallel_calls=True, client_provided=True),
             state=StateCapabilities(snapshots=True, deltas=False, persistent_state=stored),
             reasoning=ReasoningCapabilities(supported=True, streaming=True, encrypted=True),
-            human_in_the_loop=HumanInTheLoopCapabilities(supported=stored, interrupts=stored),
+            human_in_the_loop=humans,
         )

@@ -1,4 +1,6 @@
-"""An agent as FastAPI routes: `POST path` runs it, `GET path/capabilities` and `GET path/health` describe it.
+"""An agent as FastAPI routes: `POST path` runs it, `POST path/connect` tells a thread as it stands.
+
+`GET path/capabilities` and `GET path/health` describe the agent.
 
 A request body enters, SSE leaves (AG-UI 1.0, HTTP binding). Whatever is wrong with a request is answered with a 4xx
 before a stream is opened or a checkpoint is read; whatever fails later is a `RUN_ERROR` in the stream.
@@ -9,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
+import logging
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing, suppress
@@ -18,8 +21,12 @@ from ag_ui.core import PROTOCOL_VERSION, RunAgentInput
 from langchain_core.runnables import RunnableConfig
 
 from langgraph_agui.agent import LangGraphAgent
+from langgraph_agui.errors import SAFE_MESSAGES, ErrorCode, RunInputError, StateError
 from langgraph_agui.protocol.errors import ProtocolError
 from langgraph_agui.protocol.input import parse_input
+from langgraph_agui.translate.outlet import Outlet
+from langgraph_agui.translate.readers import Reader
+from langgraph_agui.translate.sinks import SSESink
 
 try:
     from fastapi import APIRouter, FastAPI, HTTPException, Request, params
@@ -29,6 +36,8 @@ try:
     from starlette.types import Receive, Scope, Send
 except ImportError as error:
     raise ImportError('FastAPI is missing: pip install "langgraph-agui[fastapi]"') from error
+
+logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 Maybe: TypeAlias = T | Awaitable[T]
@@ -75,14 +84,31 @@ def agui_router(
     base = path.rstrip("/")
     router = APIRouter(dependencies=list(dependencies))
 
-    @router.post(path, response_model=None)
-    async def run(request: Request) -> Response:
+    async def admitted(request: Request) -> tuple[RunAgentInput, RunnableConfig | None]:
+        """The input and the configuration of a request that may use its thread."""
         run_input = await _read(request, max_body)
         if authorize_thread is not None and await _resolve(authorize_thread(request, run_input.thread_id)) is not True:
             raise HTTPException(403, "This thread is not yours.")
-        config = await _resolve(config_factory(request)) if config_factory is not None else None
+        return run_input, await _resolve(config_factory(request)) if config_factory is not None else None
+
+    @router.post(path, response_model=None)
+    async def run(request: Request) -> Response:
+        run_input, config = await admitted(request)
         context = await _resolve(context_factory(request)) if context_factory is not None else None
-        return _EventStream(lambda: agent.stream_sse(run_input, config=config, context=context), keep_alive)
+        try:
+            reader = await agent.begin(SSESink, run_input, config=config, context=context)
+        except RunInputError as error:
+            return JSONResponse({"detail": str(error), "code": error.code.value}, 409)
+        except StateError:
+            logger.exception("The thread could not be opened")
+            code = ErrorCode.STATE_ERROR
+            return JSONResponse({"detail": SAFE_MESSAGES[code], "code": code.value}, 503)
+        return _EventStream(reader, keep_alive)
+
+    @router.post(f"{base}/connect", response_model=None)
+    async def connect(request: Request) -> Response:
+        run_input, config = await admitted(request)
+        return _EventStream(agent.look(SSESink, run_input, config=config), keep_alive)
 
     @router.get(f"{base}/capabilities")
     async def capabilities() -> JSONResponse:
@@ -167,10 +193,10 @@ class _EventStream(Response):
 
     media_type = "text/event-stream"
 
-    def __init__(self, stream: Callable[[], AsyncGenerator[bytes, None]], keep_alive: float | None) -> None:
+    def __init__(self, reader: Reader[bytes], keep_alive: float | None) -> None:
         super().__init__(headers=_HEADERS)
         del self.headers["content-length"]
-        self._stream = stream
+        self._reader = reader
         self._keep_alive = keep_alive
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -187,8 +213,8 @@ class _EventStream(Response):
                     await task
 
     async def _send(self, send: Send) -> None:
-        async with aclosing(self._stream()) as stream:
-            async for piece in _with_comments(stream, self._keep_alive):
+        async with self._reader as outlet, aclosing(_pieces(outlet)) as pieces:
+            async for piece in _with_comments(pieces, self._keep_alive):
                 await send({"type": "http.response.body", "body": piece, "more_body": True})
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
@@ -196,6 +222,11 @@ class _EventStream(Response):
 async def _disconnect(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
+
+
+async def _pieces(outlet: Outlet[bytes]) -> AsyncGenerator[bytes, None]:
+    while batch := await outlet.take():
+        yield b"".join(batch)
 
 
 async def _with_comments(stream: AsyncGenerator[bytes, None], silence: float | None) -> AsyncGenerator[bytes, None]:

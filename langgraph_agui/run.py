@@ -1,29 +1,35 @@
-"""One run of a graph: its task, its translation, and the queue between them and the reader."""
+"""One run of a graph: its task, its translation, and those who read it."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from functools import partial
-from typing import Generic, Literal, TypeVar
+import inspect
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from typing import TypeAlias, TypeVar
 
 from ag_ui.core import Message, RunAgentInput
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.errors import GraphDrained
+from langgraph.graph import END
 
 from langgraph_agui.configs import merged
 from langgraph_agui.errors import ErrorCode
-from langgraph_agui.graphs import Graph, channel_names
-from langgraph_agui.messages.options import ReasoningOptions
+from langgraph_agui.frontend import frontend_config
+from langgraph_agui.graphs import Graph, has_checkpointer, load_state, output_names, update_state
+from langgraph_agui.interrupts.approvals import Approval
+from langgraph_agui.interrupts.convention import ask
+from langgraph_agui.interrupts.pause import Pause
+from langgraph_agui.interrupts.resume import Resolution
+from langgraph_agui.messages.to_agui import langchain_messages_to_agui
 from langgraph_agui.messages.to_langchain import agui_messages_to_langchain
-from langgraph_agui.messages.veil import visible
-from langgraph_agui.models.known import Providers
-from langgraph_agui.threads.start import prepare
-from langgraph_agui.translate.drive import GraphDrive
-from langgraph_agui.translate.outlet import Outlet
-from langgraph_agui.translate.sinks import Sink
+from langgraph_agui.settings import RunSettings
+from langgraph_agui.threads.locks import ThreadLease
+from langgraph_agui.threads.repair import cancelled_results
+from langgraph_agui.threads.start import Beginning, Start
+from langgraph_agui.translate.driver import drive_for
+from langgraph_agui.translate.readers import Joined, Reader, Readers
 from langgraph_agui.translate.state import StateView
 from langgraph_agui.translate.translation import Translation
 
@@ -54,19 +60,11 @@ async def _end(task: asyncio.Task[None]) -> None:
         await asyncio.wait({task}, timeout=_AGAIN)
 
 
-@dataclass(frozen=True, slots=True)
-class RunSettings:
-    """What an agent decides for all of its runs; see `LangGraphAgent`."""
-
-    messages_key: str = "messages"
-    on_disconnect: Literal["cancel", "continue"] = "cancel"
-    emit_raw: bool = False
-    expose_errors: bool = False
-    reasoning: ReasoningOptions = field(default_factory=ReasoningOptions)
-    providers: Providers = field(default_factory=Providers)
+Admission: TypeAlias = Callable[[], Awaitable[ThreadLease]]
+"""Waits until a run may go on in its thread."""
 
 
-class Run(Generic[T]):
+class Run:
     """A run, begun when it is made: `RUN_STARTED` is said before the thread is loaded.
 
     Args:
@@ -75,7 +73,9 @@ class Run(Generic[T]):
         config: The run's configuration.
         context: The graph's runtime context.
         settings: The agent's settings.
-        sink: Makes the sink that puts events, in the form that the reader wants, into the queue.
+        reader: Hears the run; when it leaves, the run goes on or stops as the settings say.
+        lease: The right to run in the thread, let go before the run says its end; or what waits for it, where the run
+            says that it has begun before it may go on.
     """
 
     def __init__(
@@ -85,92 +85,204 @@ class Run(Generic[T]):
         config: RunnableConfig,
         context: object,
         settings: RunSettings,
-        sink: Callable[[Callable[[T], object]], Sink],
+        reader: Reader[T],
+        lease: ThreadLease | Admission | None = None,
     ) -> None:
         self._graph = graph
         self._input = run_input
-        self._config = merged(config, {"configurable": {"thread_id": run_input.thread_id}})
+        self._config = merged(frontend_config(run_input), config, {"configurable": {"thread_id": run_input.thread_id}})
         self._context = context
         self._settings = settings
-        self._outlet = Outlet[T]()
-        events = sink(self._outlet.put)
+        self._admission = lease if callable(lease) else None
+        self._lease = None if callable(lease) else lease
+        self._readers = Readers(reader.sink)
+        self._closing: list[Callable[[], None]] = [reader.outlet.close]
+        reader.leave = self._leave
         key = settings.messages_key
-        self._show = partial(visible, options=settings.reasoning)
-        state = StateView(run_input.state, channel_names(graph.output_channels), {key}, events.event, self._show)
+        emit = self._readers.event
+        state = StateView(run_input.state, output_names(graph), {key}, emit, settings.show)
         self._translation = Translation(
-            run_input, events, state, reasoning=settings.reasoning, expose_errors=settings.expose_errors
+            run_input, self._readers, state, reasoning=settings.reasoning, expose_errors=settings.expose_errors
         )
-        self._drive = GraphDrive(
-            graph,
-            self._translation,
-            messages_key=key,
-            raw=events.event if settings.emit_raw else None,
-            fail=self._broken,
+        self._pauses = settings.pauses(graph)
+        self._beginning = Beginning(
+            graph, run_input, self._config, self._pauses, self._rebuild, self._restate, settings.threads
         )
+        raw = emit if settings.emit_raw else None
+        self._drive = drive_for(graph, self._translation, messages_key=key, raw=raw, fail=self._broken)
         self._loop = asyncio.get_running_loop()
         self._translation.start()
         self._task = asyncio.create_task(self._work(), name=f"agui-run-{run_input.run_id}")
         self._task.add_done_callback(self._ended)
 
+    @property
+    def ids(self) -> tuple[str, str]:
+        """The ids of the thread and of the run."""
+        return self._input.thread_id, self._input.run_id
+
+    @property
+    def over(self) -> bool:
+        """Whether the end of the run has been said."""
+        return self._translation.done
+
     def on_end(self, call: Callable[[], object]) -> None:
         """Call `call` when the graph has stopped, for whatever reason."""
         self._task.add_done_callback(lambda _task: call())
 
+    def join(self, reader: Reader[T], run_input: RunAgentInput) -> None:
+        """Let one more reader hear the run: what there is so far, and then the rest. Its leaving changes nothing."""
+        sink = Joined(reader.sink, run_input)
+        self._translation.join(sink, run_input)
+        self._readers.add(sink)
+        self._closing.append(reader.outlet.close)
+        self._translation.read_anew()
+
+        async def leave() -> None:
+            self._hush(sink)
+
+        reader.leave = leave
+
+    def _hush(self, sink: Joined) -> None:
+        self._readers.remove(sink)
+        if not self._task.done():
+            self._translation.read_anew()
+
+    # -- stopping -------------------------------------------------------------------------------------------------
+
     def stop(self) -> None:
-        """Stop the graph, from any thread; the reader still gets the end of the run."""
+        """Stop the graph, from any thread; its readers still get the end of the run."""
         self._loop.call_soon_threadsafe(self._stop)
 
     def _stop(self) -> None:
         self._drive.stop()
         _keep(asyncio.create_task(_end(self._task)))
 
-    async def __aenter__(self) -> Outlet[T]:
-        """Read the run: what it says comes out of the outlet."""
-        return self._outlet
-
-    async def __aexit__(self, *_: object) -> None:
-        """Leave the run; one that is not over goes on or stops as the agent's settings say."""
-        if not self._task.done():
-            await self._leave()
-
     async def _leave(self) -> None:
-        self._outlet.abandon()
+        """The run's own reader has left."""
+        if self._task.done():
+            return
         if self._settings.on_disconnect == "cancel":
             self._stop()
             await asyncio.wait({self._task}, timeout=_LEAVING)
         else:
             _keep(self._task)
 
-    async def _work(self) -> None:
-        translation = self._translation
-        try:
-            key = self._settings.messages_key
-            start = await prepare(self._graph, self._input, self._config, key, self._rebuild, self._show)
-            translation.know(start.thread)
-            if not start.idle:
-                await self._drive.run(start.input, self._config, self._context)
-            translation.restate()
-            translation.finish()
-        except asyncio.CancelledError:
-            translation.cancel()
-        except GraphDrained:
-            translation.cancel()
-        except Exception as error:  # whatever fails, the client is told
-            translation.fail(error)
-
-    def _rebuild(self, messages: Sequence[Message]) -> list[BaseMessage]:
-        settings = self._settings
-        history = agui_messages_to_langchain(messages, reasoning=settings.reasoning, thread_id=self._input.thread_id)
-        return settings.providers.admit(history)
-
     def _ended(self, _task: asyncio.Task[None]) -> None:
         try:
             self._settings.providers.learn(self._translation.providers)
             self._translation.cancel()  # if it ended without a word: cancelled before its first step
         finally:
-            self._outlet.close()
+            for close in self._closing:
+                close()
+            if self._lease is not None:  # cancelled before it could let go
+                self._lease.let_go()
 
     def _broken(self, error: Exception) -> None:
         """The translation itself failed: end the run rather than tell half of it."""
         self._translation.fail(error, ErrorCode.INTERNAL)
         self._stop()
+
+    # -- working --------------------------------------------------------------------------------------------------
+
+    async def _work(self) -> None:
+        end = await self._play()
+        # Who hears the end may send the next input at once: the thread is free by then.
+        if self._lease is not None:
+            releasing = asyncio.create_task(self._lease.release())
+            _keep(releasing)
+            self._lease = None
+            with suppress(asyncio.CancelledError):
+                await asyncio.shield(releasing)
+        end()
+
+    async def _play(self) -> Callable[[], None]:
+        """Run the graph; return what says the end of the run."""
+        translation = self._translation
+        try:
+            if self._admission is not None:
+                self._lease = await self._admission()
+            start = await self._beginning.start()
+            await self._approve(start.resolution)
+            pause = await self._go(start)
+            if start.resolution is not None and not pause:
+                rest = await self._beginning.rest()
+                if start.abandons and rest.idle:
+                    translation.restate()
+                    return translation.cancel
+                pause = await self._go(rest)
+            interrupts = ask(pause, self._settings.approvals, translation.announce) if pause is not None else None
+            translation.restate()
+            return lambda: translation.finish(interrupts)
+        except (asyncio.CancelledError, GraphDrained):
+            return translation.cancel
+        except Exception as error:  # whatever fails, the client is told
+            failure = error
+            return lambda: translation.fail(failure)
+
+    async def _go(self, start: Start) -> Pause | None:
+        """Run the graph from `start`; return what the thread waits for, None where there is no thread."""
+        self._translation.know(start.thread)
+        if start.abandons:
+            await self._abandon(start)
+        if start.idle:
+            return start.pause
+        if start.settles:
+            await update_state(self._graph, self._config, None, END)
+        config = merged(self._config, start.config)
+        await self._drive.run(start.input, config, self._context)
+        if not has_checkpointer(self._graph):
+            return None
+        if not self._translation.paused:
+            return Pause()
+        self._translation.paused = False
+        return await self._pauses.of_thread(await load_state(self._graph, self._config), self._config)
+
+    async def _approve(self, resolution: Resolution | None) -> None:
+        """Tell who approves what, before it takes effect."""
+        thread_id, run_id = self.ids
+        for question, entry, decision in resolution.decisions if resolution is not None else ():
+            action = question.action
+            told = self._settings.on_approval(
+                Approval(
+                    thread_id,
+                    run_id,
+                    question.id,
+                    decision.type,
+                    entry.payload,
+                    question.interrupt.tool_call_id,
+                    action.name if action is not None else None,
+                    action.args if action is not None else {},
+                    decision.edited_args,
+                    self._config,
+                    self._context,
+                )
+            )
+            if inspect.isawaitable(told):
+                await told
+
+    async def _abandon(self, start: Start) -> None:
+        """Give the thread's pause up: its calls are answered as cancelled, and nothing of it is left to run."""
+        stored = await load_state(self._graph, self._config)
+        config = merged(self._config, start.config)
+        if results := cancelled_results(start.thread):
+            update = {self._settings.messages_key: results}
+            await update_state(self._graph, config, update, stored.next[0])
+            self._translation.appended(results)
+        await update_state(self._graph, config, None, END)
+
+    # -- messages -------------------------------------------------------------------------------------------------
+
+    def _rebuild(self, messages: Sequence[Message]) -> list[BaseMessage]:
+        settings = self._settings
+        history = agui_messages_to_langchain(
+            messages,
+            reasoning=settings.reasoning,
+            thread_id=self._input.thread_id,
+            instructions=settings.threads.client_instructions,
+        )
+        return settings.providers.admit(history)
+
+    def _restate(self, message: BaseMessage) -> object:
+        reasoning, thread_id = self._settings.reasoning, self._input.thread_id
+        shown = langchain_messages_to_agui([message], reasoning=reasoning, thread_id=thread_id)
+        return shown[0].content if shown else None

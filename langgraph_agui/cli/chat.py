@@ -221,27 +221,25 @@ def _answer(interrupt: Interrupt, console: Console) -> dict[str, Any]:
 
 def _question(interrupt: Interrupt) -> str:
     asked = interrupt.message or interrupt.reason
-    if actions := _actions(interrupt):
-        calls = [f"{action.get('name')} {json.dumps(action.get('args'), ensure_ascii=False)}" for action in actions]
-        return f"{asked}: {', '.join(calls)}"
+    about = interrupt.metadata or {}
+    if isinstance(name := about.get("name"), str) and name:
+        return f"{asked}: {name} {json.dumps(about.get('args'), ensure_ascii=False)}"
     return asked
 
 
-def _actions(interrupt: Interrupt) -> list[dict[str, Any]]:
-    """The actions that LangChain's HumanInTheLoopMiddleware asks about when nobody has translated its question."""
-    value = (interrupt.metadata or {}).get("value")
-    actions = value.get("action_requests") if isinstance(value, dict) and not interrupt.response_schema else None
-    return actions if isinstance(actions, list) else []
-
-
 def known_answers(interrupt: Interrupt) -> dict[str, Any]:
-    """The answers that a word can give: decisions that their schema fixes completely, else yes and no."""
+    """The answers that a word can give: what the schema fixes completely, else yes and no."""
     schema = interrupt.response_schema
-    if actions := _actions(interrupt):
-        # One decision per action, in their order.
-        return {word: {"decisions": [{"type": word} for _ in actions]} for word in ("approve", "reject")}
-    if not schema:
+    if not schema or schema.get("type") == "boolean":
         return {"yes": True, "no": False}
+    approved = schema.get("properties", {}).get("approved", {})
+    if approved.get("type") == "boolean" and set(schema.get("required", ())) <= {"approved"}:
+        words = {"approve": {"approved": True}, "reject": {"approved": False}}
+        return {
+            word: answer
+            for word, answer in words.items()
+            if answer["approved"] == approved.get("const", answer["approved"])
+        }
     options = schema.get("oneOf") or schema.get("anyOf") or [schema]
     definitions = schema.get("$defs", {})
     found: dict[str, Any] = {}
@@ -251,6 +249,4 @@ def known_answers(interrupt: Interrupt) -> dict[str, Any]:
         word = kind.get("const") or next(iter(kind.get("enum", ())), None)
         if isinstance(word, str) and set(plain.get("required", ())) <= {"type"}:
             found[word] = {"type": word}
-    if not found and schema.get("type") == "boolean":
-        return {"yes": True, "no": False}
     return found

@@ -60,4 +60,10 @@ def interrupted(call_id: str, name: str | None) -> ToolMessage:
     return ToolMessage(_NO_RESULT, id=f"{call_id}:interrupted", tool_call_id=call_id, name=name, status="error")
 
 
+def cancelled(call_id: str, name: str | None) -> ToolMessage:
+    """The result of a call that the user was asked about and has cancelled."""
+    return ToolMessage(_CANCELLED, id=f"{call_id}:cancelled", tool_call_id=call_id, name=name, status="error")
+
+
 _NO_RESULT = "Interrupted: there is no result."
+_CANCELLED = "Cancelled by the user: this was not executed."

@@ -142,7 +142,7 @@ def restate(held: Sequence[Message], truth: Iterable[tuple[str, Sequence[Message
         if message_id in place:
             anchor = message_id
     result = list(behind.get(None, ()))
-    for message in held:
-        result.append(place[message.id])
-        result.extend(behind.get(message.id, ()))
+    for message_id, message in place.items():  # a client may hold one id twice
+        result.append(message)
+        result.extend(behind.get(message_id, ()))
     return result

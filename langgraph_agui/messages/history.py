@@ -12,8 +12,18 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
-from ag_ui.core import AssistantMessage, Message, ReasoningMessage, ToolCall, ToolMessage, UserMessage
+from ag_ui.core import (
+    AssistantMessage,
+    DeveloperMessage,
+    Message,
+    ReasoningMessage,
+    SystemMessage,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
+)
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.messages import SystemMessage as LCSystemMessage
 from langchain_core.messages import ToolMessage as LCToolMessage
 
 from langgraph_agui.messages.calls import Call, calls_of
@@ -46,9 +56,11 @@ class History:
     Args:
         messages: All messages, in the client's order.
         values: Reads the opaque values.
+        instructions: Whether system and developer messages are taken.
     """
 
-    def __init__(self, messages: Sequence[Message], values: Values) -> None:
+    def __init__(self, messages: Sequence[Message], values: Values, instructions: bool = False) -> None:
+        self._instructions = instructions
         self._messages = messages
         self._values = values
         self._faults: Counter[Fault] = Counter()
@@ -77,6 +89,8 @@ class History:
                     own = [thought for thought in waiting if thought.subagent_run_id == message.subagent_run_id]
                     waiting = [thought for thought in waiting if thought.subagent_run_id != message.subagent_run_id]
                     yield self._assistant(message, parts, own)
+                case SystemMessage() | DeveloperMessage() if self._instructions:
+                    yield _instruction(message)
                 case ReasoningMessage() if message.id in self._unclaimed:
                     waiting.append(message)
                 case _:
@@ -237,3 +251,8 @@ def _simple(message: AssistantMessage, calls: Sequence[Call]) -> AIMessage:
     return AIMessage(
         message.content or "", tool_calls=valid, invalid_tool_calls=invalid, id=message.id, name=message.name
     )
+
+
+def _instruction(message: SystemMessage | DeveloperMessage) -> LCSystemMessage:
+    kwargs = {"__openai_role__": "developer"} if isinstance(message, DeveloperMessage) else {}
+    return LCSystemMessage(message.content, id=message.id, name=message.name, additional_kwargs=kwargs)

@@ -3,7 +3,7 @@
 import { stickToEnd } from "./dom.js";
 import { InterruptForm } from "./interrupts.js";
 import { drawState, drawSteps, drawUsage, EventLog } from "./panels.js";
-import { runAgent } from "./stream.js";
+import { connectThread, runAgent } from "./stream.js";
 import { Thread } from "./thread.js";
 import { Transcript } from "./transcript.js";
 
@@ -55,13 +55,13 @@ function drawNow() {
   log.follow();
 }
 
-/** Run the agent on `input` and fold what it sends into the thread that was current when it began. */
-async function run(input) {
+/** Run the agent on `input`, or look at its thread, and fold what comes into the thread that was current then. */
+async function run(input, ask = runAgent) {
   const own = thread;
   const { signal } = (controller = new AbortController());
   draw();
   try {
-    for await (const event of runAgent(agentUrl, input, signal)) {
+    for await (const event of ask(agentUrl, input, signal)) {
       if (own === thread) log.add(event);
       own.apply(event);
       draw();
@@ -80,6 +80,8 @@ function send() {
   if (!text || thread.running || thread.interrupts.length > 0) return;
   message.value = "";
   stick(true);
+  // The thread is in the address: a page that is loaded again shows it again.
+  history.replaceState(null, "", `#${thread.id}`);
   run(thread.ask(text));
 }
 
@@ -101,6 +103,7 @@ find("stop").addEventListener("click", () => controller?.abort());
 find("new-thread").addEventListener("click", () => {
   controller?.abort();
   thread = new Thread();
+  history.replaceState(null, "", location.pathname);
   transcript.clear();
   log.clear();
   draw();
@@ -108,4 +111,6 @@ find("new-thread").addEventListener("click", () => {
 });
 
 drawNow();
+const known = location.hash.slice(1);
+if (known) run(thread.connect(known), connectThread);
 message.focus();

@@ -36,7 +36,7 @@ export class InterruptForm {
 }
 
 function card(interrupt, call, answer) {
-  const field = make("textarea", { rows: 3, spellcheck: false, value: template(interrupt, call) });
+  const field = make("textarea", { rows: 3, spellcheck: false, value: template(interrupt) });
   const problem = make("p", { className: "problem", hidden: true });
   problem.setAttribute("role", "alert");
   const element = make("article", { className: "interrupt" });
@@ -68,7 +68,7 @@ function card(interrupt, call, answer) {
     ...[
       make("h2", {}, interrupt.message ?? "The agent is waiting for your answer."),
       make("p", { className: "reason" }, `Reason: ${interrupt.reason}`),
-      ...subjects(interrupt, call).map((text) => make("pre", {}, text)),
+      subject(interrupt, call) && make("pre", {}, subject(interrupt, call)),
       make("div", { className: "actions" }, ...buttons, button("Cancel", { status: "cancelled" })),
       fold("Answer with JSON", make("label", {}, "JSON answer", field), problem, sendJson),
       foldJson("Expected answer (JSON Schema)", interrupt.responseSchema),
@@ -78,26 +78,15 @@ function card(interrupt, call, answer) {
   return element;
 }
 
-/** What is to be decided, as readable text: the call that waits, or the actions that are asked about. */
-function subjects(interrupt, call) {
-  if (call) return [`${call.function.name} ${pretty(call.function.arguments)}`];
-  return actionRequests(interrupt).map((action) => `${action.name} ${pretty(plain(action.args))}`);
-}
-
-/** The actions that LangChain's HumanInTheLoopMiddleware asks about when nobody has translated its question. */
-function actionRequests({ responseSchema, metadata }) {
-  const actions = metadata?.value?.action_requests;
-  return !responseSchema && Array.isArray(actions) ? actions : [];
+/** What is to be decided, as readable text: the call that waits, or what its approval says of it. */
+function subject({ metadata }, call) {
+  if (call) return `${call.function.name} ${pretty(call.function.arguments)}`;
+  return metadata?.name && `${metadata.name} ${pretty(plain(metadata.args))}`;
 }
 
 /** The answers that a click can give: what the schema's alternatives fix completely, else yes and no. */
 export function choices(interrupt) {
   const schema = interrupt.responseSchema;
-  const actions = actionRequests(interrupt);
-  if (actions.length > 0) {
-    // One decision per action, in their order.
-    return Object.entries(LABELS).map(([type, label]) => ({ label, payload: { decisions: actions.map(() => ({ type })) } }));
-  }
   const fixed = alternatives(schema).filter((option) => onlyType(option));
   if (fixed.length > 0) {
     return fixed.map((option) => {
@@ -106,9 +95,10 @@ export function choices(interrupt) {
     });
   }
   if (Array.isArray(schema?.enum)) return schema.enum.map((value) => ({ label: plain(value), payload: value }));
-  const flag = Object.entries(schema?.properties ?? {}).find(([, property]) => property.type === "boolean")?.[0];
+  const [flag, property] = Object.entries(schema?.properties ?? {}).find(([, { type }]) => type === "boolean") ?? [];
   if (flag && (schema.required ?? [flag]).every((name) => name === flag)) {
-    return [{ label: "Approve", payload: { [flag]: true } }, { label: "Deny", payload: { [flag]: false } }];
+    const answers = [{ label: "Approve", payload: { [flag]: true } }, { label: "Deny", payload: { [flag]: false } }];
+    return answers.filter(({ payload }) => property.const === undefined || property.const === payload[flag]);
   }
   if (schema === undefined || schema.type === "boolean" || Object.keys(schema).length === 0) {
     return [{ label: "Approve", payload: true }, { label: "Deny", payload: false }];
@@ -129,13 +119,7 @@ function onlyType(option) {
 }
 
 /** A starting point for the JSON box: an edited call where that is allowed, else nothing. */
-function template({ responseSchema }, call) {
-  const types = alternatives(responseSchema).map((option) => option.properties?.type?.const ?? option.properties?.type?.enum?.[0]);
-  if (!call || !types.includes("edit")) return "";
-  try {
-    const args = JSON.parse(call.function.arguments);
-    return JSON.stringify({ type: "edit", edited_action: { name: call.function.name, args } }, null, 2);
-  } catch {
-    return "";
-  }
+function template({ responseSchema, metadata }) {
+  if (!responseSchema?.properties?.editedArgs || !metadata?.args) return "";
+  return JSON.stringify({ approved: true, editedArgs: metadata.args }, null, 2);
 }

@@ -2,6 +2,11 @@
 
 const MAX_FRAME = 10 * 1024 * 1024;
 
+/** Yield what the agent at `url` tells of the thread that `input` names, without running anything. */
+export function connectThread(url, input, signal) {
+  return runAgent(`${url}/connect`, input, signal);
+}
+
 /** Yield the events that the agent at `url` answers `input` with. Throws when the answer is not a stream. */
 export async function* runAgent(url, input, signal) {
   const response = await fetch(url, {

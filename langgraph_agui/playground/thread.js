@@ -29,6 +29,12 @@ export class Thread {
     return this.#input();
   }
 
+  /** Return the input that asks for the thread `id` as the server holds it. */
+  connect(id) {
+    this.id = id;
+    return this.#input();
+  }
+
   /** Return the input of the run that continues with `answers`: one {interruptId, status, payload?} each. */
   resume(answers) {
     return { ...this.#input(), resume: answers };

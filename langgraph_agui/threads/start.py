@@ -1,185 +1,218 @@
-"""The input of a run: what of the client's messages, state and answers goes into the graph.
+"""How a run begins: what of the client's messages, state and answers goes into the graph.
 
-`RunAgentInput` and the thread's checkpoint enter, the graph's input leaves; whatever does not fit is refused here,
-before anything runs. With a checkpointer the server owns the history: only new user messages and results of open
-calls are taken from the client. Without one the client does, and its whole history is the input.
+`RunAgentInput` and the thread's checkpoint enter, a `Start` leaves; whatever does not fit is refused here, before
+anything runs. With a checkpointer the server owns the history and only news are taken from the client. Without one the
+client does, and its whole history is the input.
 """
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple, TypeAlias
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeAlias
 
-from ag_ui.core import Message, ResumeEntry, RunAgentInput, ToolMessage, UserMessage
-from langchain_core.messages import AIMessage, BaseMessage, ToolCall
-from langchain_core.messages import ToolMessage as LCToolMessage
+from ag_ui.core import Message, ResumeEntry, RunAgentInput, UserMessage
+from langchain_core.messages import BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
-from langgraph.types import Command, Overwrite, StateSnapshot
+from langgraph.constants import START
+from langgraph.types import Command, StateSnapshot
 
 from langgraph_agui.errors import ErrorCode, RunInputError, StateError
-from langgraph_agui.graphs import Graph, has_checkpointer, input_form, input_names, reduces
-from langgraph_agui.messages.calls import interrupted
+from langgraph_agui.graphs import Graph, has_checkpointer, input_form, input_names, load_state
+from langgraph_agui.interrupts.convention import answers_in
+from langgraph_agui.interrupts.pause import Pause, PauseReader
+from langgraph_agui.interrupts.resume import Resolution, fingerprint, resolve
 from langgraph_agui.messages.found import as_mapping, messages_in
-from langgraph_agui.protocol.jsonable import to_jsonable
-from langgraph_agui.translate.interrupts import BREAKPOINT_ID
-
-logger = logging.getLogger(__name__)
+from langgraph_agui.threads import fork
+from langgraph_agui.threads.history import News, forked, news
+from langgraph_agui.threads.inputs import graph_input, refuse_hidden, replaces_messages
+from langgraph_agui.threads.repair import appended, complete, open_calls
 
 Rebuild: TypeAlias = Callable[[Sequence[Message]], list[BaseMessage]]
 """Makes LangChain messages of a client's."""
 
-Show: TypeAlias = Callable[[object], object]
-"""Makes of a channel's value what a client may see of it, as JSON data."""
+Restate: TypeAlias = Callable[[BaseMessage], object]
+"""The content of a user message of the thread as its client has it."""
+
+ANSWERED = "agui_resume"
+"""Key in the metadata of checkpoints: the fingerprint of the answers that the run before them brought."""
 
 
-class Start(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class ThreadPolicy:
+    """What an agent decides about threads; see `LangGraphAgent`."""
+
+    client_instructions: Literal["ignore", "accept"] = "ignore"
+    input_while_paused: Literal["refuse", "cancel_and_continue"] = "refuse"
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
     """How a run begins.
 
-    `input` goes to the graph; `idle` says that there is nothing to run. `thread` are the messages of the checkpoint.
+    Attributes:
+        input: Goes to the graph.
+        idle: Whether there is nothing to run.
+        thread: The messages that the run starts from.
+        config: Goes over the run's configuration: the checkpoint to begin at, marks for checkpoints.
+        pause: What the thread waits for if nothing is run.
+        resolution: The answers that the run goes on with.
+        abandons: Whether the thread's pause is to be given up first.
+        settles: Whether the thread is to be brought to rest first. It was killed within a superstep: what the nodes had
+            written that were done is beside its state, and new input would delete it.
     """
 
-    input: object
+    input: object = None
     idle: bool = False
     thread: Sequence[BaseMessage] = ()
+    config: RunnableConfig = field(default_factory=lambda: RunnableConfig())
+    pause: Pause = field(default_factory=Pause)
+    resolution: Resolution | None = None
+    abandons: bool = False
+    settles: bool = False
 
 
-async def prepare(
-    graph: Graph,
-    run_input: RunAgentInput,
-    config: RunnableConfig,
-    messages_key: str,
-    rebuild: Rebuild,
-    show: Show = to_jsonable,
-) -> Start:
-    """Return how the run begins.
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """Finds out how runs of one input begin.
 
-    Raises:
-        RunInputError: The input answers what is not asked, does not answer what is, or fits no input of the graph.
-        StateError: The checkpoint could not be read.
+    Attributes:
+        graph: The graph.
+        run_input: What the client sent.
+        config: The run's configuration, with the thread.
+        reader: Reads what the thread waits for; has the messages' key.
+        rebuild: Makes LangChain messages of the client's.
+        restate: Makes of a user message of the thread the content that its client holds.
+        policy: What the agent decides.
     """
-    if not has_checkpointer(graph):
-        if run_input.resume:
-            raise RunInputError(ErrorCode.INTERRUPT_UNKNOWN)
-        return Start(_input(graph, run_input, _complete(rebuild(run_input.messages)), messages_key, {}))
-    try:
-        stored = await graph.aget_state(config)
-    except Exception as error:
-        raise StateError from error
-    return _from_thread(graph, run_input, stored, messages_key, rebuild, show)
 
+    graph: Graph
+    run_input: RunAgentInput
+    config: RunnableConfig
+    reader: PauseReader
+    rebuild: Rebuild
+    restate: Restate
+    policy: ThreadPolicy = field(default_factory=ThreadPolicy)
 
-def _from_thread(
-    graph: Graph, run_input: RunAgentInput, stored: StateSnapshot, messages_key: str, rebuild: Rebuild, show: Show
-) -> Start:
-    values = as_mapping(stored.values) or {}
-    thread = messages_in(values, messages_key)
-    if (answer := _resume(run_input.resume or (), stored)) is not None:
-        return Start(answer if answer.resume else None, thread=thread)
-    state = run_input.state if isinstance(run_input.state, Mapping) else {}
-    held = {key: show(values[key]) for key in values if key in state}
-    for key, shown in held.items():
-        if shown != state[key] and shown != to_jsonable(values[key]):
-            # The client has only ever seen it without its reasoning: what it writes would delete that.
-            raise RunInputError(ErrorCode.INVALID_INPUT, f"The state {key!r} holds hidden reasoning; it is read-only.")
-    if input_form(graph) != "keys":
-        return Start(_input(graph, run_input, _complete(rebuild(run_input.messages)), messages_key, held))
-    fresh = rebuild(_new(run_input.messages, thread))
-    graph_input = _input(graph, run_input, fresh, messages_key, held)
-    # A conversation with nothing new has its answer already; a graph without one is run because it was asked to.
-    answered = stored.created_at is not None and messages_key in (input_names(graph) or ())
-    return Start(graph_input, idle=answered and not graph_input, thread=thread)
+    async def start(self) -> Start:
+        """Return how the run begins.
 
+        Raises:
+            RunInputError: The input answers what is not asked, does not answer what is, or fits no input of the graph.
+            StateError: The checkpoint could not be read.
+        """
+        if not has_checkpointer(self.graph):
+            if self.run_input.resume:
+                raise RunInputError(ErrorCode.INTERRUPT_UNKNOWN)
+            history = complete(self.rebuild(self.run_input.messages))
+            return Start(graph_input(self.graph, self.run_input, history, self._key, {}))
+        stored = await self._load()
+        pause = await self.reader.of_thread(stored, self.config)
+        entries = self._entries(pause)
+        if entries or (pause and not self._goes_on(stored)):
+            return self._resumed(entries, stored, pause)
+        if (request := self._forked(stored)) is not None and request.fork is not None:
+            return await self._again(request, request.fork, stored)
+        return self._append(stored)
 
-def _resume(entries: Sequence[ResumeEntry], stored: StateSnapshot) -> Command[str] | None:
-    """The answers to the open interrupts, keyed by id; None if nothing is open. Empty for a breakpoint."""
-    asked = {interrupt.id for interrupt in stored.interrupts}
-    if not asked and stored.next and any(entry.interrupt_id == BREAKPOINT_ID for entry in entries):
-        asked = {BREAKPOINT_ID}
-    given = [entry.interrupt_id for entry in entries]
-    if unknown := set(given) - asked:
-        raise RunInputError(ErrorCode.INTERRUPT_UNKNOWN, f"No open interrupt has the id {min(unknown)!r}.")
-    if missing := asked - set(given):
-        raise RunInputError(ErrorCode.INTERRUPT_UNANSWERED, f"The interrupt {min(missing)!r} is not answered.")
-    if len(given) != len(asked):
-        raise RunInputError(ErrorCode.INVALID_INPUT, "An interrupt is answered more than once.")
-    if any(entry.status == "cancelled" for entry in entries):
-        raise RunInputError(ErrorCode.INVALID_INPUT, "This agent cannot cancel an interrupt; answer it.")
-    if not asked:
-        return None
-    return Command(resume={entry.interrupt_id: entry.payload for entry in entries if asked != {BREAKPOINT_ID}})
+    async def rest(self) -> Start:
+        """What is left of the input when answers have brought the thread to rest: news that came with them."""
+        stored = await self._load()
+        if not self._news(stored).messages:
+            return Start(idle=True, thread=self._thread(stored))
+        # The client's state is older than what the answers have made of the thread's.
+        return replace(self, run_input=self.run_input.model_copy(update={"state": {}}))._append(stored)
 
+    # -- answers --------------------------------------------------------------------------------------------------
 
-def _new(messages: Sequence[Message], thread: Sequence[BaseMessage]) -> list[Message]:
-    """The client's messages that the thread has yet to hear: user messages, and results of its open calls.
+    def _entries(self, pause: Pause) -> Sequence[ResumeEntry]:
+        return [*(self.run_input.resume or ()), *answers_in(self.run_input.messages, pause.questions)]
 
-    A user message is new behind the last one that the thread knows; what the graph has removed before that stays so.
-    Of a client that shares no message with the thread, the last user messages are new.
-    """
-    known = {message.id for message in thread}
-    calls = {call["id"] for message in thread if isinstance(message, AIMessage) for call in message.tool_calls}
-    calls -= {message.tool_call_id for message in thread if isinstance(message, LCToolMessage)}
-    settled = [place for place, message in enumerate(messages) if message.id in known]
-    settled = settled or [place for place, message in enumerate(messages) if not isinstance(message, UserMessage)]
-    last = max(settled, default=-1)
-    return [
-        message
-        for place, message in enumerate(messages)
-        if message.id not in known
-        and (
-            (isinstance(message, UserMessage) and place > last)
-            or (isinstance(message, ToolMessage) and message.tool_call_id in calls)
+    def _goes_on(self, stored: StateSnapshot) -> bool:
+        """Whether new input gives the pause up instead of being refused."""
+        if self.policy.input_while_paused == "refuse":
+            return False
+        return self._forked(stored) is not None or any(
+            isinstance(message, UserMessage) for message in self._news(stored).messages
         )
-    ]
 
+    def _resumed(self, entries: Sequence[ResumeEntry], stored: StateSnapshot, pause: Pause) -> Start:
+        thread = self._thread(stored)
+        mark = fingerprint(entries)
+        if (stored.metadata or {}).get(ANSWERED) == mark:  # sent again: it has had its effect
+            return Start(idle=True, thread=thread, pause=pause)
+        resolution = resolve(entries, pause)
+        config = RunnableConfig(metadata={ANSWERED: mark})
+        if resolution.abandoned:
+            return Start(idle=True, thread=thread, config=config, resolution=resolution, abandons=True)
+        answer: Command[str] | None = Command(resume=resolution.values) if resolution.values else None
+        return Start(answer, thread=thread, config=config, resolution=resolution)
 
-def _complete(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
-    """Answer the calls that nobody has answered though the conversation has gone on, and leave out results of no call.
+    # -- messages -------------------------------------------------------------------------------------------------
 
-    Providers refuse such a history. A run that was stopped, or has failed, leaves the former, a client that forgets the
-    latter. The calls at the end may still be answered by the graph.
-    """
-    results = {message.tool_call_id for message in messages if isinstance(message, LCToolMessage)}
-    complete: list[BaseMessage] = []
-    called: set[str | None] = set()
-    waiting: list[ToolCall] = []
-    for message in messages:
-        if isinstance(message, LCToolMessage):
-            if message.tool_call_id not in called:
-                logger.warning("The result of an unknown call was left out: %r.", message.tool_call_id)
-                continue
-        else:
-            complete += [interrupted(call["id"] or "", call["name"]) for call in waiting]
-            calls = message.tool_calls if isinstance(message, AIMessage) else ()
-            called.update(call["id"] for call in calls)
-            waiting = [call for call in calls if call["id"] not in results]
-        complete.append(message)
-    return complete
+    @property
+    def _key(self) -> str:
+        return self.reader.messages_key
 
+    async def _load(self) -> StateSnapshot:
+        try:
+            return await load_state(self.graph, self.config)
+        except Exception as error:
+            raise StateError from error
 
-def _input(
-    graph: Graph,
-    run_input: RunAgentInput,
-    messages: Sequence[BaseMessage],
-    messages_key: str,
-    held: Mapping[str, object],
-) -> object:
-    """The graph's input; `held` is what the thread's channels look like to the client that sent its state."""
-    form = input_form(graph)
-    if form == "messages":
-        return messages
-    if form == "text":
-        return next((str(message.text) for message in reversed(messages) if message.type == "human"), "")
-    names = input_names(graph)
-    state = run_input.state if isinstance(run_input.state, Mapping) else {}
-    values: dict[str, object] = {}
-    for key, value in state.items():
-        if key == messages_key or (names is not None and key not in names):
-            continue
-        if key not in held:
-            values[key] = value
-        elif held[key] != value:
-            values[key] = Overwrite(value) if reduces(graph, key) else value
-    if messages and (names is None or messages_key in names):
-        values[messages_key] = messages
-    return values
+    def _thread(self, stored: StateSnapshot) -> list[BaseMessage]:
+        return messages_in(as_mapping(stored.values) or {}, self._key)
+
+    def _news(self, stored: StateSnapshot) -> News:
+        thread = self._thread(stored)
+        # A thread that has not come to rest was killed: its calls are the server's, and get no result from outside.
+        waiting = [] if stored.tasks else [call["id"] for call in open_calls(thread)]
+        return news(
+            self.run_input.messages,
+            thread,
+            waiting,
+            instructions=self.policy.client_instructions == "accept",
+            unheard=stored.created_at is None or START in stored.next,
+        )
+
+    def _forked(self, stored: StateSnapshot) -> News | None:
+        return forked(self.run_input.messages, self._thread(stored), self._same)
+
+    def _same(self, message: UserMessage, stored: BaseMessage) -> bool:
+        rebuilt = self.rebuild([message])
+        if rebuilt and isinstance(rebuilt[0], HumanMessage) and rebuilt[0].content == stored.content:
+            return True
+        return message.content == self.restate(stored)
+
+    def _append(self, stored: StateSnapshot) -> Start:
+        thread = self._thread(stored)
+        held = refuse_hidden(self.run_input, stored, self.reader.show)
+        if input_form(self.graph) != "keys":
+            history = complete(self.rebuild(self.run_input.messages))
+            return Start(graph_input(self.graph, self.run_input, history, self._key, held))
+        fresh = self._news(stored).messages
+        users = [message for message in fresh if message.role != "tool"]
+        if not users and len(open_calls(thread)) > len(fresh) > 0:
+            return Start(idle=True, thread=thread)  # the client has yet to answer the rest
+        whole = complete([*thread, *self.rebuild(fresh)]) if fresh else thread
+        update = appended(thread, whole, replaces=replaces_messages(self.graph, self._key))
+        values = graph_input(self.graph, self.run_input, update, self._key, held)
+        # A conversation with nothing new has its answer already; a graph without one is run because it was asked to.
+        answered = stored.created_at is not None and self._key in (input_names(self.graph) or ())
+        idle = answered and not values
+        return Start(values, idle=idle, thread=thread, settles=not idle and len(stored.next) < len(stored.tasks))
+
+    async def _again(self, request: News, message_id: str, stored: StateSnapshot) -> Start:
+        """Begin again before a message of the thread, with what it said or says now."""
+        base, before = await fork.before(self.graph, self.config, message_id, self._key)
+        known = {message.id for message in before}
+        thread = self._thread(stored)
+        place = next(place for place, message in enumerate(thread) if message.id == message_id)
+        between = [message for message in thread[:place] if message.id not in known]
+        said = self.rebuild(request.messages) if request.messages else [thread[place]]
+        # What the client has not changed since is what it was at that point.
+        held = refuse_hidden(self.run_input, stored, self.reader.show)
+        values = graph_input(self.graph, self.run_input, [*between, *said], self._key, held)
+        point = base.config["configurable"]
+        where: dict[str, object] = {key: point[key] for key in ("checkpoint_id", "checkpoint_ns") if key in point}
+        return Start(values, thread=before, config=RunnableConfig(configurable=where))

@@ -8,13 +8,15 @@ opaque value comes after the message or call that it belongs to.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 from time import monotonic
 from typing import cast
 
 from ag_ui.core import (
+    AssistantMessage,
+    BaseEvent,
+    Message,
     ReasoningEncryptedValueEvent,
-    ReasoningEncryptedValueSubtype,
     ReasoningEndEvent,
     ReasoningMessageEndEvent,
     ReasoningMessageStartEvent,
@@ -31,7 +33,7 @@ from ag_ui.core import (
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.messages import ToolMessage as LCToolMessage
 
-from langgraph_agui.messages.blocks import Part, more, read
+from langgraph_agui.messages.blocks import Kind, Part, more, read
 from langgraph_agui.messages.calls import interrupted
 from langgraph_agui.messages.conversation import Conversation
 from langgraph_agui.messages.plain import text_of
@@ -92,14 +94,16 @@ class LiveMessage:
                 self._close(other)
         self._conversation.begin(self.record, item)
         item.say = self._sink.writer(item.kind, item.id)
-        emit = self._sink.event
+        item.since = monotonic() if self._streamed and item.kind == "reasoning" else None
+        self._begin(item, self._sink.event)
+
+    def _begin(self, item: Item, emit: Callable[[BaseEvent], object]) -> None:
         match item.kind:
             case "text":
                 emit(TextMessageStartEvent(message_id=item.id, role="assistant"))
             case "reasoning":
                 emit(ReasoningStartEvent(message_id=item.id))
                 emit(ReasoningMessageStartEvent(message_id=item.id, role="reasoning", metadata=item.metadata))
-                item.since = monotonic() if self._streamed else None
             case "call":
                 emit(
                     ToolCallStartEvent(
@@ -108,6 +112,32 @@ class LiveMessage:
                         parent_message_id=self.record.message_id,
                     )
                 )
+
+    def reopen(self, sink: Sink, answered: Collection[str]) -> None:
+        """Say to one more reader, who hears from now on, what is open: items, and calls without a result."""
+        for item in self.record.items:
+            if item.say is not None or self._waits(item, answered):
+                self._begin(item, sink.event)
+                if item.text:
+                    sink.writer(item.kind, item.id)(item.text)
+                if item.say is None:
+                    sink.event(ToolCallEndEvent(tool_call_id=item.id))
+                    self._tell_value(item, sink.event)
+
+    def _waits(self, item: Item, answered: Collection[str]) -> bool:
+        return item.kind == "call" and self._conversation.knows_call(item.id) and item.id not in answered
+
+    def unsettled(self, answered: Collection[str]) -> set[tuple[Kind, str]]:
+        """What `reopen` says: it cannot be said in a snapshot as well."""
+        return {
+            (item.kind, item.id) for item in self.record.items if item.say is not None or self._waits(item, answered)
+        }
+
+    def rewrite(self) -> None:
+        """Tell the open items to those who read now."""
+        for item in self.record.items:
+            if item.say is not None:
+                item.say = self._sink.writer(item.kind, item.id)
 
     def _close(self, item: Item) -> None:
         if item.kind == "call" and not item.text and item.say is not None:
@@ -146,16 +176,15 @@ class LiveMessage:
                 self._conversation.begin_assistant(self.record)
                 self._sink.event(TextMessageStartEvent(message_id=entity, role="assistant"))
                 self._sink.event(TextMessageEndEvent(message_id=entity))
-            subtype: ReasoningEncryptedValueSubtype = (
-                "tool-call" if item is not None and item.kind == "call" else "message"
-            )
-            self._sink.event(
-                ReasoningEncryptedValueEvent(
-                    subtype=subtype,
-                    entity_id=entity,
-                    encrypted_value=value,
-                )
-            )
+            if item is not None and item.kind == "call":
+                self._tell_value(item, self._sink.event)
+            else:
+                event = ReasoningEncryptedValueEvent(subtype="message", entity_id=entity, encrypted_value=value)
+                self._sink.event(event)
+
+    def _tell_value(self, call: Item, emit: Callable[[BaseEvent], object]) -> None:
+        if (value := call.encrypted) is not None:
+            emit(ReasoningEncryptedValueEvent(subtype="tool-call", entity_id=call.id, encrypted_value=value))
 
     def stored(self, message: AIMessage) -> None:
         """Take the message as its node has returned it: what the node has made of it goes back to the provider."""
@@ -270,6 +299,32 @@ class Items:
         """Close everything that is open, whoever left it."""
         for live in list(self._open):
             self.finish(live)
+
+    def settled(self, messages: Iterable[Message]) -> list[Message]:
+        """`messages` without what is open: that is said to a reader who joins by `reopen`."""
+        open_ = {one for live in self._said for one in live.unsettled(self._answered)}
+        result: list[Message] = []
+        for message in messages:
+            if ("reasoning", message.id) in open_:
+                continue
+            if isinstance(message, AssistantMessage):
+                calls = [call for call in message.tool_calls or () if ("call", call.id) not in open_]
+                content = None if ("text", message.id) in open_ else message.content
+                if content is None and not calls and (message.content is not None or message.tool_calls):
+                    continue
+                message = message.model_copy(update={"content": content, "tool_calls": calls or None})
+            result.append(message)
+        return result
+
+    def reopen(self, sink: Sink) -> None:
+        """Say to one more reader what is open."""
+        for live in self._said:
+            live.reopen(sink, self._answered)
+
+    def rewrite(self) -> None:
+        """Tell what is open to those who read now."""
+        for live in self._open:
+            live.rewrite()
 
     def pending(self) -> list[str]:
         """The calls of this run without a result in it, in order (AG-UI 1.0, `pendingToolCallIds`)."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias, cast
 
-from ag_ui.core import AssistantMessage, Message
+from ag_ui.core import AssistantMessage, Message, ToolMessage
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.messages import ToolMessage as LCToolMessage
 
@@ -31,18 +31,18 @@ class StateMessages:
     def __init__(self, values: Values) -> None:
         self._values = values
         self._before: dict[str, BaseMessage] = {}
-        self._now: Sequence[BaseMessage] = ()
+        self.now: Sequence[BaseMessage] = ()
         self._aliases: dict[str, str] = {}
         self._hidden: set[str] = set()
 
     def begin(self, messages: Sequence[BaseMessage]) -> None:
         """Take what the run starts from."""
         self._before = {message.id: message for message in messages if message.id}
-        self._now = messages
+        self.now = messages
 
     def update(self, messages: Sequence[BaseMessage]) -> None:
         """Take what a superstep has made of them."""
-        self._now = messages
+        self.now = messages
 
     def alias(self, state_id: str, public_id: str) -> None:
         """Note that the client knows the message `state_id` as `public_id`."""
@@ -58,8 +58,9 @@ class StateMessages:
 
     def snapshot(self, conversation: Conversation) -> list[Message]:
         """The client's messages with the state's among them."""
-        shown = [message for message in self._now if self._is_shown(message, conversation)]
+        shown = [message for message in self.now if self._is_shown(message, conversation)]
         self._find_twins(shown, conversation)
+        self._find_results(shown, conversation)
         return restate(conversation.messages(), [self._place(message, conversation) for message in shown])
 
     def _is_shown(self, message: BaseMessage, conversation: Conversation) -> bool:
@@ -98,6 +99,22 @@ class StateMessages:
             ids = twins.get((its.content or "", tuple(call["id"] for call in message.tool_calls)))
             if ids:
                 self._aliases[cast("str", message.id)] = ids.pop(0)
+
+    def _find_results(self, shown: Sequence[BaseMessage], conversation: Conversation) -> None:
+        """Find results that the client holds and the thread has lost: what the thread has instead goes in their place.
+
+        A run that is killed may have told a result that was never saved; its call is answered as interrupted.
+        """
+        lost = {
+            message.tool_call_id: message
+            for message in shown
+            if isinstance(message, LCToolMessage) and self._public(message) not in conversation.ids
+        }
+        if lost:
+            claimed = {self._public(message) for message in shown}
+            for held in conversation.messages():
+                if isinstance(held, ToolMessage) and held.id not in claimed and held.tool_call_id in lost:
+                    self._aliases[cast("str", lost.pop(held.tool_call_id).id)] = held.id
 
     def _place(self, message: BaseMessage, conversation: Conversation) -> tuple[str, Sequence[Message]]:
         """The public id that marks the message's place, and the AG-UI messages to put there, if any."""

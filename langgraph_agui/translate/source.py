@@ -213,7 +213,7 @@ class CallbackSource(BaseCallbackHandler):
             mark = node.mark("end") if paused else ("soon", str(run_id))
             self._failed(mark, lambda: self._to.node_error(run_id))
             if paused and error.args:
-                self._failed(None, lambda: self._to.paused(error.args[0]))
+                self._failed(None, lambda: self._to.pause(error.args[0]))
 
     def _failed(self, mark: Mark | None, call: Callable[[], None]) -> None:
         """Deliver the signal of a failure. In a run that was stopped it is the stop itself: nobody need be told."""

@@ -40,6 +40,11 @@ class StateView:
         self._show = show
         self._seen: dict[str, object] = {}
 
+    @property
+    def shown(self) -> dict[str, object]:
+        """The client's copy as it is now."""
+        return self._client
+
     def update(self, values: object) -> None:
         """Compare the graph's values with the client's copy. A channel still holding the same object is skipped."""
         self._apply(values, lambda key, value: key not in self._seen or self._seen[key] is not value)

@@ -22,6 +22,11 @@ class Steps:
         self._open[key] = name
         self._emit(StepStartedEvent(step_name=name))
 
+    @property
+    def open(self) -> list[str]:
+        """The names of the open steps, the outermost first."""
+        return list(self._open.values())
+
     def finish(self, key: Hashable) -> None:
         """Close the step of `key`, if it is open."""
         name = self._open.pop(key, None)

@@ -13,23 +13,23 @@ from functools import partial
 from uuid import UUID, uuid4
 
 from ag_ui.core import (
-    PROTOCOL_VERSION,
     CustomEvent,
+    Interrupt,
     MessagesSnapshotEvent,
     RunAgentInput,
-    RunErrorEvent,
     RunFinishedCancelledOutcome,
-    RunFinishedEvent,
     RunFinishedInterruptOutcome,
     RunFinishedOutcome,
     RunFinishedSuccessOutcome,
-    RunStartedEvent,
+    StateSnapshotEvent,
+    StepStartedEvent,
 )
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.messages import ToolMessage as LCToolMessage
 from langgraph.types import Interrupt as GraphInterrupt
 
-from langgraph_agui.errors import SAFE_MESSAGES, Blame, ErrorCode, RunInputError
+from langgraph_agui.errors import Blame, ErrorCode
+from langgraph_agui.interrupts.asked import asked, calls_in
 from langgraph_agui.messages.blocks import read
 from langgraph_agui.messages.conversation import Conversation
 from langgraph_agui.messages.found import as_mapping, messages_in
@@ -39,8 +39,8 @@ from langgraph_agui.messages.record import Record
 from langgraph_agui.messages.to_agui import shown_as
 from langgraph_agui.messages.values import Values
 from langgraph_agui.messages.veil import visible
-from langgraph_agui.translate.interrupts import Interrupts
 from langgraph_agui.translate.items import Items, LiveMessage
+from langgraph_agui.translate.lifecycle import failed, finished, started
 from langgraph_agui.translate.sinks import Sink
 from langgraph_agui.translate.snapshot import StateMessages
 from langgraph_agui.translate.state import StateView
@@ -104,7 +104,8 @@ class Translation:
         self.providers: set[str] = set()
         self.blame = Blame()
         self._show = partial(visible, options=values.options)
-        self.interrupts = Interrupts(self._show)
+        self.raised: dict[str, GraphInterrupt] = {}
+        self.paused = False
         self._result: object = None
         self.done = False
 
@@ -112,17 +113,26 @@ class Translation:
 
     def start(self) -> None:
         """Say that the run has begun."""
-        self._sink.event(
-            RunStartedEvent(
-                thread_id=self._input.thread_id,
-                run_id=self._input.run_id,
-                parent_run_id=self._input.parent_run_id,
-                protocol_version=PROTOCOL_VERSION,
-            )
-        )
+        self._sink.event(started(self._input))
+
+    def join(self, sink: Sink, run_input: RunAgentInput) -> None:
+        """Tell a reader who joins what there is so far, and open again what is open, in its terms."""
+        sink.event(started(run_input))
+        if self._state is not None and self._state.shown:
+            sink.event(StateSnapshotEvent(snapshot=self._state.shown))
+        conversation = self._items.conversation
+        sink.event(MessagesSnapshotEvent(messages=self._items.settled(self._messages.snapshot(conversation))))
+        for name in self._steps.open:
+            sink.event(StepStartedEvent(step_name=name))
+        self._items.reopen(sink)
+
+    def read_anew(self) -> None:
+        """Tell what is open to those who read now: a reader has come or gone."""
+        self._items.rewrite()
 
     def know(self, thread: Sequence[BaseMessage]) -> None:
-        """Take note of the thread as the checkpoint holds it: nothing in it is new."""
+        """Take note of the thread as the checkpoint holds it: nothing in it is new, nor is what a run starts from."""
+        self._begun.clear()
         self._seen.update(message.id for message in thread if message.id)
         self._messages.begin(thread)
         self._items.conversation.know_calls(
@@ -147,14 +157,24 @@ class Translation:
         self._items.answer_failed()
         self._close()
 
-    def finish(self) -> None:
-        """End a run that came to its end, or paused at interrupts."""
+    def announce(self, message: AIMessage) -> None:
+        """Say calls of our own, those that the client does not know from an earlier run."""
+        knows = self._items.conversation.knows_call
+        message.tool_calls = [call for call in message.tool_calls if not knows(call["id"] or "")]
+        if message.tool_calls:
+            self._items.whole(message, f"{message.tool_calls[0]['id']}:message")
+
+    def finish(self, interrupts: Sequence[Interrupt] | None = None) -> None:
+        """End a run that came to its end, or paused at `interrupts`: by default those that it was told of."""
         if self.done:
             return
         self._settle()
+        if interrupts is None:
+            calls = calls_in(self.stored)
+            interrupts = [one for raised in self.raised.values() for one in asked(raised, calls, self._show).interrupts]
         outcome: RunFinishedOutcome
-        if interrupts := self.interrupts.all():
-            outcome = RunFinishedInterruptOutcome(type="interrupt", interrupts=interrupts)
+        if interrupts:
+            outcome = RunFinishedInterruptOutcome(type="interrupt", interrupts=list(interrupts))
         else:
             pending = self._items.pending()
             outcome = RunFinishedSuccessOutcome(type="success", pending_tool_call_ids=pending or None)
@@ -169,16 +189,7 @@ class Translation:
     def fail(self, error: BaseException, otherwise: ErrorCode = ErrorCode.GRAPH_ERROR) -> None:
         """End a run that failed. The client gets a code and a safe text, the log the exception (see `errors`)."""
         code = self.blame.code(error, otherwise)
-        correlation_id = str(uuid4())
-        refused = isinstance(error, RunInputError)
-        log = logger.warning if refused else logger.error
-        log(
-            "Run %s failed: %s [%s]",
-            self._input.run_id,
-            code,
-            correlation_id,
-            exc_info=None if refused else error,
-        )
+        ending = failed(self._input, error, code, self.usage.total(), expose=self._expose_errors)
         if self.done:
             return
         try:
@@ -186,27 +197,11 @@ class Translation:
         except Exception:
             logger.exception("Run %s: its items could not be closed", self._input.run_id)
         self.done = True
-        shown = str(error) if refused or self._expose_errors else SAFE_MESSAGES[code]
-        self._sink.event(
-            RunErrorEvent(
-                message=shown,
-                code=code.value,
-                usage=self.usage.total(),
-                metadata={"correlationId": correlation_id},
-            )
-        )
+        self._sink.event(ending)
 
     def _finished(self, outcome: RunFinishedOutcome, result: object) -> None:
         self.done = True
-        self._sink.event(
-            RunFinishedEvent(
-                thread_id=self._input.thread_id,
-                run_id=self._input.run_id,
-                outcome=outcome,
-                result=result,
-                usage=self.usage.total(),
-            )
-        )
+        self._sink.event(finished(self._input, outcome, result, self.usage.total()))
 
     def _close(self) -> None:
         self._models.clear()  # what the graph leaves running is not told any more
@@ -327,13 +322,29 @@ class Translation:
         message.id = message.id or str(uuid4())
         self.arrived(message)
 
+    def appended(self, messages: Sequence[BaseMessage]) -> None:
+        """The thread has got these messages, without a run of the graph."""
+        self._messages.update([*self.stored, *messages])
+        for message in messages:
+            self.arrived(message)
+
     def custom(self, name: str, value: object) -> None:
         """The graph sent an event of its own."""
         self._sink.event(CustomEvent(name=name, value=self._show(value)))
 
-    def paused(self, interrupts: Sequence[GraphInterrupt]) -> None:
-        """The graph has paused: at `interrupt()` calls, or (none given) at a static breakpoint."""
-        self.interrupts.add(interrupts)
+    def pause(self, interrupts: Sequence[GraphInterrupt]) -> None:
+        """The graph has paused: at `interrupt()` calls, or (none given) at a static breakpoint.
+
+        A nested interrupt is told by every graph around it.
+        """
+        self.paused = True
+        for interrupt in interrupts:
+            self.raised.setdefault(interrupt.id, interrupt)
+
+    @property
+    def stored(self) -> Sequence[BaseMessage]:
+        """The messages of the root graph's state as they are now."""
+        return self._messages.now
 
     # -- state --------------------------------------------------------------------------------------------------
 

@@ -188,7 +188,9 @@ async def test_interrupts() -> None:
     told = await hear(graph)
     (asked,) = told.last.outcome.interrupts
     assert "Answer" in json.dumps(asked.metadata)
-    resumed = await hear(graph, resume=[ResumeEntry(interrupt_id=asked.id, status="resolved", payload="yes")])
+    resumed = await hear(
+        graph, *told.messages, resume=[ResumeEntry(interrupt_id=asked.id, status="resolved", payload="yes")]
+    )
     assert texts(resumed) == ["Answer"]
 
 

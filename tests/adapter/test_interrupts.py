@@ -36,7 +36,7 @@ def answer(interrupt_id: str, payload: Any = "yes", status: Any = "resolved") ->
 
 
 async def resume(agent: LangGraphAgent, *entries: ResumeEntry) -> Told:
-    return await tell(agent, run_input("hi", thread="t", resume=list(entries)))
+    return await tell(agent, run_input(thread="t", resume=list(entries)))
 
 
 async def paused(*nodes: str) -> tuple[LangGraphAgent, list[str], list[Any]]:
@@ -79,7 +79,7 @@ async def test_two_pauses_in_any_order() -> None:
         (lambda one, two: [answer(one)], "interrupt_unanswered"),
         (lambda one, two: [answer(one), answer(two), answer("x")], "interrupt_unknown"),
         (lambda one, two: [answer("x")], "interrupt_unknown"),
-        (lambda one, two: [answer(one), answer(two), answer(one)], "invalid_input"),
+        (lambda one, two: [answer(one), answer(two), answer(one)], "interrupt_duplicate"),
     ],
     ids=["none", "missing", "superfluous", "unknown", "twice"],
 )
@@ -128,9 +128,9 @@ async def test_a_static_breakpoint(where: str) -> None:
     told = await tell(agent, run_input("hi", thread="t"))
     told.check_snapshot()
     (pause,) = told.last.outcome.interrupts
-    assert pause.id == "breakpoint"
+    assert pause.reason == "langgraph:breakpoint"
     assert second.seen == []
-    again = await tell(agent, run_input(*told.messages, thread="t", resume=[answer("breakpoint", None)]))
+    again = await tell(agent, run_input(*told.messages, thread="t", resume=[answer(pause.id, True)]))
     again.check_snapshot()
     assert again.last.outcome.type == "success"
     assert [message.content for message in again.messages] == ["hi", "a", "b"]

@@ -292,7 +292,7 @@ def result(call_id: str) -> ToolMessage:
         ([asking("a"), user("more")], ["a!", "more"]),
         ([asking("a", "b", "c"), result("b"), user("more")], ["b", "a!", "c!", "more"]),
         ([asking("a"), asking("b"), user("more")], ["a!", "b!", "more"]),
-        ([asking("a"), user("more"), result("a")], ["more", "a"]),
+        ([asking("a"), user("more"), result("a")], ["a", "more"]),
         ([asking("a"), result("a"), user("more")], ["a", "more"]),
         ([asking("a", "b"), result("b")], ["b"]),
         ([asking("a")], []),

@@ -265,4 +265,4 @@ class TestMounting:
             warnings.simplefilter("error")
             schema = app.openapi()
         operations = [operation["operationId"] for routes in schema["paths"].values() for operation in routes.values()]
-        assert len(set(operations)) == len(operations) == 9
+        assert len(set(operations)) == len(operations) == 12

@@ -1,0 +1,117 @@
+"""Where a thread stands still: what its checkpoint holds open, as questions.
+
+The state of a thread enters, a `Pause` leaves. The end of a run, `connect` and the check of a resume all ask here, so
+what a client was shown and what it may answer cannot differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from ag_ui.core import Interrupt
+from langchain_core.messages import ToolCall
+from langchain_core.runnables import RunnableConfig
+from langgraph.types import StateSnapshot
+
+from langgraph_agui.graphs import Graph
+from langgraph_agui.interrupts.asked import Asked, Question, Show, asked, calls_in
+from langgraph_agui.interrupts.decisions import Action, answer_schema
+from langgraph_agui.interrupts.places import breaks_at, holders
+from langgraph_agui.messages.found import as_mapping, messages_in
+from langgraph_agui.protocol.jsonable import to_jsonable
+
+BREAKPOINT = "langgraph:breakpoint"
+"""Reason of the interrupt for a static breakpoint."""
+
+_BREAKPOINT_DECISIONS = ("approve", "reject")
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """All that a thread waits for; nothing, if it does not wait.
+
+    Attributes:
+        asked: The open interrupts.
+        breakpoint: The question of a static breakpoint, which has no interrupt behind it.
+    """
+
+    asked: Sequence[Asked] = ()
+    breakpoint: Question | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self.asked) or self.breakpoint is not None
+
+    @property
+    def questions(self) -> list[Question]:
+        """The questions, in the order in which they were raised."""
+        own = [question for one in self.asked for question in one.questions]
+        return [*own, self.breakpoint] if self.breakpoint is not None else own
+
+    @property
+    def interrupts(self) -> list[Interrupt]:
+        """The same as AG-UI has them, for the interrupt outcome."""
+        return [question.interrupt for question in self.questions]
+
+
+@dataclass(frozen=True, slots=True)
+class PauseReader:
+    """Reads what threads wait for.
+
+    Attributes:
+        graph: The graph.
+        messages_key: The state channel that holds the conversation.
+        show: Makes of values what a client may see of them.
+        expire: For how long a question may be answered; None for ever. A question that names its own end keeps it.
+    """
+
+    graph: Graph
+    messages_key: str = "messages"
+    show: Show = to_jsonable
+    expire: timedelta | None = None
+
+    async def of_thread(self, stored: StateSnapshot, config: RunnableConfig) -> Pause:
+        """What a thread waits for, by its checkpoint."""
+        if not stored.interrupts:
+            return self._at_breakpoint(stored)
+        root = calls_in(messages_in(as_mapping(stored.values) or {}, self.messages_key))
+        open_ = []
+        for interrupt in stored.interrupts:
+            one = asked(interrupt, root, self.show)
+            if one.batched and all(question.action and not question.action.call_id for question in one.questions):
+                one = asked(interrupt, await self._nested_calls(interrupt.id, config), self.show)
+            open_.append(self._expiring(one, stored.created_at))
+        return Pause(open_)
+
+    def _at_breakpoint(self, stored: StateSnapshot) -> Pause:
+        nodes = breaks_at(self.graph, stored)
+        if not nodes:
+            return Pause()
+        name = ", ".join(nodes)
+        checkpoint = str(stored.config["configurable"].get("checkpoint_id", ""))
+        interrupt = Interrupt(
+            id=f"breakpoint:{checkpoint}",
+            reason=BREAKPOINT,
+            message=f"The agent stopped before {name}.",
+            response_schema=answer_schema(_BREAKPOINT_DECISIONS),
+            metadata={"next": list(nodes)},
+        )
+        question = Question(interrupt, Action(name, allowed=_BREAKPOINT_DECISIONS))
+        return Pause(breakpoint=self._dated(question, stored.created_at))
+
+    def _expiring(self, one: Asked, since: str | None) -> Asked:
+        return replace(one, questions=[self._dated(question, since) for question in one.questions])
+
+    def _dated(self, question: Question, since: str | None) -> Question:
+        if self.expire is None or question.interrupt.expires_at is not None or since is None:
+            return question
+        end = (datetime.fromisoformat(since) + self.expire).isoformat()
+        return replace(question, interrupt=question.interrupt.model_copy(update={"expires_at": end}))
+
+    async def _nested_calls(self, interrupt_id: str, config: RunnableConfig) -> list[ToolCall]:
+        """The calls that a subagent stands at: those of the innermost checkpoint that holds the interrupt."""
+        found: dict[str, list[ToolCall]] = {}
+        async for namespace, values in holders(self.graph, config, interrupt_id):
+            found.setdefault(namespace, calls_in(messages_in(values, self.messages_key)))
+        return found[max(found, key=len)] if found else []

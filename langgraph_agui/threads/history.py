@@ -1,0 +1,104 @@
+"""What a client's messages mean for a thread that the server owns: decided by ids, never by counts.
+
+The client's list and the thread's messages enter, `News` leaves. A message whose id the thread does not know is new if
+it is a user message, or the result of a call that the thread holds open. The last message naming a known user message
+means "run again from there", a known user message with other content "edit and fork". Everything else is known
+already, was removed by the graph, or was never said.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ag_ui.core import (
+    ActivityMessage,
+    DeveloperMessage,
+    Message,
+    ReasoningMessage,
+    SystemMessage,
+    ToolMessage,
+    UserMessage,
+)
+from langchain_core.messages import BaseMessage, HumanMessage
+
+logger = logging.getLogger(__name__)
+
+Same = Callable[[UserMessage, BaseMessage], bool]
+"""Whether a client's user message says what the thread's message of that id says."""
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """What of a client's messages the thread has yet to hear.
+
+    Attributes:
+        messages: User messages, instructions where they are accepted, and results, in the client's order.
+        fork: The message of the thread from which it is to run again; None to append.
+    """
+
+    messages: Sequence[Message] = ()
+    fork: str | None = None
+
+
+def forked(client: Sequence[Message], thread: Sequence[BaseMessage], same: Same) -> News | None:
+    """The request to run again from a message of the thread, with its old content or a new one; None if there is none.
+
+    A changed message counts only where the client's list does not go on with what the thread said after it: that list
+    is one of a client that has missed a change of the graph's, not of a user who has edited.
+    """
+    human = {message.id: message for message in thread if isinstance(message, HumanMessage)}
+    known = {message.id for message in thread}
+    spoken = [message for message in client if not isinstance(message, ActivityMessage | ReasoningMessage)]
+    for place, message in enumerate(spoken):
+        if not isinstance(message, UserMessage) or message.id not in human:
+            continue
+        rest = spoken[place + 1 :]
+        if any(later.id in known for later in rest):
+            continue
+        if not same(message, human[message.id]):
+            return News([message, *(later for later in rest if isinstance(later, UserMessage))], message.id)
+        if not rest:
+            return News((), message.id)
+    return None
+
+
+def news(
+    client: Sequence[Message],
+    thread: Sequence[BaseMessage],
+    open_calls: Sequence[str | None],
+    *,
+    instructions: bool,
+    unheard: bool = False,
+) -> News:
+    """What is to be appended to the thread.
+
+    A user message is new behind the last message that the thread knows; what the graph has removed before that stays
+    so. Of a client that shares no message with the thread, the last user messages are new.
+
+    Args:
+        client: The client's messages.
+        thread: The thread's.
+        open_calls: The calls that the client may answer.
+        instructions: Whether system and developer messages are heard.
+        unheard: Whether the thread is unknown, or its first run was killed before it had taken its input: then all
+            user messages are new, also those that its client has seen the beginning of an answer to.
+    """
+    known = {message.id for message in thread}
+    heard = (UserMessage, SystemMessage, DeveloperMessage) if instructions else (UserMessage,)
+    settled = [place for place, message in enumerate(client) if message.id in known]
+    if not settled and not unheard:
+        settled = [place for place, message in enumerate(client) if not isinstance(message, heard)]
+    last = max(settled, default=-1)
+    waiting = set(open_calls)
+    fresh: list[Message] = []
+    for place, message in enumerate(client):
+        if message.id in known:
+            continue
+        if isinstance(message, heard) and place > last:
+            fresh.append(message)
+        elif isinstance(message, ToolMessage) and message.tool_call_id in waiting:
+            waiting.discard(message.tool_call_id)
+            fresh.append(message)
+    return News(fresh)

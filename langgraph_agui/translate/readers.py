@@ -1,0 +1,101 @@
+"""Who hears a run: its own reader, and those who join it while it goes on.
+
+Events and fragments enter once, as in any sink, and leave to every reader. A reader who joins later holds other
+messages than the one who began the run, and asked under another run id: what those concern is told in its own terms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Generic, TypeVar
+
+from ag_ui.core import BaseEvent, MessagesSnapshotEvent, RunAgentInput, RunFinishedEvent, StateSnapshotEvent
+
+from langgraph_agui.messages.blocks import Kind
+from langgraph_agui.messages.conversation import restate
+from langgraph_agui.translate.outlet import Outlet
+from langgraph_agui.translate.sinks import Sink, Writer
+
+T = TypeVar("T")
+
+
+class Joined:
+    """A sink for a reader who has joined a run of somebody else's.
+
+    Args:
+        sink: Takes what the reader is told.
+        run_input: What the reader sent.
+    """
+
+    def __init__(self, sink: Sink, run_input: RunAgentInput) -> None:
+        self._sink = sink
+        self._input = run_input
+        self.writer: Callable[[Kind, str], Writer] = sink.writer
+
+    def event(self, event: BaseEvent) -> None:
+        """Pass an event on, in the reader's terms."""
+        match event:
+            case RunFinishedEvent():
+                event = event.model_copy(update={"run_id": self._input.run_id})
+            case MessagesSnapshotEvent():
+                truth = [(message.id, [message]) for message in event.messages]
+                event = event.model_copy(update={"messages": restate(self._input.messages, truth)})
+            case StateSnapshotEvent() if isinstance(event.snapshot, Mapping) and isinstance(self._input.state, Mapping):
+                event = event.model_copy(update={"snapshot": {**self._input.state, **event.snapshot}})
+        self._sink.event(event)
+
+
+class Readers:
+    """The sink of a run: whatever it takes, all of its readers hear."""
+
+    def __init__(self, first: Sink) -> None:
+        self._sinks: list[Sink] = [first]
+
+    def add(self, sink: Sink) -> None:
+        """Let one more reader hear what comes."""
+        self._sinks.append(sink)
+
+    def remove(self, sink: Sink) -> None:
+        """Tell a reader nothing more."""
+        if sink in self._sinks:
+            self._sinks.remove(sink)
+
+    def event(self, event: BaseEvent) -> None:
+        """Tell a whole event."""
+        for sink in self._sinks:
+            sink.event(event)
+
+    def writer(self, kind: Kind, item_id: str) -> Writer:
+        """Return what tells the fragments of an item to those who read now: one reader costs nothing extra."""
+        writers = [sink.writer(kind, item_id) for sink in self._sinks]
+        if len(writers) == 1:
+            return writers[0]
+
+        def tell(text: str) -> None:
+            for write in writers:
+                write(text)
+
+        return tell
+
+
+class Reader(Generic[T]):
+    """One reader of a run: the queue that it reads from, to be used as a context manager.
+
+    Args:
+        sink: Makes the sink that puts events, in the form that the reader wants, into the queue.
+    """
+
+    def __init__(self, sink: Callable[[Callable[[T], object]], Sink]) -> None:
+        self.outlet = Outlet[T]()
+        self.sink = sink(self.outlet.put)
+        self.leave: Callable[[], Awaitable[None]] | None = None
+
+    async def __aenter__(self) -> Outlet[T]:
+        """Read: what is said comes out of the outlet."""
+        return self.outlet
+
+    async def __aexit__(self, *_: object) -> None:
+        """Read no more."""
+        self.outlet.abandon()
+        if self.leave is not None:
+            await self.leave()
