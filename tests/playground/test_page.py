@@ -201,12 +201,40 @@ def test_an_interrupt_is_answered_with_json(page, runs):
     expect(form.get_by_role("alert")).to_contain_text("That is not JSON")
     decision = {"type": "reject", "message": "Not now."}
     (asked,) = streamed(runs[0])[-1]["outcome"]["interrupts"]
-    payload = decision if "responseSchema" in asked else {"decisions": [decision]}
-    form.get_by_label("JSON answer").fill(json.dumps(payload))
+    assert asked["toolCallId"]
+    form.get_by_label("JSON answer").fill(json.dumps(decision))
     form.get_by_role("button", name="Send JSON").click()
     expect(page.locator("#status")).to_have_text("Finished")
     expect(page.locator(".tool .result")).to_contain_text("Not now.")
-    assert sent(runs[1])["resume"][0]["payload"] == payload
+    assert sent(runs[1])["resume"][0]["payload"] == decision
+
+
+def test_a_call_is_edited(page, runs):
+    ask(page, "Send an email to ada@example.com saying hi", "Waiting for you")
+    form = page.get_by_label("Waiting for your answer")
+    form.get_by_text("Answer with JSON").click()
+    box = form.get_by_label("JSON answer")
+    answer = json.loads(box.input_value())
+    assert answer["approved"] is True
+    answer["editedArgs"]["to"] = "bob@example.com"
+    box.fill(json.dumps(answer))
+    form.get_by_role("button", name="Send JSON").click()
+    expect(page.locator("#status")).to_have_text("Finished")
+    expect(page.locator(".tool .result")).to_contain_text("bob@example.com")
+
+
+def test_a_page_that_is_loaded_again_shows_its_thread(page, runs):
+    ask(page, "What is the weather in Rome?")
+    ask(page, "Send an email to ada@example.com saying hi", "Waiting for you")
+    said = page.locator(".text").all_inner_texts()
+    page.reload()
+    expect(page.locator("#status")).to_have_text("Waiting for you")
+    assert page.locator(".text").all_inner_texts() == said
+    form = page.get_by_label("Waiting for your answer")
+    form.get_by_role("button", name="Approve").click()
+    expect(page.locator("#status")).to_have_text("Finished")
+    expect(page.locator(".text[data-role=assistant]").last).to_contain_text("No e-mail left this machine")
+    streamed(runs[2])
 
 
 def test_a_new_thread_starts_empty(page):
