@@ -13,6 +13,7 @@ from langgraph_agui.agent import LangGraphAgent
 from langgraph_agui.callbacks import AGUICallbackHandler
 from langgraph_agui.errors import ErrorCode
 from langgraph_agui.frontend import agui_context, frontend_tools
+from langgraph_agui.interrupts.approvals import Approval
 from langgraph_agui.messages.foreign import for_provider
 from langgraph_agui.messages.options import ReasoningOptions
 from langgraph_agui.messages.seal import ReasoningSeal
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AGUICallbackHandler",
     "AGUIMiddleware",
+    "Approval",
     "ErrorCode",
     "LangGraphAgent",
     "ReasoningOptions",

@@ -183,14 +183,14 @@ class LangGraphAgent:
             RunInputError: Another run is going on in the thread (`thread_busy`).
             StateError: The database that holds the threads cannot be reached.
         """
+        reader = Reader(sink)
+        config = merged(self.config, config)  # which may fail: before the thread is taken
         lease: ThreadLease | None = None
         admission: Admission | None = None
         if self._locks is not None and self._waits:
             admission = partial(self._locks.acquire, run_input.thread_id, wait=True)
         elif self._locks is not None:
             lease = await self._locks.acquire(run_input.thread_id, wait=False)
-        reader = Reader(sink)
-        config = merged(self.config, config)
         try:
             run = Run(self.graph, run_input, config, context, self._settings, reader, lease or admission)
         except BaseException:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias, get_origin, get_type_hints
 
+from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.channels.binop import BinaryOperatorAggregate
 from langgraph.graph.state import CompiledStateGraph
@@ -16,6 +17,7 @@ from langgraph.pregel.remote import RemoteGraph
 from langgraph.types import StateSnapshot
 
 from langgraph_agui import remote
+from langgraph_agui.messages.found import as_mapping, messages_in
 
 Graph: TypeAlias = Pregel[Any, Any, Any, Any] | RemoteGraph
 """A compiled graph, whatever its state, context, input and output; here, or on a LangGraph server."""
@@ -30,6 +32,12 @@ async def load_state(graph: Graph, config: RunnableConfig, *, subgraphs: bool = 
     if isinstance(graph, RemoteGraph):
         return await remote.load(graph, config, subgraphs=subgraphs)
     return await graph.aget_state(config, subgraphs=subgraphs)
+
+
+def thread_messages(graph: Graph, stored: StateSnapshot, messages_key: str) -> list[BaseMessage]:
+    """The messages in a state of a thread."""
+    whole = input_names(graph) == [ROOT]
+    return messages_in(stored.values if whole else as_mapping(stored.values) or {}, messages_key)
 
 
 def load_history(

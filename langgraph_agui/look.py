@@ -10,10 +10,9 @@ from langchain_core.runnables import RunnableConfig
 
 from langgraph_agui.configs import merged
 from langgraph_agui.errors import StateError
-from langgraph_agui.graphs import Graph, has_checkpointer, load_state, output_names
+from langgraph_agui.graphs import Graph, has_checkpointer, load_state, output_names, thread_messages
 from langgraph_agui.interrupts.convention import ask
 from langgraph_agui.interrupts.pause import Pause
-from langgraph_agui.messages.found import as_mapping, messages_in
 from langgraph_agui.settings import RunSettings
 from langgraph_agui.translate.readers import Reader
 from langgraph_agui.translate.state import StateView
@@ -69,7 +68,7 @@ class Look:
             stored = await load_state(self._graph, self._config)
         except Exception as error:
             raise StateError from error
-        messages = messages_in(as_mapping(stored.values) or {}, self._settings.messages_key)
+        messages = thread_messages(self._graph, stored, self._settings.messages_key)
         self._translation.know(messages)
         if stored.created_at is not None:
             self._translation.values((), stored.values, messages)

@@ -73,11 +73,14 @@ class PauseReader:
 
     async def of_thread(self, stored: StateSnapshot, config: RunnableConfig) -> Pause:
         """What a thread waits for, by its checkpoint."""
-        if not stored.interrupts:
+        # A task that has failed was answered: LangGraph shows its interrupt still, and would not take another answer.
+        failed = {interrupt.id for task in stored.tasks if task.error is not None for interrupt in task.interrupts}
+        waiting = [interrupt for interrupt in stored.interrupts if interrupt.id not in failed]
+        if not waiting:
             return self._at_breakpoint(stored)
         root = calls_in(messages_in(as_mapping(stored.values) or {}, self.messages_key))
         open_ = []
-        for interrupt in stored.interrupts:
+        for interrupt in waiting:
             one = asked(interrupt, root, self.show)
             if one.batched and all(question.action and not question.action.call_id for question in one.questions):
                 one = asked(interrupt, await self._nested_calls(interrupt.id, config), self.show)

@@ -19,7 +19,7 @@ def breaks_at(graph: Graph, stored: StateSnapshot) -> tuple[str, ...]:
     A checkpoint does not say why its graph has stopped. A graph on a server does not say where its breakpoints are:
     there, every stop without an error counts as one.
     """
-    if any(task.error is not None for task in stored.tasks):
+    if not stored.next or any(task.error is not None for task in stored.tasks):
         return ()
     if not isinstance(graph, Pregel):
         return stored.next
@@ -54,8 +54,21 @@ async def holders(graph: Graph, config: RunnableConfig, interrupt_id: str) -> As
         return
     thread: RunnableConfig = {"configurable": {"thread_id": config["configurable"]["thread_id"]}}
     async for saved in saver.alist(thread):
-        if any(_holds(write, interrupt_id) for write in saved.pending_writes or ()):
+        if any(interrupt_id in _raised_by(write) for write in saved.pending_writes or ()):
             yield _namespace(saved.config), saved.checkpoint["channel_values"]
+
+
+async def raised(graph: Graph, config: RunnableConfig) -> set[str]:
+    """The interrupts that were raised at the thread's last checkpoint, those that are answered since included.
+
+    They differ from the open ones when a run that had the answers has failed. A LangGraph server does not tell.
+    """
+    saver = getattr(graph, "checkpointer", None)
+    if not isinstance(saver, BaseCheckpointSaver):
+        return set()
+    saved = await saver.aget_tuple({"configurable": {"thread_id": config["configurable"]["thread_id"]}})
+    writes = saved.pending_writes or () if saved is not None else ()
+    return {one_id for write in writes for one_id in _raised_by(write)}
 
 
 def _nested_states(stored: StateSnapshot) -> Iterator[tuple[str, StateSnapshot]]:
@@ -69,8 +82,7 @@ def _namespace(config: RunnableConfig) -> str:
     return str(config["configurable"].get("checkpoint_ns", ""))
 
 
-def _holds(write: tuple[str, str, object], interrupt_id: str) -> bool:
-    raised = write[2] if write[1] == "__interrupt__" else ()
-    return any(
-        getattr(one, "id", None) == interrupt_id for one in (raised if isinstance(raised, Sequence) else [raised])
-    )
+def _raised_by(write: tuple[str, str, object]) -> list[str]:
+    """The ids of the interrupts in a pending write."""
+    told = write[2] if write[1] == "__interrupt__" else ()
+    return [str(getattr(one, "id", "")) for one in (told if isinstance(told, Sequence) else [told])]

@@ -113,7 +113,10 @@ class StrictRules:
     def _open_message(self, event: TextMessageStartEvent | ReasoningMessageStartEvent, kind: MessageKind) -> None:
         message_id = event.message_id
         self._one_kind(event, message_id, kind)
-        if self._fold.conversation.find(message_id) is not None and message_id not in self._streamed:
+        held = self._fold.conversation.find(message_id)
+        # Reasoning cannot be deleted by a snapshot that has none, only emptied: then it may be said anew.
+        emptied = held is not None and kind == "reasoning" and not held.model.content
+        if held is not None and message_id not in self._streamed and not emptied:
             _refuse("restreamed-message", event, f"message {message_id!r} is history and would grow")
         self._streamed.add(message_id)
 

@@ -14,8 +14,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.types import StateSnapshot
 
 from langgraph_agui.errors import ErrorCode, RunInputError
-from langgraph_agui.graphs import Graph, load_history
-from langgraph_agui.messages.found import as_mapping, messages_in
+from langgraph_agui.graphs import Graph, load_history, thread_messages
 
 
 async def before(
@@ -29,7 +28,7 @@ async def before(
     # A thread that was filled by `update_state` has other checkpoints only.
     for marks in ({"source": "input"}, None):
         async for stored in load_history(graph, config, marks):
-            messages = messages_in(as_mapping(stored.values) or {}, messages_key)
+            messages = thread_messages(graph, stored, messages_key)
             if all(message.id != message_id for message in messages):
                 return stored, messages
     raise RunInputError(ErrorCode.INVALID_INPUT, "The thread cannot be run again from this message.")

@@ -10,7 +10,7 @@ from langgraph.graph.message import add_messages
 from langgraph.types import Overwrite, StateSnapshot
 
 from langgraph_agui.errors import ErrorCode, RunInputError
-from langgraph_agui.graphs import Graph, input_form, input_names, reduces
+from langgraph_agui.graphs import ROOT, Graph, input_form, input_names, reduces
 from langgraph_agui.messages.found import as_mapping
 from langgraph_agui.protocol.jsonable import to_jsonable
 
@@ -64,4 +64,4 @@ def graph_input(
 def replaces_messages(graph: Graph, messages_key: str) -> bool:
     """Whether messages can be taken out of the channel: by `RemoveMessage`, which `add_messages` understands."""
     channels = getattr(graph, "channels", {})
-    return getattr(channels.get(messages_key), "operator", None) is add_messages
+    return getattr(channels.get(messages_key, channels.get(ROOT)), "operator", None) is add_messages

@@ -21,7 +21,7 @@ from psycopg import AsyncConnection, Connection
 from psycopg_pool import AsyncConnectionPool, ConnectionPool
 
 from langgraph_agui.errors import ErrorCode, RunInputError, StateError
-from langgraph_agui.threads.locks import LocalLease, LocalLocks
+from langgraph_agui.threads.local_locks import LocalLease, LocalLocks
 from langgraph_agui.threads.postgres_session import Session, SessionLost, Source, conninfo_of
 
 _PREFIX = b"langgraph-agui thread\0"

@@ -18,11 +18,11 @@ from langgraph.constants import START
 from langgraph.types import Command, StateSnapshot
 
 from langgraph_agui.errors import ErrorCode, RunInputError, StateError
-from langgraph_agui.graphs import Graph, has_checkpointer, input_form, input_names, load_state
+from langgraph_agui.graphs import ROOT, Graph, has_checkpointer, input_form, input_names, load_state, thread_messages
 from langgraph_agui.interrupts.convention import answers_in
 from langgraph_agui.interrupts.pause import Pause, PauseReader
+from langgraph_agui.interrupts.places import raised
 from langgraph_agui.interrupts.resume import Resolution, fingerprint, resolve
-from langgraph_agui.messages.found import as_mapping, messages_in
 from langgraph_agui.threads import fork
 from langgraph_agui.threads.history import News, forked, news
 from langgraph_agui.threads.inputs import graph_input, refuse_hidden, replaces_messages
@@ -110,7 +110,7 @@ class Beginning:
         pause = await self.reader.of_thread(stored, self.config)
         entries = self._entries(pause)
         if entries or (pause and not self._goes_on(stored)):
-            return self._resumed(entries, stored, pause)
+            return await self._resumed(entries, stored, pause)
         if (request := self._forked(stored)) is not None and request.fork is not None:
             return await self._again(request, request.fork, stored)
         return self._append(stored)
@@ -136,11 +136,16 @@ class Beginning:
             isinstance(message, UserMessage) for message in self._news(stored).messages
         )
 
-    def _resumed(self, entries: Sequence[ResumeEntry], stored: StateSnapshot, pause: Pause) -> Start:
+    async def _resumed(self, entries: Sequence[ResumeEntry], stored: StateSnapshot, pause: Pause) -> Start:
         thread = self._thread(stored)
         mark = fingerprint(entries)
         if (stored.metadata or {}).get(ANSWERED) == mark:  # sent again: it has had its effect
             return Start(idle=True, thread=thread, pause=pause)
+        # A run that failed has used some of its answers: they are sent again together with those that it has not.
+        used = await raised(self.graph, self.config) - {one.id for one in pause.asked}
+        entries = [entry for entry in entries if entry.interrupt_id.partition(":")[0] not in used]
+        if not entries and not pause:
+            return Start(idle=True, thread=thread)
         resolution = resolve(entries, pause)
         config = RunnableConfig(metadata={ANSWERED: mark})
         if resolution.abandoned:
@@ -161,7 +166,7 @@ class Beginning:
             raise StateError from error
 
     def _thread(self, stored: StateSnapshot) -> list[BaseMessage]:
-        return messages_in(as_mapping(stored.values) or {}, self._key)
+        return thread_messages(self.graph, stored, self._key)
 
     def _news(self, stored: StateSnapshot) -> News:
         thread = self._thread(stored)
@@ -187,7 +192,8 @@ class Beginning:
     def _append(self, stored: StateSnapshot) -> Start:
         thread = self._thread(stored)
         held = refuse_hidden(self.run_input, stored, self.reader.show)
-        if input_form(self.graph) != "keys":
+        names = input_names(self.graph) or ()
+        if input_form(self.graph) != "keys" and ROOT not in names:
             history = complete(self.rebuild(self.run_input.messages))
             return Start(graph_input(self.graph, self.run_input, history, self._key, held))
         fresh = self._news(stored).messages
@@ -198,7 +204,7 @@ class Beginning:
         update = appended(thread, whole, replaces=replaces_messages(self.graph, self._key))
         values = graph_input(self.graph, self.run_input, update, self._key, held)
         # A conversation with nothing new has its answer already; a graph without one is run because it was asked to.
-        answered = stored.created_at is not None and self._key in (input_names(self.graph) or ())
+        answered = stored.created_at is not None and (self._key in names or ROOT in names)
         idle = answered and not values
         return Start(values, idle=idle, thread=thread, settles=not idle and len(stored.next) < len(stored.tasks))
 

@@ -6,10 +6,18 @@ messages than the one who began the run, and asked under another run id: what th
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Generic, TypeVar
 
-from ag_ui.core import BaseEvent, MessagesSnapshotEvent, RunAgentInput, RunFinishedEvent, StateSnapshotEvent
+from ag_ui.core import (
+    BaseEvent,
+    Message,
+    MessagesSnapshotEvent,
+    ReasoningMessage,
+    RunAgentInput,
+    RunFinishedEvent,
+    StateSnapshotEvent,
+)
 
 from langgraph_agui.messages.blocks import Kind
 from langgraph_agui.messages.conversation import restate
@@ -30,7 +38,19 @@ class Joined:
     def __init__(self, sink: Sink, run_input: RunAgentInput) -> None:
         self._sink = sink
         self._input = run_input
+        self._held: Sequence[Message] = run_input.messages
         self.writer: Callable[[Kind, str], Writer] = sink.writer
+
+    def take_back(self, message_ids: Collection[str]) -> None:
+        """Take back what the reader holds of messages that it will be told from their beginning.
+
+        Snapshots delete what they leave out, but for reasoning (AG-UI 1.0, client apply step): that is emptied.
+        """
+        self._held = [
+            ReasoningMessage(id=message.id, role="reasoning", content="") if message.id in message_ids else message
+            for message in self._held
+            if message.id not in message_ids or isinstance(message, ReasoningMessage)
+        ]
 
     def event(self, event: BaseEvent) -> None:
         """Pass an event on, in the reader's terms."""
@@ -39,7 +59,7 @@ class Joined:
                 event = event.model_copy(update={"run_id": self._input.run_id})
             case MessagesSnapshotEvent():
                 truth = [(message.id, [message]) for message in event.messages]
-                event = event.model_copy(update={"messages": restate(self._input.messages, truth)})
+                event = event.model_copy(update={"messages": restate(self._held, truth)})
             case StateSnapshotEvent() if isinstance(event.snapshot, Mapping) and isinstance(self._input.state, Mapping):
                 event = event.model_copy(update={"snapshot": {**self._input.state, **event.snapshot}})
         self._sink.event(event)

@@ -41,6 +41,7 @@ from langgraph_agui.messages.values import Values
 from langgraph_agui.messages.veil import visible
 from langgraph_agui.translate.items import Items, LiveMessage
 from langgraph_agui.translate.lifecycle import failed, finished, started
+from langgraph_agui.translate.readers import Joined
 from langgraph_agui.translate.sinks import Sink
 from langgraph_agui.translate.snapshot import StateMessages
 from langgraph_agui.translate.state import StateView
@@ -115,13 +116,15 @@ class Translation:
         """Say that the run has begun."""
         self._sink.event(started(self._input))
 
-    def join(self, sink: Sink, run_input: RunAgentInput) -> None:
+    def join(self, sink: Joined, run_input: RunAgentInput) -> None:
         """Tell a reader who joins what there is so far, and open again what is open, in its terms."""
         sink.event(started(run_input))
         if self._state is not None and self._state.shown:
             sink.event(StateSnapshotEvent(snapshot=self._state.shown))
-        conversation = self._items.conversation
-        sink.event(MessagesSnapshotEvent(messages=self._items.settled(self._messages.snapshot(conversation))))
+        messages = self._messages.snapshot(self._items.conversation)
+        settled = self._items.settled(messages)
+        sink.take_back({message.id for message in messages} - {message.id for message in settled})
+        sink.event(MessagesSnapshotEvent(messages=settled))
         for name in self._steps.open:
             sink.event(StepStartedEvent(step_name=name))
         self._items.reopen(sink)

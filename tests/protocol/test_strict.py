@@ -190,6 +190,10 @@ FINE: dict[str, list[Wire]] = {
             ]
         ),
     ],
+    "thought taken back and said anew": in_run(
+        snapshot(*(message("reasoning", "r0", "") if held["id"] == "r0" else held for held in HISTORY)),
+        *reasoning("r0", "y"),
+    ),
     "activity twice": in_run(activity("y"), activity("y")),
 }
 

@@ -13,7 +13,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 
 from langgraph_agui.errors import ErrorCode, RunInputError
-from langgraph_agui.threads.locks import LocalLocks, ThreadLease, ThreadLocks, locks_for
+from langgraph_agui.threads.local_locks import LocalLocks
+from langgraph_agui.threads.locks import ThreadLease, ThreadLocks, locks_for
 from langgraph_agui.threads.postgres_locks import PostgresLocks
 
 

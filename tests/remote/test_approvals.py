@@ -1,0 +1,37 @@
+"""The matrix of `tests.approvals` on a LangGraph server: what is guarded runs as often as it was approved."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from langgraph.pregel.remote import RemoteGraph
+
+from langgraph_agui import LangGraphAgent
+from tests.approvals.kinds import KINDS
+from tests.approvals.matrix import CASES, decide, pause, refuse_all, repeat
+
+pytestmark = pytest.mark.xdist_group("remote")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_on_a_server(kind: str, server: str, tmp_path: Path) -> None:
+    graph = RemoteGraph(f"approvals_{kind}", url=server)
+    dialogues = [dialogue(graph, kind, answer, tmp_path) for of, answer in CASES if of == kind]
+    await asyncio.gather(*dialogues)  # a server takes its time before it begins a run
+
+
+async def dialogue(graph: RemoteGraph, kind: str, answer: str, home: Path) -> None:
+    # A server does not tell of the calls inside an agent that is a tool, where the interrupt itself does not name them.
+    blind = kind.startswith("tool") and kind.endswith("batched")
+    paused = await pause(LangGraphAgent(graph=graph), kind, answer, home, thread=str(uuid4()), blind=blind)
+    await refuse_all(LangGraphAgent(graph=graph), paused, answer)
+    agent = LangGraphAgent(graph=graph)
+    told, entries = await decide(agent, paused, answer)
+    if told.last.outcome.type == "cancelled":  # a server keeps no mark of what was given up: the answers are too late
+        again = await paused.resume(agent, entries)
+        assert again.last.code == "interrupt_unknown"
+    else:
+        await repeat(agent, paused, entries)

@@ -1,0 +1,314 @@
+"""`LangGraphAgent` over a `RemoteGraph`, against a LangGraph server that really runs."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import httpx
+import pytest
+from ag_ui.core import ResumeEntry, Tool, ToolMessage
+from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage
+from langchain_core.messages import ToolCall as LCToolCall
+from langchain_core.messages import ToolMessage as LCToolMessage
+from langgraph.pregel.remote import RemoteGraph
+from langgraph.types import Interrupt, StateSnapshot
+from langgraph_sdk.client import LangGraphClient, get_client
+
+from langgraph_agui import LangGraphAgent
+from langgraph_agui.graphs import load_state, update_state
+from tests.adapter.streams import Told, run_input, tell, user
+from tests.remote.graphs import Context
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from langchain_core.runnables import RunnableConfig
+
+    Agents = Callable[[str], LangGraphAgent]
+
+pytestmark = pytest.mark.xdist_group("remote")
+
+
+@pytest.fixture
+def agent(server: str) -> Agents:
+    def make(name: str, **options: Any) -> LangGraphAgent:
+        return LangGraphAgent(graph=RemoteGraph(name, url=server), **options)
+
+    return make
+
+
+async def told(agent: LangGraphAgent, *messages: Any, **fields: Any) -> Told:
+    stream = await tell(agent, run_input(*messages, **fields))
+    if stream.last.type == "RUN_FINISHED":
+        stream.check_snapshot()
+    return stream
+
+
+def deltas(stream: Told) -> list[str]:
+    return [event.delta for event in stream.of("TEXT_MESSAGE_CONTENT")]
+
+
+def texts(stream: Told) -> list[str]:
+    return [str(message.content) for message in stream.messages if message.role == "assistant" and message.content]
+
+
+def answer(stream: Told, payload: object) -> list[ResumeEntry]:
+    return [
+        ResumeEntry(interrupt_id=interrupt.id, status="resolved", payload=payload)
+        for interrupt in stream.last.outcome.interrupts
+    ]
+
+
+# -- models ---------------------------------------------------------------------------------------------------------
+
+
+async def test_text_is_streamed(agent: Agents) -> None:
+    stream = await told(agent("text"), user("hi", "u1"))
+    assert deltas(stream) == ["I heard", " human:hi"]
+    assert stream.types.count("STEP_STARTED") == stream.types.count("STEP_FINISHED") == 1
+    assert stream.last.outcome.type == "success"
+    assert [(usage.input_tokens, usage.output_tokens) for usage in stream.last.usage] == [(3, 5)]
+    assert [message.role for message in stream.messages] == ["user", "assistant"]
+
+
+async def test_calls_of_one_message_and_their_results(agent: Agents) -> None:
+    stream = await told(agent("parallel_tools"), "weather?")
+    starts = stream.of("TOOL_CALL_START")
+    assert [(start.tool_call_id, start.tool_call_name) for start in starts] == [("c1", "weather"), ("c2", "weather")]
+    assert len(stream.of("TOOL_CALL_ARGS")) == 3
+    results = stream.of("TOOL_CALL_RESULT")
+    assert [(one.tool_call_id, one.content) for one in results] == [("c1", "sunny in Rome"), ("c2", "sunny in Oslo")]
+    assert [(one.metadata or {}).get("status") for one in results] == [None, "error"]
+    assert texts(stream) == ["Looking.", "Both found."]
+    assert [event.step_name for event in stream.of("STEP_STARTED")] == ["caller", "tools", "closer"]
+    assert [event.value for event in stream.of("CUSTOM")] == [{"progress": "looking up"}]
+    assert stream.state == {"notes": ["looked up"]}
+    assert stream.last.outcome.pending_tool_call_ids is None
+
+
+async def test_reasoning_and_its_signature_come_back(agent: Agents) -> None:
+    thread = str(uuid4())
+    first = await told(agent("reasoning"), user("one", "u1"), thread=thread)
+    assert [event.delta for event in first.of("REASONING_MESSAGE_CONTENT")] == ["Let me ", "think."]
+    assert {event.subtype for event in first.of("REASONING_ENCRYPTED_VALUE")} == {"message"}
+    held = first.messages
+    again = await told(agent("reasoning"), *held, user("two", "u2"), thread=thread)
+    assert texts(again) == ["Seen: [].", "Seen: ['SIG-1']."]
+
+
+async def test_models_at_once_are_kept_apart(agent: Agents) -> None:
+    streams = await asyncio.gather(told(agent("many"), "go"), told(agent("at_once"), "go"))
+    for stream, expected in zip(streams, (["one two three"] * 2, ["ab", "xy"]), strict=True):
+        assert texts(stream) == expected
+        ends = [
+            stream.types.index("TEXT_MESSAGE_END"),
+            len(stream.types) - stream.types[::-1].index("TEXT_MESSAGE_START"),
+        ]
+        assert ends[0] > ends[1] - 1, "the messages were told one after the other"
+
+
+async def test_what_nodes_and_quiet_models_say(agent: Agents) -> None:
+    stream = await told(agent("mixed"), "go")
+    assert texts(stream) == ["made by a node", "copied words"]
+    assert "copied " in deltas(stream)
+    assert stream.state == {"notes": ["s"]}
+
+
+async def test_an_id_that_comes_late(agent: Agents) -> None:
+    stream = await told(agent("flips"), "go")
+    assert deltas(stream) == ["flip", " flop", "!"]
+    assert stream.messages[-1].id == "resp_1"
+
+
+# -- threads --------------------------------------------------------------------------------------------------------
+
+
+async def test_the_server_owns_the_history(agent: Agents) -> None:
+    thread = f"a thread of the client's {uuid4()}"
+    first = await told(agent("text"), user("one", "u1"), thread=thread)
+    second = await told(agent("text"), *first.messages, user("two", "u2"), thread=thread)
+    assert texts(second)[-1] == "I heard human:one / ai:I heard human:one / human:two"
+    assert [message.role for message in second.messages] == ["user", "assistant"] * 2
+    forgetful = await tell(agent("text"), run_input(user("three", "u3"), thread=thread))
+    assert "".join(deltas(forgetful)).endswith(f"human:two / ai:{texts(second)[-1]} / human:three")
+
+
+async def test_a_call_that_the_client_answers(agent: Agents) -> None:
+    thread = str(uuid4())
+    first = await told(agent("client_tool"), user("go", "u1"), thread=thread)
+    assert first.last.outcome.pending_tool_call_ids == ["p1"]
+    result = ToolMessage(id="t1", role="tool", tool_call_id="p1", content="seven")
+    second = await told(agent("client_tool"), *first.messages, result, thread=thread)
+    assert texts(second) == ["The client said seven."]
+
+
+async def test_the_state_of_a_thread(server: str, agent: Agents) -> None:
+    graph = RemoteGraph("nested", url=server)
+    thread = "thread " + str(uuid4())
+    config: RunnableConfig = {"configurable": {"thread_id": thread}}
+    unknown = await load_state(graph, config)
+    assert (unknown.values, unknown.next, unknown.created_at, unknown.interrupts) == ({}, (), None, ())
+    made = await get_client(url=server).threads.create()
+    never_run = await load_state(graph, {"configurable": {"thread_id": made["thread_id"]}})
+    assert (never_run.values, never_run.created_at) == ({}, None)
+    await told(agent("nested"), user("go", "u1"), thread=thread)
+    stored = await load_state(graph, config, subgraphs=True)
+    assert stored.values["messages"] == [HumanMessage("go", id="u1")]
+    (interrupt,) = stored.interrupts
+    assert isinstance(interrupt, Interrupt)
+    assert interrupt.value == {"question": "Which one?"}
+    inner = stored.tasks[0].state
+    assert isinstance(inner, StateSnapshot)
+    assert [message.text for message in inner.values["messages"]] == ["go", "From inside."]
+
+
+async def test_what_is_written_into_a_thread(server: str, agent: Agents) -> None:
+    thread = str(uuid4())
+    first = await told(agent("text"), user("one", "u1"), thread=thread)
+    graph = RemoteGraph("text", url=server)
+    config: RunnableConfig = {"configurable": {"thread_id": thread}}
+    call: LCToolCall = {"name": "f", "args": {"x": 1}, "id": "c", "type": "tool_call"}
+    written = [
+        AIMessage([{"type": "text", "text": "t"}], id="a1", tool_calls=[call], additional_kwargs={"k": 1}),
+        LCToolMessage("r", tool_call_id="c", id="t1", status="error", artifact={"z": 1}, name="f"),
+    ]
+    removals = [RemoveMessage(id=message.id) for message in first.messages]
+    await update_state(graph, config, {"messages": [*written, *removals]}, "model")
+    assert (await load_state(graph, config)).values["messages"] == written
+
+
+async def test_state_goes_in_and_comes_out(server: str, agent: Agents) -> None:
+    thread = str(uuid4())
+    stream = await told(agent("mixed"), "go", thread=thread, state={"file": "f", "mine": 1})
+    stored = await load_state(RemoteGraph("mixed", url=server), {"configurable": {"thread_id": thread}})
+    assert (stored.values["file"], stored.values["notes"], "mine" in stored.values) == ("f", ["s"], False)
+    assert stream.state == {"file": "f", "mine": 1, "notes": ["s"]}
+
+
+async def test_context_and_client_tools_reach_the_graph(agent: Agents) -> None:
+    tool = Tool(name="pick", description="Pick one.", parameters={"type": "object", "properties": {}})
+    contexts = ({"user": "ann"}, Context("ann"))
+    runs = [tell(agent("contextual"), run_input("go", tools=[tool]), context=context) for context in contexts]
+    assert [stream.state for stream in await asyncio.gather(*runs)] == [{"notes": ["ann", "pick"]}] * 2
+
+
+async def test_what_is_not_in_the_output_is_not_shown(agent: Agents) -> None:
+    assert (await told(agent("narrow"), "go")).state == {"notes": ["n"]}
+
+
+async def test_a_message_is_edited(agent: Agents) -> None:
+    thread = str(uuid4())
+    first = await told(agent("text"), user("one", "u1"), thread=thread)
+    second = await told(agent("text"), *first.messages, user("two", "u2"), thread=thread)
+    edited = await told(agent("text"), *second.messages[:2], user("two!", "u2"), thread=thread)
+    assert texts(edited) == ["I heard human:one", "I heard human:one / ai:I heard human:one / human:two!"]
+    again = await told(agent("text"), *edited.messages, user("three", "u3"), thread=thread)
+    assert "".join(deltas(again)).endswith("human:two! / ai:" + texts(edited)[-1] + " / human:three")
+
+
+# -- pausing --------------------------------------------------------------------------------------------------------
+
+
+async def test_interrupt_and_answer(agent: Agents) -> None:
+    await asyncio.gather(_ask(agent, "asking"), _ask(agent, "nested"))
+
+
+async def _ask(agent: Agents, name: str) -> None:
+    thread = str(uuid4())
+    first = await told(agent(name), user("go", "u1"), thread=thread)
+    (interrupt,) = first.last.outcome.interrupts
+    assert interrupt.message == "Which one?"
+    second = await told(agent(name), *first.messages, thread=thread, resume=answer(first, "blue"))
+    assert second.last.outcome.type == "success"
+    assert "You said blue." in texts(second)
+    assert len(set(texts(second))) == len(texts(second))
+
+
+async def test_a_breakpoint(agent: Agents) -> None:
+    thread = str(uuid4())
+    first = await told(agent("stops"), user("go", "u1"), thread=thread)
+    assert texts(first) == ["First."]
+    second = await told(agent("stops"), *first.messages, thread=thread, resume=answer(first, {"type": "approve"}))
+    assert texts(second) == ["First.", "Second."]
+
+
+# -- failing and leaving --------------------------------------------------------------------------------------------
+
+
+async def test_a_failure_has_a_code_and_no_text(agent: Agents) -> None:
+    await asyncio.gather(
+        _fail(agent, "broken", "graph_error", "Before."), _fail(agent, "broken_model", "model_error", "Half a")
+    )
+
+
+async def _fail(agent: Agents, name: str, code: str, said: str) -> None:
+    stream = await told(agent(name), "go")
+    assert (stream.last.type, stream.last.code) == ("RUN_ERROR", code)
+    assert "hunter2" not in "".join(event.model_dump_json() for event in stream.events)
+    assert texts(stream) == [said]
+
+
+async def test_too_many_steps(agent: Agents) -> None:
+    stream = await tell(agent("parallel_tools"), run_input("go"), config={"recursion_limit": 1})
+    assert stream.last.code == "recursion_limit"
+
+
+async def _begin_slowly(agent: LangGraphAgent, given: Any) -> Any:
+    events = agent.run(given)
+    async for event in events:
+        if event.type == "STEP_STARTED" and event.step_name == "slow":
+            break
+    return events
+
+
+async def test_leaving_stops_the_run_on_the_server(agent: Agents, tmp_path: Path) -> None:
+    file = tmp_path / "beats"
+    events = await _begin_slowly(agent("slowly"), run_input("go", state={"file": str(file)}))
+    await asyncio.sleep(0.3)
+    await events.aclose()
+    for _ in range(50):
+        if "cancelled" in file.read_text():
+            break
+        await asyncio.sleep(0.1)
+    assert file.read_text().endswith("cancelled")
+
+
+async def test_a_busy_thread_refuses(server: str, agent: Agents, tmp_path: Path) -> None:
+    thread = str(uuid4())
+    runs = get_client(url=server).runs
+    given = {"messages": [{"type": "human", "content": "go"}], "file": str(tmp_path / "beats")}
+    run = await runs.create(thread, "slowly", input=given, if_not_exists="create")
+    other = await tell(agent("slowly"), run_input("and this", thread=thread))
+    assert (other.last.type, other.last.code) == ("RUN_ERROR", "thread_busy")
+    await runs.cancel(thread, run["run_id"], wait=True)
+    after = await tell(agent("text"), run_input("now", thread=thread))
+    assert after.last.type == "RUN_FINISHED", after.last
+
+
+async def test_cancelling(agent: Agents, tmp_path: Path) -> None:
+    slow = agent("slowly")
+    given = run_input("go", state={"file": str(tmp_path / "beats")})
+    events = await _begin_slowly(slow, given)
+    assert slow.cancel(given.thread_id, given.run_id)
+    rest = [event async for event in events]
+    assert rest[-1].outcome.type == "cancelled"
+
+
+async def test_a_run_that_somebody_else_stops(server: str, agent: Agents, tmp_path: Path) -> None:
+    thread = str(uuid4())
+    events = await _begin_slowly(agent("slowly"), run_input("go", thread=thread, state={"file": str(tmp_path / "b")}))
+    runs = get_client(url=server).runs
+    (run,) = await runs.list(thread)
+    await runs.cancel(thread, run["run_id"])
+    rest = [event async for event in events]
+    assert rest[-1].outcome.type == "cancelled"
+
+
+async def test_no_server() -> None:
+    client = LangGraphClient(httpx.AsyncClient(base_url="http://127.0.0.1:9"))
+    nobody = LangGraphAgent(graph=RemoteGraph("text", client=client))
+    stream = await tell(nobody, run_input("go"))
+    assert (stream.last.type, stream.last.code) == ("RUN_ERROR", "state_error")

@@ -1,0 +1,122 @@
+"""Runs that are joined while they go on: at the first moment after an event of one's choice."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+from ag_ui.core import BaseEvent, RunAgentInput
+from langchain.agents import AgentState, create_agent
+from langchain_core.messages import ToolMessage
+from langchain_core.tools import InjectedToolCallId, tool
+from langgraph.types import Command
+
+from langgraph_agui import LangGraphAgent
+from langgraph_agui.translate.readers import Reader
+from langgraph_agui.translate.sinks import EventSink
+from tests.adapter.models import Scripted, calling, part, said, thinking
+from tests.adapter.streams import Told, run_input, user
+
+
+class Mood(AgentState[Any]):
+    mood: str
+
+
+@tool
+async def feel(mood: str, call: Annotated[str, InjectedToolCallId]) -> Command[str]:
+    """Feel."""
+    await asyncio.sleep(0)
+    return Command(update={"mood": mood, "messages": [ToolMessage("felt", tool_call_id=call)]})
+
+
+@tool
+async def look(place: str) -> str:
+    """Look."""
+    for _ in range(5):
+        await asyncio.sleep(0)
+    return f"seen {place}"
+
+
+def gaps(*pieces: Any) -> list[Any]:
+    """Let others have their turn before each piece."""
+    return [part for piece in pieces for part in (0.0, piece)]
+
+
+def turns() -> list[Any]:
+    return [
+        gaps(
+            *(thinking("Hm", 0), thinking(".", 0), thinking(index=0, signature="s1"), said("Look", 1), said("ing.", 1)),
+            *(calling(part("look", "", "c1", 2)), calling(part(None, '{"place":', None, 2))),
+            calling(part(None, ' "a"}', None, 2)),
+            *(calling(part("feel", "", "c2", 3)), calling(part(None, '{"mood": "fine"}', None, 3))),
+        ),
+        gaps(thinking("So", 0), thinking(".", 0), thinking(index=0, signature="s2"), said("All ", 1), said("done.", 1)),
+    ]
+
+
+def agent_of(saver: Any, model: Scripted | None = None, **options: Any) -> LangGraphAgent:
+    graph = create_agent(model or Scripted(*turns()), [look, feel], state_schema=Mood, checkpointer=saver)
+    return LangGraphAgent(graph=graph, **options)
+
+
+async def read(reader: Reader[BaseEvent], limit: int | None = None) -> list[Any]:
+    """What a reader hears, up to a number of events."""
+    events: list[Any] = []
+    async with reader as outlet:
+        while batch := await outlet.take():
+            events += batch
+            if limit is not None and len(events) >= limit:
+                return events[:limit]
+    return events
+
+
+class _Watched(EventSink):
+    """Tells what was heard, in the loop's next turn after `after` events."""
+
+    def __init__(
+        self, put: Callable[[BaseEvent], object], after: int, reached: Callable[[list[BaseEvent]], object]
+    ) -> None:
+        super().__init__(self._watch)
+        self._pass, self._after, self._reached = put, after, reached
+        self._heard: list[BaseEvent] = []
+
+    def _watch(self, event: BaseEvent) -> None:
+        self._pass(event)
+        self._heard.append(event)
+        if len(self._heard) == self._after:
+            asyncio.get_running_loop().call_soon(self._reached, self._heard)
+
+
+@dataclass
+class Joined:
+    """A run, and what those heard who joined it."""
+
+    live: Told
+    joined: list[Told] = field(default_factory=list)
+
+
+async def join_after(
+    agent: LangGraphAgent,
+    after: int,
+    *inputs: RunAgentInput | Callable[[list[BaseEvent]], RunAgentInput],
+    given: RunAgentInput | None = None,
+) -> Joined:
+    """Run, and let one reader for each of `inputs` join after `after` events; an input may depend on those."""
+    given = given or run_input(user("go", "u1"), thread="t", run="live")
+    joining: list[asyncio.Task[Told]] = []
+
+    async def follow(reader: Reader[BaseEvent], own: RunAgentInput) -> Told:
+        return Told(await read(reader), own)
+
+    def join(heard: list[BaseEvent]) -> None:
+        for one in inputs:
+            own = one(heard) if callable(one) else one
+            joining.append(asyncio.create_task(follow(agent.look(EventSink, own), own)))
+
+    reader: Reader[BaseEvent] = await agent.begin(lambda put: _Watched(put, after, join), given)
+    live = Told(await read(reader), given)
+    await asyncio.sleep(0)
+    assert joining or after > len(live.events)
+    return Joined(live, [await one for one in joining])

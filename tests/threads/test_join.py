@@ -1,0 +1,263 @@
+"""Joining a run while it goes on: what there is so far, what is open once more, then the rest as it comes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from ag_ui.core import BaseEvent, Message, RunAgentInput
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import interrupt
+
+from langgraph_agui import LangGraphAgent
+from langgraph_agui.protocol import decode, fold
+from langgraph_agui.translate.readers import Reader
+from langgraph_agui.translate.sinks import EventSink, SSESink
+from tests.adapter.graphs import Chat, chain_of, talker
+from tests.adapter.models import Scripted, said, thinking
+from tests.adapter.streams import Told, dumped, plain, run_input, user
+from tests.threads.joins import Joined, agent_of, gaps, join_after, read, turns
+
+EVENTS = 50
+"""More than the run has events."""
+
+
+def ordered(messages: Sequence[Message]) -> list[dict[str, Any]]:
+    """Messages with the calls of a turn, and their results, in one order.
+
+    A client has results as they came, the thread as it called; and calls that are answered before those that are not.
+    """
+    dumps = dumped(messages)
+    for dump in dumps:
+        if dump.get("toolCalls"):
+            dump["toolCalls"].sort(key=lambda call: str(call["id"]))
+    for place in range(len(dumps)):
+        end = next((at for at in range(place, len(dumps)) if dumps[at]["role"] != "tool"), len(dumps))
+        dumps[place:end] = sorted(dumps[place:end], key=lambda message: str(message.get("toolCallId")))
+    return dumps
+
+
+def check(joined: Joined) -> None:
+    assert joined.joined
+    for told in joined.joined:
+        assert told.last.run_id == told.input.run_id
+        assert told.last.outcome == joined.live.last.outcome
+        assert ordered(told.messages) == ordered(joined.live.messages)
+        assert told.state == joined.live.state
+        if told.types.count("MESSAGES_SNAPSHOT") > 1:  # the closing one has nothing to mend
+            last = max(place for place, kind in enumerate(told.types) if kind == "MESSAGES_SNAPSHOT")
+            said_ = fold([*told.events[:last], *told.events[last + 1 :]], told.input.messages, told.input.state)
+            assert ordered(said_.messages) == ordered(joined.live.messages)
+
+
+async def test_the_run_that_is_joined() -> None:
+    live = (await join_after(agent_of(InMemorySaver()), 1000)).live
+    assert 40 < len(live.events) < EVENTS
+    assert live.state == {"mood": "fine"}
+    roles = ["user", "reasoning", "assistant", "tool", "tool", "reasoning", "assistant"]
+    assert [message.role for message in live.messages] == roles
+    live.check_snapshot()
+
+
+@pytest.mark.parametrize("after", range(1, EVENTS))
+async def test_joined_after_any_event(after: int) -> None:
+    """One who holds nothing, one who holds the question, one who has a state of its own."""
+    inputs = [
+        run_input(thread="t"),
+        run_input(user("go", "u1"), thread="t"),
+        run_input(user("go", "u1"), thread="t", state={"mood": "old"}),
+    ]
+    joined = await join_after(agent_of(InMemorySaver()), after, *inputs)
+    if after <= len(joined.live.events):
+        check(joined)
+
+
+@pytest.mark.parametrize("after", range(1, EVENTS))
+async def test_who_was_cut_off_joins_with_what_it_has(after: int) -> None:
+    """A client whose connection broke in the middle of a word says what it holds of it, and gets all of it once."""
+    given = run_input(user("go", "u1"), thread="t", run="live")
+    agent, own = agent_of(InMemorySaver()), run_input(thread="t")
+    told = await join_after(agent, after, lambda heard: held_after(heard, given, own), given=given)
+    if after <= len(told.live.events):
+        check(told)
+
+
+def held_after(heard: Sequence[Any], given: RunAgentInput, own: RunAgentInput) -> RunAgentInput:
+    client = fold(heard, given.messages)
+    return own.model_copy(update={"messages": client.messages, "state": client.state}, deep=True)
+
+
+@pytest.mark.parametrize("forgetful", [True, False])
+@pytest.mark.parametrize("after", [1, 2, 3, 5, 12, 22, 30, 44])
+async def test_a_second_turn_is_joined(after: int, forgetful: bool) -> None:
+    """By one who has nothing, one who has the turn before, and one who has a part of that."""
+    agent = agent_of(InMemorySaver(), Scripted(*turns(), *second()))
+    first = (await join_after(agent, 1000)).live
+    given = run_input(*([] if forgetful else first.messages), user("more", "u2"), thread="t", run="live2")
+    holding = [[], first.messages, first.messages[:3], [*first.messages, user("more", "u2")]]
+    joined = await join_after(agent, after, *(run_input(*held, thread="t") for held in holding), given=given)
+    truth = {message["id"]: message for message in dumped(joined.live.messages)}
+    for told in joined.joined:
+        assert {message["id"]: message for message in dumped(told.messages)} == truth
+    if not forgetful:
+        for told in (joined.joined[1], joined.joined[3]):
+            assert ordered(told.messages) == ordered(joined.live.messages)
+
+
+def second() -> list[Any]:
+    """The turns of a second run: as the first, under other ids."""
+    renamed = {"c1": "c3", "c2": "c4"}
+    pieces = []
+    for piece in turns()[0]:
+        if getattr(piece, "tool_call_chunks", None):
+            parts = [{**one, "id": renamed.get(one["id"], one["id"])} for one in piece.tool_call_chunks]
+            piece = piece.model_copy(update={"tool_call_chunks": parts})
+        pieces.append(piece)
+    return [pieces, turns()[1]]
+
+
+@pytest.mark.parametrize("after", [1, 4, 11, 17, 26, 40])
+async def test_bytes_and_events_are_the_same(after: int) -> None:
+    agent, own = agent_of(InMemorySaver()), run_input(thread="t", run="mine")
+    events: list[Any] = []
+    pieces: list[bytes] = []
+
+    async def follow() -> Joined:
+        return await join_after(agent, after, own)
+
+    async def listen(reader: Reader[bytes]) -> None:
+        async with reader as outlet:
+            while batch := await outlet.take():
+                pieces.extend(batch)
+
+    original = agent.look
+    both: list[asyncio.Task[None]] = []
+
+    def look(sink: Any, given: RunAgentInput) -> Any:
+        both.append(asyncio.create_task(listen(original(SSESink, given))))
+        return original(sink, given)
+
+    agent.look = look  # type: ignore[method-assign, assignment]
+    (told,) = (await follow()).joined
+    await asyncio.gather(*both)
+    events = list(decode(pieces))
+    assert [plain(event) for event in events] == [plain(event) for event in told.events]
+
+
+# -- readers who leave --------------------------------------------------------------------------------------------
+
+
+def slow(*, fails: bool = False) -> tuple[Scripted, asyncio.Event]:
+    """A model that stops in the middle of its answer until it is told to go on."""
+    gate = asyncio.Event()
+
+    class Waiting(Scripted):
+        async def _astream(self, *args: Any, **kwargs: Any) -> Any:
+            async for chunk in super()._astream(*args, **kwargs):
+                yield chunk
+                if chunk.message.text == "Well":
+                    self.hung.set()
+                    await gate.wait()
+
+    end: list[Any] = [RuntimeError("down")] if fails else [said(", yes", 1), said(".", 1)]
+    kind: Any = Waiting
+    return kind([thinking("Hm.", 0), thinking(index=0, signature="s"), said("Well", 1), *end]), gate
+
+
+async def begun(agent: LangGraphAgent, model: Scripted) -> Reader[BaseEvent]:
+    """A run that has stopped in the middle of its answer."""
+    reader: Reader[BaseEvent] = await agent.begin(EventSink, run_input(user("go", "u1"), thread="t", run="live"))
+    await asyncio.wait_for(model.hung.wait(), 5)
+    return reader
+
+
+def joining(agent: LangGraphAgent) -> tuple[Reader[BaseEvent], RunAgentInput]:
+    own = run_input(thread="t")
+    return agent.look(EventSink, own), own
+
+
+async def test_a_run_whose_reader_has_left_is_joined() -> None:
+    model, gate = slow()
+    agent = agent_of(InMemorySaver(), model, on_disconnect="continue")
+    live = await begun(agent, model)
+    async with live:
+        pass
+    for _ in range(2):  # a joiner comes and goes: nothing changes
+        async with joining(agent)[0] as outlet:
+            assert (await outlet.take())[0].type.value == "RUN_STARTED"
+    reader, own = joining(agent)
+    gate.set()
+    told = Told(await read(reader), own)
+    assert [message.content for message in told.messages] == ["go", "Hm.", "Well, yes."]
+    assert told.last.outcome.type == "success"
+    stored = await agent.graph.aget_state({"configurable": {"thread_id": "t"}})
+    assert [message.text for message in stored.values["messages"]] == ["go", "Well, yes."]
+
+
+async def test_a_joiner_that_leaves_changes_nothing() -> None:
+    model, gate = slow()
+    agent = agent_of(InMemorySaver(), model)  # on_disconnect="cancel" is about the run's own reader
+    live = await begun(agent, model)
+    (gone, _), (stays, own) = joining(agent), joining(agent)
+    assert len(await read(gone, limit=3)) == 3
+    gate.set()
+    heard, told = await asyncio.gather(read(live), read(stays))
+    for events, given in ((heard, run_input(user("go", "u1"), thread="t", run="live")), (told, own)):
+        texts = [message.content for message in Told(events, given).messages]
+        assert texts == ["go", "Hm.", "Well, yes."]
+
+
+async def test_a_run_whose_own_reader_leaves_while_it_is_joined() -> None:
+    """The reader who began the run decides: it leaves, and who has joined hears that it was cancelled."""
+    model, _ = slow()
+    agent = agent_of(InMemorySaver(), model)
+    live = await begun(agent, model)
+    reader, own = joining(agent)
+    hearing = asyncio.create_task(read(reader))
+    await asyncio.sleep(0.01)
+    async with live:
+        pass
+    told = Told(await asyncio.wait_for(hearing, 5), own)
+    assert told.last.outcome.type == "cancelled"
+
+
+# -- how a run ends -----------------------------------------------------------------------------------------------
+
+
+async def test_a_joiner_hears_that_the_run_was_cancelled() -> None:
+    model, _ = slow()
+    agent = agent_of(InMemorySaver(), model)
+    live = await begun(agent, model)
+    reader, own = joining(agent)
+    assert agent.cancel("t", "live")
+    heard, told = await asyncio.gather(read(live), read(reader))
+    assert heard[-1].outcome.type == "cancelled"
+    assert Told(told, own).last.outcome.type == "cancelled"
+    assert [message.content for message in Told(told, own).messages] == ["go", "Hm.", "Well"]
+
+
+async def test_a_joiner_hears_that_the_run_has_failed() -> None:
+    model, gate = slow(fails=True)
+    agent = agent_of(InMemorySaver(), model)
+    live = await begun(agent, model)
+    reader, own = joining(agent)
+    gate.set()
+    heard, told = await asyncio.gather(read(live), read(reader))
+    assert plain(Told(told, own).last) == plain(heard[-1])
+    assert Told(told, own).last.code == "model_error"
+
+
+async def test_a_joiner_hears_that_the_run_pauses() -> None:
+    model = Scripted(gaps(*"Well."))
+
+    async def ask(state: Chat) -> Any:
+        return {"messages": [("user", str(interrupt({"question": "Which?"})))]}
+
+    for after in range(1, 12):
+        graph = chain_of(talker(model), ask, checkpointer=InMemorySaver())
+        joined = await join_after(LangGraphAgent(graph=graph), after, run_input(thread="t"))
+        if after <= len(joined.live.events):
+            check(joined)
+            assert joined.joined[0].last.outcome.type == "interrupt"
