@@ -26,6 +26,8 @@ class ErrorCode(StrEnum):
     """The input answers with what does not fit the question; nothing was run."""
     THREAD_BUSY = "thread_busy"
     """Another run is going on in the thread; nothing was run."""
+    APPROVAL_REFUSED = "approval_refused"
+    """The server did not accept an answer (`on_approval` raised); nothing was run."""
     STATE_ERROR = "state_error"
     """The thread's checkpoint could not be read; nothing was run."""
     RECURSION_LIMIT = "recursion_limit"
@@ -50,6 +52,7 @@ SAFE_MESSAGES = {
     ErrorCode.INTERRUPT_EXPIRED: "The time to answer is over. Cancel the interrupt to go on.",
     ErrorCode.INTERRUPT_INVALID: "The answer does not fit what was asked.",
     ErrorCode.THREAD_BUSY: "Another run is going on in this thread.",
+    ErrorCode.APPROVAL_REFUSED: "The answer was not accepted.",
     ErrorCode.STATE_ERROR: "The conversation could not be loaded.",
     ErrorCode.RECURSION_LIMIT: "The agent took too many steps and was stopped.",
     ErrorCode.MODEL_ERROR: "The model could not answer.",
@@ -66,6 +69,10 @@ class RunInputError(Exception):
     def __init__(self, code: ErrorCode, message: str | None = None) -> None:
         super().__init__(message or SAFE_MESSAGES[code])
         self.code = code
+
+
+class ApprovalRefused(Exception):  # noqa: N818  # named after its code
+    """The agent's `on_approval` has raised; the cause is chained."""
 
 
 class StateError(Exception):
@@ -98,6 +105,8 @@ class Blame:
                 return cause.code
             if isinstance(cause, EventTooLarge):
                 return ErrorCode.EVENT_TOO_LARGE
+            if isinstance(cause, ApprovalRefused):
+                return ErrorCode.APPROVAL_REFUSED
             if isinstance(cause, StateError):
                 return ErrorCode.STATE_ERROR
             if isinstance(cause, GraphRecursionError):

@@ -15,7 +15,7 @@ from langgraph.errors import GraphDrained
 from langgraph.graph import END
 
 from langgraph_agui.configs import merged
-from langgraph_agui.errors import ErrorCode
+from langgraph_agui.errors import ApprovalRefused, ErrorCode
 from langgraph_agui.frontend import frontend_config
 from langgraph_agui.graphs import Graph, has_checkpointer, load_state, output_names, update_state
 from langgraph_agui.interrupts.approvals import Approval
@@ -239,26 +239,13 @@ class Run:
 
     async def _approve(self, resolution: Resolution | None) -> None:
         """Tell who approves what, before it takes effect."""
-        thread_id, run_id = self.ids
-        for question, entry, decision in resolution.decisions if resolution is not None else ():
-            action = question.action
-            told = self._settings.on_approval(
-                Approval(
-                    thread_id,
-                    run_id,
-                    question.id,
-                    decision.type,
-                    entry.payload,
-                    question.interrupt.tool_call_id,
-                    action.name if action is not None else None,
-                    action.args if action is not None else {},
-                    decision.edited_args,
-                    self._config,
-                    self._context,
-                )
-            )
-            if inspect.isawaitable(told):
-                await told
+        for given in resolution.decisions if resolution is not None else ():
+            try:
+                told = self._settings.on_approval(Approval.of(self._input, *given, self._config, self._context))
+                if inspect.isawaitable(told):
+                    await told
+            except Exception as error:
+                raise ApprovalRefused from error
 
     async def _abandon(self, start: Start) -> None:
         """Give the thread's pause up: its calls are answered as cancelled, and nothing of it is left to run."""

@@ -7,7 +7,11 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from ag_ui.core import ResumeEntry, RunAgentInput
 from langchain_core.runnables import RunnableConfig
+
+from langgraph_agui.interrupts.asked import Question
+from langgraph_agui.interrupts.decisions import Decision
 
 logger = logging.getLogger(__name__)
 
@@ -41,6 +45,32 @@ class Approval:
     edited_args: Mapping[str, object] | None
     config: RunnableConfig
     context: object
+
+    @classmethod
+    def of(
+        cls,
+        run_input: RunAgentInput,
+        question: Question,
+        entry: ResumeEntry,
+        decision: Decision,
+        config: RunnableConfig,
+        context: object,
+    ) -> Approval:
+        """The record of one answer of a run."""
+        action = question.action
+        return cls(
+            run_input.thread_id,
+            run_input.run_id,
+            question.id,
+            decision.type,
+            entry.payload,
+            question.interrupt.tool_call_id,
+            action.name if action is not None else None,
+            action.args if action is not None else {},
+            decision.edited_args,
+            config,
+            context,
+        )
 
 
 OnApproval: TypeAlias = Callable[[Approval], Awaitable[object] | object]

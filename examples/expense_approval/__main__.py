@@ -1,0 +1,3 @@
+from examples.expense_approval.main import main
+
+main()

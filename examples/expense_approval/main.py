@@ -1,0 +1,214 @@
+"""An expense assistant that asks before it spends or deletes. Runs offline: the model is a script.
+
+    python -m examples.expense_approval                          # AG-UI interrupts
+    python -m examples.expense_approval --approvals tool_call    # the `request_approval` client tool
+
+The model wants to book two expenses and to delete records. The manager approves the first booking, corrects the amount
+of the second, and refuses the deletion. `on_approval` writes a line of an audit log for each decision.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from ag_ui.core import (
+    Event,
+    Message,
+    MessagesSnapshotEvent,
+    ResumeEntry,
+    RunAgentInput,
+    RunErrorEvent,
+    RunFinishedEvent,
+    RunFinishedInterruptOutcome,
+    TextMessageContentEvent,
+    Tool,
+    ToolCallResultEvent,
+    ToolCallStartEvent,
+    ToolMessage,
+    UserMessage,
+)
+from langchain.agents import create_agent
+from langchain.agents.middleware import HumanInTheLoopMiddleware
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import ToolMessage as Result
+from langchain_core.outputs import ChatGeneration, ChatResult
+from langgraph.checkpoint.memory import InMemorySaver
+
+from langgraph_agui import Approval, LangGraphAgent
+
+REQUEST = "Book 1,500 for Ada and 900 for Ben, and delete the expense records of 2019."
+
+# -- the agent --------------------------------------------------------------------------------------------------------
+
+ledger: list[str] = []
+"""What was really done."""
+
+
+def book_expense(employee: str, amount: int) -> str:
+    """Book an expense of an employee."""
+    ledger.append(f"booked {amount} for {employee}")
+    return ledger[-1]
+
+
+def delete_records(year: int) -> str:
+    """Delete the expense records of a year."""
+    ledger.append(f"deleted {year}")
+    return ledger[-1]
+
+
+class Clerk(BaseChatModel):
+    """A model that makes three calls at once, and then tells what became of them."""
+
+    @property
+    def _llm_type(self) -> str:
+        return "clerk"
+
+    def bind_tools(self, tools: Any, **kwargs: Any) -> Any:
+        return self
+
+    def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
+        results = [message for message in messages if isinstance(message, Result)]
+        if results:
+            said = AIMessage(
+                "This is what I could do:\n" + "\n".join(f"- {result.text.splitlines()[-1]}" for result in results)
+            )
+        else:
+            calls = [
+                ("book_expense", {"employee": "Ada", "amount": 1500}),
+                ("book_expense", {"employee": "Ben", "amount": 900}),
+                ("delete_records", {"year": 2019}),
+            ]
+            said = AIMessage(
+                "I will do all three at once.",
+                tool_calls=[
+                    {"name": name, "args": args, "id": f"call-{number}"} for number, (name, args) in enumerate(calls)
+                ],
+            )
+        return ChatResult(generations=[ChatGeneration(message=said)])
+
+
+def audit(approval: Approval) -> None:
+    """One line for each decision, before it takes effect. If this raised, nothing would be done."""
+    who = approval.config["configurable"]["user"]
+    args = approval.edited_args or approval.args
+    print(f"  AUDIT {who}: {approval.decision} {approval.name} {json.dumps(args)} ({approval.tool_call_id})")
+
+
+def make_agent(approvals: Literal["interrupt", "tool_call"]) -> LangGraphAgent:
+    guard = HumanInTheLoopMiddleware(
+        {
+            "book_expense": {"allowed_decisions": ["approve", "edit", "reject"]},
+            "delete_records": {"allowed_decisions": ["approve", "reject"]},
+        },
+        description_prefix="May I do this?",
+    )
+    graph = create_agent(Clerk(), [book_expense, delete_records], middleware=[guard], checkpointer=InMemorySaver())
+    return LangGraphAgent(graph, name="expenses", approvals=approvals, on_approval=audit)
+
+
+# -- the manager: any AG-UI client -------------------------------------------------------------------------------------
+
+
+def decide(tool: str, args: dict[str, Any]) -> dict[str, Any]:
+    """The manager's decision, as the payload that answers an approval."""
+    payload: dict[str, Any] = {"approved": True}
+    if tool == "delete_records":
+        payload = {"approved": False, "message": "Records are kept for ten years."}
+    elif args["employee"] == "Ben":
+        payload["editedArgs"] = {**args, "amount": 600}
+    print(f"manager about {tool} {json.dumps(args)}: {json.dumps(payload)}")
+    return payload
+
+
+REQUEST_APPROVAL = Tool(
+    name="request_approval",
+    description="Ask the user for approval.",
+    parameters={"type": "object", "properties": {"approval_id": {"type": "string"}}},
+)
+
+
+async def send(
+    agent: LangGraphAgent, messages: Sequence[Message], run: str, resume: list[ResumeEntry] | None = None
+) -> list[Event]:
+    """Run the agent once and print what it says."""
+    run_input = RunAgentInput(
+        thread_id="expenses",
+        run_id=run,
+        messages=list(messages),
+        state={},
+        tools=[REQUEST_APPROVAL],
+        context=[],
+        forwarded_props={},
+        resume=resume,
+    )
+    # Behind an endpoint, `config_factory` finds out from the request who this is.
+    events = [event async for event in agent.run(run_input, config={"configurable": {"user": "manager@example.com"}})]
+    for event in events:
+        match event:
+            case TextMessageContentEvent():
+                print(f"  agent: {event.delta}")
+            case ToolCallStartEvent():
+                print(f"  agent calls {event.tool_call_name} ({event.tool_call_id})")
+            case ToolCallResultEvent():
+                print(f"  result of {event.tool_call_id}: {str(event.content).splitlines()[-1]}")
+            case RunErrorEvent():
+                print(f"  error: {event.message} [{event.code}]")
+    return events
+
+
+def history(events: Sequence[Event]) -> list[Message]:
+    """What the client holds after a run."""
+    return next(event.messages for event in reversed(events) if isinstance(event, MessagesSnapshotEvent))
+
+
+def answer_interrupts(events: Sequence[Event]) -> list[ResumeEntry]:
+    """The manager's decisions as the `resume` of the next run."""
+    end, answers = events[-1], []
+    if not isinstance(end, RunFinishedEvent) or not isinstance(end.outcome, RunFinishedInterruptOutcome):
+        return []
+    for interrupt in end.outcome.interrupts:
+        asked = interrupt.metadata or {}
+        payload = decide(asked["name"], asked["args"])
+        answers.append(ResumeEntry(interrupt_id=interrupt.id, status="resolved", payload=payload))
+    return answers
+
+
+def answer_calls(messages: Sequence[Message]) -> list[ToolMessage]:
+    """The manager's decisions as the results of the calls of `request_approval`."""
+    results = []
+    for call in (call for message in messages for call in getattr(message, "tool_calls", None) or ()):
+        if call.function.name == "request_approval":
+            asked = json.loads(call.function.arguments)
+            payload = decide(asked["function_name"], asked["function_arguments"])
+            content = json.dumps({"approval_id": asked["approval_id"], **payload})
+            results.append(ToolMessage(id=f"result-{call.id}", role="tool", tool_call_id=call.id, content=content))
+    return results
+
+
+async def dialogue(approvals: Literal["interrupt", "tool_call"]) -> None:
+    """The request, the manager's decisions, and what comes of them."""
+    ledger.clear()
+    agent = make_agent(approvals)
+    print(f"user: {REQUEST}")
+    first = await send(agent, [UserMessage(id="request", role="user", content=REQUEST)], "run-1")
+    held = history(first)
+    if approvals == "interrupt":
+        await send(agent, held, "run-2", answer_interrupts(first))
+    else:
+        await send(agent, [*held, *answer_calls(held)], "run-2")
+    print(f"done: {', '.join(sorted(ledger))}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--approvals", choices=["interrupt", "tool_call"], default="interrupt")
+    asyncio.run(dialogue(parser.parse_args().approvals))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,10 @@
+"""The graphs of the matrix, for the LangGraph server of `tests.remote`, which brings its own checkpointer."""
+
+from __future__ import annotations
+
+from tests.approvals.kinds import KINDS
+
+_graphs = {f"approvals_{kind}": make(None) for kind, make in KINDS.items()}
+globals().update(_graphs)  # the server takes a module's variables
+
+GRAPHS = tuple(_graphs)

@@ -1,0 +1,80 @@
+"""Static breakpoints before tools: each stop is asked about anew, and what is not approved does not run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain.agents import create_agent
+from langchain_core.messages import AIMessage
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import interrupt
+
+from langgraph_agui import LangGraphAgent
+from tests.adapter.graphs import chain_of
+from tests.adapter.models import Scripted, call
+from tests.adapter.streams import run_input, tell, user
+from tests.approvals.dialogues import Dialogue, cancelled, resolved
+from tests.approvals.kinds import said, spend
+
+
+def spends_twice(messages: list[Any]) -> list[Any]:
+    turn = sum(isinstance(message, AIMessage) for message in messages)
+    return [call("spend", f"s{turn}", 0, file=said(messages), amount=turn + 1)] if turn < 2 else ["Done."]
+
+
+@pytest.fixture
+def dialogue(tmp_path: Path) -> Dialogue:
+    dialogue = Dialogue(tmp_path / "happened")
+    dialogue.model = Scripted(script=spends_twice)
+    graph = create_agent(dialogue.model, [spend], checkpointer=InMemorySaver(), interrupt_before=["tools"])
+    dialogue.agent = LangGraphAgent(graph)
+    return dialogue
+
+
+async def test_each_stop_takes_an_approval_of_its_own(dialogue: Dialogue) -> None:
+    first = await dialogue.send(user(str(dialogue.file)))
+    (one,) = first.last.outcome.interrupts
+    assert one.reason == "langgraph:breakpoint"
+    assert one.metadata == {"next": ["tools"]}
+    given = run_input(*dialogue.held, thread="t", resume=resolved((one.id, {"approved": True})))
+    second, again = await tell(dialogue.agent, given), await tell(dialogue.agent, given)
+    assert second.last.outcome == again.last.outcome
+    (two,) = second.last.outcome.interrupts
+    assert two.id != one.id
+    assert dialogue.happened == [1]
+    dialogue.held = second.messages
+    done = await dialogue.send(resume=resolved((two.id, True)))
+    assert done.last.outcome.type == "success"
+    assert dialogue.happened == [1, 2]
+    dialogue.check_model()
+
+
+@pytest.mark.parametrize("how", ["rejected", "cancelled"])
+async def test_what_is_not_approved_is_given_up(how: str, dialogue: Dialogue) -> None:
+    first = await dialogue.send(user(str(dialogue.file)))
+    (one,) = first.last.outcome.interrupts
+    told = await dialogue.send(resume=cancelled(one.id) if how == "cancelled" else resolved((one.id, False)))
+    assert told.last.outcome.type == "cancelled"
+    assert [event.tool_call_id for event in told.of("TOOL_CALL_RESULT")] == ["s0"]
+    after = await dialogue.send(user(str(dialogue.file)))
+    assert after.last.outcome.type == "interrupt"
+    assert dialogue.happened == []
+    dialogue.check_model()
+
+
+async def test_what_is_no_approval_stays_an_interrupt_in_the_convention() -> None:
+    answers: list[object] = []
+
+    def node(state: Any) -> dict[str, Any]:
+        answers.append(interrupt({"question": "Which one?"}))
+        return {}
+
+    agent = LangGraphAgent(chain_of(node, checkpointer=InMemorySaver()), approvals="tool_call")
+    told = await tell(agent, run_input("hi", thread="t"))
+    (one,) = told.last.outcome.interrupts
+    assert told.of("TOOL_CALL_START") == []
+    done = await tell(agent, run_input(*told.messages, thread="t", resume=resolved((one.id, "this"))))
+    assert done.last.outcome.type == "success"
+    assert answers == ["this"]
