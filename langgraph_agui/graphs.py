@@ -5,19 +5,24 @@ A compiled graph tells by its channels, one on a LangGraph server by what `remot
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias, get_origin, get_type_hints
 
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.channels.binop import BinaryOperatorAggregate
+from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.pregel import Pregel
 from langgraph.pregel.remote import RemoteGraph
 from langgraph.types import StateSnapshot
 
 from langgraph_agui import remote
+from langgraph_agui.configs import merged
 from langgraph_agui.messages.found import as_mapping, messages_in
+
+logger = logging.getLogger(__name__)
 
 Graph: TypeAlias = Pregel[Any, Any, Any, Any] | RemoteGraph
 """A compiled graph, whatever its state, context, input and output; here, or on a LangGraph server."""
@@ -28,10 +33,23 @@ ROOT = "__root__"
 
 
 async def load_state(graph: Graph, config: RunnableConfig, *, subgraphs: bool = False) -> StateSnapshot:
-    """The state of the thread that `config` names; an empty one if there is no such thread."""
+    """The state of the thread that `config` names; an empty one if there is no such thread.
+
+    A superstep that failed because its writes do not go together fails again when its state is read with them: then it
+    is read without.
+    """
     if isinstance(graph, RemoteGraph):
         return await remote.load(graph, config, subgraphs=subgraphs)
-    return await graph.aget_state(config, subgraphs=subgraphs)
+    try:
+        return await graph.aget_state(config, subgraphs=subgraphs)
+    except Exception:
+        saver = graph.checkpointer
+        saved = await saver.aget_tuple(config) if isinstance(saver, BaseCheckpointSaver) else None
+        if saved is None or "checkpoint_id" in config["configurable"]:
+            raise
+        stored = await graph.aget_state(merged(config, saved.config), subgraphs=subgraphs)
+        logger.warning("The writes of the thread's last step do not go together and were left out", exc_info=True)
+        return stored
 
 
 def thread_messages(graph: Graph, stored: StateSnapshot, messages_key: str) -> list[BaseMessage]:
@@ -47,6 +65,14 @@ def load_history(
     if isinstance(graph, RemoteGraph):
         return remote.load_history(graph, config, marks)
     return graph.aget_state_history(config, filter=dict(marks) if marks else None)
+
+
+def quiet_node(graph: Graph, otherwise: str) -> str:
+    """A node in whose name the state can be updated without asking the graph's own routers where to go from there."""
+    if not isinstance(graph, CompiledStateGraph):
+        return otherwise
+    builder = graph.builder
+    return next((name for name in builder.nodes if not builder.branches.get(name)), otherwise)
 
 
 async def update_state(graph: Graph, config: RunnableConfig, values: object, as_node: str | None = None) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import logging
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import TypeAlias, TypeVar
@@ -16,8 +17,7 @@ from langgraph.graph import END
 
 from langgraph_agui.configs import merged
 from langgraph_agui.errors import ApprovalRefused, ErrorCode
-from langgraph_agui.frontend import frontend_config
-from langgraph_agui.graphs import Graph, has_checkpointer, load_state, output_names, update_state
+from langgraph_agui.graphs import Graph, has_checkpointer, load_state, output_names, quiet_node, update_state
 from langgraph_agui.interrupts.approvals import Approval
 from langgraph_agui.interrupts.convention import ask
 from langgraph_agui.interrupts.pause import Pause
@@ -32,6 +32,8 @@ from langgraph_agui.translate.driver import drive_for
 from langgraph_agui.translate.readers import Joined, Reader, Readers
 from langgraph_agui.translate.state import StateView
 from langgraph_agui.translate.translation import Translation
+
+logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -90,7 +92,9 @@ class Run:
     ) -> None:
         self._graph = graph
         self._input = run_input
-        self._config = merged(frontend_config(run_input), config, {"configurable": {"thread_id": run_input.thread_id}})
+        self._config = merged(
+            settings.client_config(run_input), config, {"configurable": {"thread_id": run_input.thread_id}}
+        )
         self._context = context
         self._settings = settings
         self._admission = lease if callable(lease) else None
@@ -205,7 +209,7 @@ class Run:
             await self._approve(start.resolution)
             pause = await self._go(start)
             if start.resolution is not None and not pause:
-                rest = await self._beginning.rest()
+                rest = await self._beginning.rest(start)
                 if start.abandons and rest.idle:
                     translation.restate()
                     return translation.cancel
@@ -226,11 +230,14 @@ class Run:
             await self._abandon(start)
         if start.idle:
             return start.pause
+        self._translation.appended(start.healed)
         if start.settles:
             await update_state(self._graph, self._config, None, END)
         config = merged(self._config, start.config)
         await self._drive.run(start.input, config, self._context)
         if not has_checkpointer(self._graph):
+            if self._translation.paused:
+                raise RuntimeError("The graph has paused and cannot go on: compile it with a checkpointer")
             return None
         if not self._translation.paused:
             return Pause()
@@ -253,7 +260,10 @@ class Run:
         config = merged(self._config, start.config)
         if results := cancelled_results(start.thread):
             update = {self._settings.messages_key: results}
-            await update_state(self._graph, config, update, stored.next[0])
+            try:
+                await update_state(self._graph, config, update, quiet_node(self._graph, stored.next[0]))
+            except Exception:  # it asks the graph where to go from there, which may be prepared for other messages only
+                logger.warning("The cancelled calls are answered with the next message", exc_info=True)
             self._translation.appended(results)
         await update_state(self._graph, config, None, END)
 

@@ -6,8 +6,13 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Literal
 
+from ag_ui.core import RunAgentInput
+from langchain_core.runnables import RunnableConfig
+
+from langgraph_agui.frontend import frontend_config
 from langgraph_agui.graphs import Graph
 from langgraph_agui.interrupts.approvals import OnApproval, log_approval
+from langgraph_agui.interrupts.convention import REQUEST_APPROVAL
 from langgraph_agui.interrupts.pause import PauseReader
 from langgraph_agui.messages.options import ReasoningOptions
 from langgraph_agui.messages.veil import visible
@@ -33,6 +38,13 @@ class RunSettings:
     def show(self, value: object) -> object:
         """What a client may see of a value of the graph, as JSON data."""
         return visible(value, options=self.reasoning)
+
+    def client_config(self, run_input: RunAgentInput) -> RunnableConfig:
+        """What the client brings to a run's nodes; a tool that only stands for approvals is no tool of the model's."""
+        if self.approvals == "tool_call":
+            tools = [tool for tool in run_input.tools or [] if tool.name != REQUEST_APPROVAL]
+            run_input = run_input.model_copy(update={"tools": tools})
+        return frontend_config(run_input)
 
     def pauses(self, graph: Graph) -> PauseReader:
         """Reads what threads of `graph` wait for."""

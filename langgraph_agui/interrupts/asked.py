@@ -93,14 +93,30 @@ def asked(interrupt: GraphInterrupt, calls: Sequence[ToolCall], show: Show = to_
     """
     value = interrupt.value
     if isinstance(value, Mapping):
-        if isinstance(value.get("action_requests"), list) and isinstance(value.get("review_configs"), list):
+        if _is_batched(value):
             return _batched(interrupt, value, calls, show)
-        if value.get("type") == "tool_approval" and isinstance(value.get("name"), str):
+        if value.get("type") == "tool_approval" and _is_action(value):
             return _per_call(interrupt, value, show)
     return Asked(interrupt.id, [_plain(interrupt, show(value))])
 
 
 # -- HumanInTheLoopMiddleware (langchain.agents.middleware.human_in_the_loop) -----------------------------------------
+
+
+def _is_action(value: object) -> bool:
+    return isinstance(value, Mapping) and isinstance(value.get("name"), str) and isinstance(value.get("args"), Mapping)
+
+
+def _is_batched(value: Mapping[str, object]) -> bool:
+    """Whether this is the middleware's own form: a graph's own value may have the same keys."""
+    requests, reviews = value.get("action_requests"), value.get("review_configs")
+    return (
+        isinstance(requests, list)
+        and isinstance(reviews, list)
+        and 0 < len(requests) == len(reviews)
+        and all(_is_action(request) for request in requests)
+        and all(isinstance(review, Mapping) for review in reviews)
+    )
 
 
 def _batched(interrupt: GraphInterrupt, value: Mapping[str, object], calls: Sequence[ToolCall], show: Show) -> Asked:

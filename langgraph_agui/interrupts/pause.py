@@ -11,14 +11,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from ag_ui.core import Interrupt
-from langchain_core.messages import ToolCall
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import StateSnapshot
 
 from langgraph_agui.graphs import Graph
 from langgraph_agui.interrupts.asked import Asked, Question, Show, asked, calls_in
 from langgraph_agui.interrupts.decisions import Action, answer_schema
-from langgraph_agui.interrupts.places import breaks_at, holders
+from langgraph_agui.interrupts.places import Holder, asked_anew, breaks_at, holders
 from langgraph_agui.messages.found import as_mapping, messages_in
 from langgraph_agui.protocol.jsonable import to_jsonable
 
@@ -73,22 +72,26 @@ class PauseReader:
 
     async def of_thread(self, stored: StateSnapshot, config: RunnableConfig) -> Pause:
         """What a thread waits for, by its checkpoint."""
-        # A task that has failed was answered: LangGraph shows its interrupt still, and would not take another answer.
         failed = {interrupt.id for task in stored.tasks if task.error is not None for interrupt in task.interrupts}
+        if failed:
+            failed -= await asked_anew(self.graph, config, stored)
         waiting = [interrupt for interrupt in stored.interrupts if interrupt.id not in failed]
         if not waiting:
-            return self._at_breakpoint(stored)
+            return await self._at_breakpoint(stored)
         root = calls_in(messages_in(as_mapping(stored.values) or {}, self.messages_key))
         open_ = []
         for interrupt in waiting:
-            one = asked(interrupt, root, self.show)
-            if one.batched and all(question.action and not question.action.call_id for question in one.questions):
-                one = asked(interrupt, await self._nested_calls(interrupt.id, config), self.show)
-            open_.append(self._expiring(one, stored.created_at))
+            one, since = asked(interrupt, root, self.show), stored.created_at
+            lost = one.batched and all(question.action and not question.action.call_id for question in one.questions)
+            if (lost or self.expire is not None) and (held := await self._innermost(interrupt.id, config)) is not None:
+                since = held.since
+                if lost:
+                    one = asked(interrupt, calls_in(messages_in(held.values, self.messages_key)), self.show)
+            open_.append(self._expiring(one, since))
         return Pause(open_)
 
-    def _at_breakpoint(self, stored: StateSnapshot) -> Pause:
-        nodes = breaks_at(self.graph, stored)
+    async def _at_breakpoint(self, stored: StateSnapshot) -> Pause:
+        nodes = await breaks_at(self.graph, stored)
         if not nodes:
             return Pause()
         name = ", ".join(nodes)
@@ -112,9 +115,7 @@ class PauseReader:
         end = (datetime.fromisoformat(since) + self.expire).isoformat()
         return replace(question, interrupt=question.interrupt.model_copy(update={"expires_at": end}))
 
-    async def _nested_calls(self, interrupt_id: str, config: RunnableConfig) -> list[ToolCall]:
-        """The calls that a subagent stands at: those of the innermost checkpoint that holds the interrupt."""
-        found: dict[str, list[ToolCall]] = {}
-        async for namespace, values in holders(self.graph, config, interrupt_id):
-            found.setdefault(namespace, calls_in(messages_in(values, self.messages_key)))
-        return found[max(found, key=len)] if found else []
+    async def _innermost(self, interrupt_id: str, config: RunnableConfig) -> Holder | None:
+        """The checkpoint that an interrupt was raised at: of a subagent's, if it is inside one."""
+        found = [holder async for holder in holders(self.graph, config, interrupt_id)]
+        return max(found, key=lambda holder: len(holder.namespace), default=None)

@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Sequence
+from typing import NamedTuple
 
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.constants import START
 from langgraph.pregel import Pregel
 from langgraph.pregel.remote import RemoteGraph
-from langgraph.types import StateSnapshot
+from langgraph.types import All, StateSnapshot
+from langgraph.types import Interrupt as GraphInterrupt
 
 from langgraph_agui.graphs import Graph, load_state
 
+_RESUME = "__resume__"
 
-def breaks_at(graph: Graph, stored: StateSnapshot) -> tuple[str, ...]:
+
+class Holder(NamedTuple):
+    """A checkpoint that holds an interrupt: its graph's namespace and state, and since when."""
+
+    namespace: str
+    values: object
+    since: str | None
+
+
+async def breaks_at(graph: Graph, stored: StateSnapshot) -> tuple[str, ...]:
     """The nodes before which a thread stands at a static breakpoint; none, if it stands at no breakpoint.
 
     A checkpoint does not say why its graph has stopped. A graph on a server does not say where its breakpoints are:
@@ -23,10 +37,17 @@ def breaks_at(graph: Graph, stored: StateSnapshot) -> tuple[str, ...]:
         return ()
     if not isinstance(graph, Pregel):
         return stored.next
-    before, after, nested = graph.interrupt_before_nodes, graph.interrupt_after_nodes, _nested_breakpoints(graph)
-    if before == "*" or after or nested:
+    before, after = graph.interrupt_before_nodes, graph.interrupt_after_nodes
+    if _among(stored.next, before) or _nested_breakpoints(graph):
         return stored.next
-    return stored.next if any(node in before for node in stored.next) else ()
+    if after and stored.parent_config is not None:
+        ran = await graph.aget_state(stored.parent_config)
+        return stored.next if _among([node for node in ran.next if node != START], after) else ()
+    return ()
+
+
+def _among(nodes: Sequence[str], breakpoints: All | Sequence[str]) -> bool:
+    return any(breakpoints == "*" or node in breakpoints for node in nodes)
 
 
 def _nested_breakpoints(graph: Pregel) -> bool:  # type: ignore[type-arg]
@@ -39,42 +60,79 @@ def _subgraphs(graph: Pregel) -> Iterator[Pregel]:  # type: ignore[type-arg]
             yield inner
 
 
-async def holders(graph: Graph, config: RunnableConfig, interrupt_id: str) -> AsyncIterator[tuple[str, object]]:
-    """Where in a thread an interrupt is open, the innermost among others: namespaces, and the state of the graph there.
+async def holders(graph: Graph, config: RunnableConfig, interrupt_id: str) -> AsyncIterator[Holder]:
+    """Where in a thread an interrupt is open, the innermost among others.
 
     A LangGraph server tells of declared subgraphs only, not of agents that a tool or a node runs.
     """
     if isinstance(graph, RemoteGraph):
-        for namespace, nested in _nested_states(await load_state(graph, config, subgraphs=True)):
+        for nested in _nested_states(await load_state(graph, config, subgraphs=True)):
             if any(one.id == interrupt_id for task in nested.tasks for one in task.interrupts):
-                yield namespace, nested.values
+                yield Holder(_namespace(nested.config), nested.values, nested.created_at)
         return
-    saver = getattr(graph, "checkpointer", None)
-    if not isinstance(saver, BaseCheckpointSaver):
-        return
-    thread: RunnableConfig = {"configurable": {"thread_id": config["configurable"]["thread_id"]}}
-    async for saved in saver.alist(thread):
+    async for saved in _saved(graph, config):
         if any(interrupt_id in _raised_by(write) for write in saved.pending_writes or ()):
-            yield _namespace(saved.config), saved.checkpoint["channel_values"]
+            checkpoint = saved.checkpoint
+            yield Holder(_namespace(saved.config), checkpoint["channel_values"], checkpoint["ts"])
 
 
-async def raised(graph: Graph, config: RunnableConfig) -> set[str]:
-    """The interrupts that were raised at the thread's last checkpoint, those that are answered since included.
+async def answers_to(graph: Graph, config: RunnableConfig, interrupt_id: str) -> list[object]:
+    """What the task that raised an interrupt has been answered, if it has not come to its end since.
 
-    They differ from the open ones when a run that had the answers has failed. A LangGraph server does not tell.
+    The run that had the answers has failed then. A LangGraph server does not tell.
+    """
+    answers: list[object] = []
+    async for saved in _saved(graph, config):
+        writes = saved.pending_writes or ()
+        tasks = {write[0] for write in writes if interrupt_id in _raised_by(write)}
+        for task_id, channel, value in writes:
+            if task_id in tasks and channel == _RESUME:
+                answers += value if isinstance(value, list) else [value]
+    return answers
+
+
+async def asked_anew(graph: Graph, config: RunnableConfig, stored: StateSnapshot) -> set[str]:
+    """The interrupts of failed tasks that have no answer yet.
+
+    A task keeps its answers when it fails, and LangGraph shows its last question as open, whether or not that is among
+    the answered ones; it would not take another answer to one that is. Questions are named after how many were answered
+    before them.
     """
     saver = getattr(graph, "checkpointer", None)
     if not isinstance(saver, BaseCheckpointSaver):
         return set()
-    saved = await saver.aget_tuple({"configurable": {"thread_id": config["configurable"]["thread_id"]}})
-    writes = saved.pending_writes or () if saved is not None else ()
-    return {one_id for write in writes for one_id in _raised_by(write)}
+    saved = await saver.aget_tuple(_thread(config))
+    answered = {
+        write[0]: len(write[2]) for write in (saved.pending_writes or () if saved else ()) if write[1] == _RESUME
+    }
+    namespaces = {task.id: f"{task.name}:{task.id}" for task in stored.tasks if task.error is not None}
+    return {
+        GraphInterrupt.from_ns(None, f"{namespace}|{answered[task_id]}" if answered.get(task_id) else namespace).id
+        for task_id, namespace in namespaces.items()
+    }
 
 
-def _nested_states(stored: StateSnapshot) -> Iterator[tuple[str, StateSnapshot]]:
+async def _saved(graph: Graph, config: RunnableConfig) -> AsyncIterator[CheckpointTuple]:
+    """The last checkpoint of a thread, and those that its subagents have made since."""
+    saver = getattr(graph, "checkpointer", None)
+    if not isinstance(saver, BaseCheckpointSaver) or (last := await saver.aget_tuple(_thread(config))) is None:
+        return
+    async for saved in saver.alist(_thread(config)):
+        # Ids grow with time.
+        if saved.checkpoint["id"] >= last.checkpoint["id"]:
+            yield saved
+        elif not isinstance(saver, InMemorySaver):
+            return  # savers on a database list the newest first, whosever they are
+
+
+def _thread(config: RunnableConfig) -> RunnableConfig:
+    return {"configurable": {"thread_id": config["configurable"]["thread_id"]}}
+
+
+def _nested_states(stored: StateSnapshot) -> Iterator[StateSnapshot]:
     for task in stored.tasks:
         if isinstance(task.state, StateSnapshot):
-            yield _namespace(task.state.config), task.state
+            yield task.state
             yield from _nested_states(task.state)
 
 

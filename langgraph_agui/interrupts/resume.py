@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -18,7 +18,7 @@ from ag_ui.core import ResumeEntry
 
 from langgraph_agui.errors import ErrorCode, RunInputError
 from langgraph_agui.interrupts.asked import Question
-from langgraph_agui.interrupts.decisions import Decision, InvalidAnswer, rejected
+from langgraph_agui.interrupts.decisions import Action, Decision, InvalidAnswer, decided, rejected
 from langgraph_agui.interrupts.pause import Pause
 
 _CANCEL = Decision("cancel", {})
@@ -106,3 +106,37 @@ def fingerprint(entries: Sequence[ResumeEntry]) -> str:
     """A digest of a set of answers, in any order: the same answers, sent again, have the same."""
     plain = sorted([entry.interrupt_id, entry.status, json.dumps(entry.payload, sort_keys=True)] for entry in entries)
     return hashlib.sha256(json.dumps(plain).encode()).hexdigest()[:32]
+
+
+def interrupt_of(question_id: str) -> str:
+    """The id of the LangGraph interrupt that a question is of."""
+    return question_id.partition(":")[0]
+
+
+def repeats(entry: ResumeEntry, answers: Sequence[object]) -> bool:
+    """Whether an answer is one of those that its question's task was given before."""
+    number = entry.interrupt_id.partition(":")[2]
+    return any(_alike(entry.payload, _part(answer, number)) for answer in answers)
+
+
+def _part(answer: object, number: str) -> object:
+    """The decision about one question of a batched approval; other answers are whole."""
+    decisions = answer.get("decisions") if number and isinstance(answer, Mapping) else None
+    if not isinstance(decisions, list):
+        return answer
+    return decisions[int(number)] if number.isdecimal() and int(number) < len(decisions) else None
+
+
+def _alike(payload: object, decision: object) -> bool:
+    """Whether a payload says what a decision says, in whichever form."""
+    if payload == decision:
+        return True
+    if not isinstance(decision, Mapping) or "type" not in decision:
+        return False
+    edited = decision.get("edited_action")
+    args = edited.get("args") if isinstance(edited, Mapping) else None
+    try:
+        said = decided(payload, Action(str(edited.get("name")) if isinstance(edited, Mapping) else ""))
+    except InvalidAnswer:
+        return False
+    return said.type == decision["type"] and said.edited_args == args and (args is not None or said.value == decision)

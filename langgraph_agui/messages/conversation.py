@@ -68,6 +68,10 @@ class Conversation:
         """Whether a message of the conversation, or of the thread behind it, holds this tool call."""
         return call_id in self._holders or call_id in self._elsewhere
 
+    def holds_call(self, call_id: str) -> bool:
+        """Whether the client holds the message of this tool call."""
+        return call_id in self._holders
+
     def know_calls(self, calls: Iterable[tuple[str | None, str]]) -> None:
         """Take note of calls (id and tool) in messages of the thread that the client may not hold yet."""
         for call_id, name in calls:

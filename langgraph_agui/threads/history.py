@@ -45,23 +45,26 @@ class News:
 def forked(client: Sequence[Message], thread: Sequence[BaseMessage], same: Same) -> News | None:
     """The request to run again from a message of the thread, with its old content or a new one; None if there is none.
 
-    A changed message counts only where the client's list does not go on with what the thread said after it: that list
-    is one of a client that has missed a change of the graph's, not of a user who has edited.
+    Only the last message of the client's list asks for that. One before it that differs is a client's that has missed a
+    change of the graph's (a redaction, a summary) or has dropped what it no longer shows, not a user's who has edited.
     """
     human = {message.id: message for message in thread if isinstance(message, HumanMessage)}
-    known = {message.id for message in thread}
     spoken = [message for message in client if not isinstance(message, ActivityMessage | ReasoningMessage)]
-    for place, message in enumerate(spoken):
-        if not isinstance(message, UserMessage) or message.id not in human:
-            continue
-        rest = spoken[place + 1 :]
-        if any(later.id in known for later in rest):
-            continue
-        if not same(message, human[message.id]):
-            return News([message, *(later for later in rest if isinstance(later, UserMessage))], message.id)
-        if not rest:
-            return News((), message.id)
-    return None
+    last = spoken[-1] if spoken else None
+    if not isinstance(last, UserMessage) or last.id not in human:
+        return None
+    return News(() if same(last, human[last.id]) else (last,), last.id)
+
+
+def behind(client: Sequence[Message], thread: Sequence[BaseMessage]) -> Sequence[Message]:
+    """The user messages and results at the end of a client's list, behind all that the thread has ever said."""
+    known = {message.id for message in thread}
+    settled = [
+        place
+        for place, message in enumerate(client)
+        if message.id in known or not isinstance(message, UserMessage | ToolMessage)
+    ]
+    return client[settled[-1] + 1 :] if settled else ()
 
 
 def news(

@@ -34,21 +34,25 @@ def complete(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
             continue
         result.append(message)
         calls = message.tool_calls if isinstance(message, AIMessage) else ()
-        answers = {call["id"]: found for call in calls if (found := _answer(messages, place, call, taken)) is not None}
+        invalid = [call["id"] for call in message.invalid_tool_calls] if isinstance(message, AIMessage) else []
+        made = [*(call["id"] for call in calls), *invalid]
+        answers = {
+            call_id: found for call_id in made if (found := _answer(messages, place, call_id, taken)) is not None
+        }
         result += [messages[found] for found in sorted(answers.values())]
         if place < last:
             result += [interrupted(call["id"] or "", call["name"]) for call in calls if call["id"] not in answers]
     return result
 
 
-def _answer(messages: Sequence[BaseMessage], place: int, call: ToolCall, taken: set[int]) -> int | None:
+def _answer(messages: Sequence[BaseMessage], place: int, call_id: str | None, taken: set[int]) -> int | None:
     """Where the answer to a call is: behind it, before another call of the same id."""
     for found in range(place + 1, len(messages)):
         message = messages[found]
-        if isinstance(message, ToolMessage) and message.tool_call_id == call["id"] and found not in taken:
+        if isinstance(message, ToolMessage) and message.tool_call_id == call_id and found not in taken:
             taken.add(found)
             return found
-        if isinstance(message, AIMessage) and any(other["id"] == call["id"] for other in message.tool_calls):
+        if isinstance(message, AIMessage) and any(other["id"] == call_id for other in message.tool_calls):
             return None
     return None
 

@@ -7,6 +7,7 @@ client does, and its whole history is the input.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
@@ -17,16 +18,19 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.constants import START
 from langgraph.types import Command, StateSnapshot
 
+from langgraph_agui.configs import merged
 from langgraph_agui.errors import ErrorCode, RunInputError, StateError
 from langgraph_agui.graphs import ROOT, Graph, has_checkpointer, input_form, input_names, load_state, thread_messages
 from langgraph_agui.interrupts.convention import answers_in
 from langgraph_agui.interrupts.pause import Pause, PauseReader
-from langgraph_agui.interrupts.places import raised
-from langgraph_agui.interrupts.resume import Resolution, fingerprint, resolve
+from langgraph_agui.interrupts.places import answers_to
+from langgraph_agui.interrupts.resume import Resolution, fingerprint, interrupt_of, repeats, resolve
 from langgraph_agui.threads import fork
-from langgraph_agui.threads.history import News, forked, news
+from langgraph_agui.threads.history import News, behind, forked, news
 from langgraph_agui.threads.inputs import graph_input, refuse_hidden, replaces_messages
 from langgraph_agui.threads.repair import appended, complete, open_calls
+
+logger = logging.getLogger(__name__)
 
 Rebuild: TypeAlias = Callable[[Sequence[Message]], list[BaseMessage]]
 """Makes LangChain messages of a client's."""
@@ -36,6 +40,10 @@ Restate: TypeAlias = Callable[[BaseMessage], object]
 
 ANSWERED = "agui_resume"
 """Key in the metadata of checkpoints: the fingerprint of the answers that the run before them brought."""
+
+
+GIVEN_UP = "agui_given_up"
+"""Key in the metadata of a checkpoint: the pause before it was given up, and its calls are nobody's to answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +66,7 @@ class Start:
         pause: What the thread waits for if nothing is run.
         resolution: The answers that the run goes on with.
         abandons: Whether the thread's pause is to be given up first.
+        healed: Results that the conversation lacked.
         settles: Whether the thread is to be brought to rest first. It was killed within a superstep: what the nodes had
             written that were done is beside its state, and new input would delete it.
     """
@@ -69,6 +78,7 @@ class Start:
     pause: Pause = field(default_factory=Pause)
     resolution: Resolution | None = None
     abandons: bool = False
+    healed: Sequence[BaseMessage] = ()
     settles: bool = False
 
 
@@ -108,25 +118,51 @@ class Beginning:
             return Start(graph_input(self.graph, self.run_input, history, self._key, {}))
         stored = await self._load()
         pause = await self.reader.of_thread(stored, self.config)
-        entries = self._entries(pause)
+        given = self._entries(pause)
+        entries = await self._unspent(given, stored, pause)
+        if entries is None and pause:
+            return Start(idle=True, thread=self._thread(stored), pause=pause)
+        request = self._forked(stored)
+        if given and not entries and not pause and (request is None or not request.messages):
+            return self._beside(stored)  # all is answered; nobody who answers asks for the same once more
         if entries or (pause and not self._goes_on(stored)):
-            return await self._resumed(entries, stored, pause)
-        if (request := self._forked(stored)) is not None and request.fork is not None:
+            return self._resumed(entries or (), given, stored, pause)
+        if request is not None and request.fork is not None:
             return await self._again(request, request.fork, stored)
         return self._append(stored)
 
-    async def rest(self) -> Start:
-        """What is left of the input when answers have brought the thread to rest: news that came with them."""
-        stored = await self._load()
-        if not self._news(stored).messages:
-            return Start(idle=True, thread=self._thread(stored))
-        # The client's state is older than what the answers have made of the thread's.
-        return replace(self, run_input=self.run_input.model_copy(update={"state": {}}))._append(stored)
+    async def rest(self, start: Start) -> Start:
+        """What is left of the input when the answers of `start` have brought the thread to rest: news beside them."""
+        return self._beside(await self._load(), start.thread)
 
     # -- answers --------------------------------------------------------------------------------------------------
 
     def _entries(self, pause: Pause) -> Sequence[ResumeEntry]:
         return [*(self.run_input.resume or ()), *answers_in(self.run_input.messages, pause.questions)]
+
+    async def _unspent(
+        self, given: Sequence[ResumeEntry], stored: StateSnapshot, pause: Pause
+    ) -> list[ResumeEntry] | None:
+        """The answers that have not had their effect yet; None if these are answers that have had it.
+
+        A client answers all that it knows of, also what is not open any more: after a failed run it has no other way
+        (AG-UI 1.0, resume). The same answers again, and cancelling what is closed, change nothing.
+        """
+        if (stored.metadata or {}).get(ANSWERED) == fingerprint(given):
+            return None
+        open_ = {question.id for question in pause.questions}
+        unspent: list[ResumeEntry] = []
+        repeated = False
+        for entry in given:
+            if entry.interrupt_id not in open_:
+                if entry.status == "cancelled":
+                    logger.warning("A cancelled interrupt is not open and was ignored: %r.", entry.interrupt_id)
+                    continue
+                if repeats(entry, await answers_to(self.graph, self.config, interrupt_of(entry.interrupt_id))):
+                    repeated = True
+                    continue
+            unspent.append(entry)
+        return None if repeated and not unspent else unspent
 
     def _goes_on(self, stored: StateSnapshot) -> bool:
         """Whether new input gives the pause up instead of being refused."""
@@ -136,19 +172,14 @@ class Beginning:
             isinstance(message, UserMessage) for message in self._news(stored).messages
         )
 
-    async def _resumed(self, entries: Sequence[ResumeEntry], stored: StateSnapshot, pause: Pause) -> Start:
+    def _resumed(
+        self, entries: Sequence[ResumeEntry], given: Sequence[ResumeEntry], stored: StateSnapshot, pause: Pause
+    ) -> Start:
         thread = self._thread(stored)
-        mark = fingerprint(entries)
-        if (stored.metadata or {}).get(ANSWERED) == mark:  # sent again: it has had its effect
-            return Start(idle=True, thread=thread, pause=pause)
-        # A run that failed has used some of its answers: they are sent again together with those that it has not.
-        used = await raised(self.graph, self.config) - {one.id for one in pause.asked}
-        entries = [entry for entry in entries if entry.interrupt_id.partition(":")[0] not in used]
-        if not entries and not pause:
-            return Start(idle=True, thread=thread)
         resolution = resolve(entries, pause)
-        config = RunnableConfig(metadata={ANSWERED: mark})
+        config = RunnableConfig(metadata={ANSWERED: fingerprint(given)})
         if resolution.abandoned:
+            config = merged(config, RunnableConfig(metadata={GIVEN_UP: True}))
             return Start(idle=True, thread=thread, config=config, resolution=resolution, abandons=True)
         answer: Command[str] | None = Command(resume=resolution.values) if resolution.values else None
         return Start(answer, thread=thread, config=config, resolution=resolution)
@@ -171,7 +202,9 @@ class Beginning:
     def _news(self, stored: StateSnapshot) -> News:
         thread = self._thread(stored)
         # A thread that has not come to rest was killed: its calls are the server's, and get no result from outside.
-        waiting = [] if stored.tasks else [call["id"] for call in open_calls(thread)]
+        # Nor do those of a pause that was given up.
+        closed = stored.tasks or (stored.metadata or {}).get(GIVEN_UP)
+        waiting = [] if closed else [call["id"] for call in open_calls(thread)]
         return news(
             self.run_input.messages,
             thread,
@@ -189,24 +222,48 @@ class Beginning:
             return True
         return message.content == self.restate(stored)
 
+    def _beside(self, stored: StateSnapshot, before: Sequence[BaseMessage] = ()) -> Start:
+        """Go on with what came beside answers: only messages behind all others, and only where there is a conversation.
+
+        What a paused run was given is not new to the thread, also if the graph keeps it under another name or has
+        removed it since; `before` is what it held then.
+        """
+        thread = self._thread(stored)
+        # The client's state is older than what the answers have made of the thread's.
+        late = {"messages": list(behind(self.run_input.messages, [*before, *thread])), "state": {}}
+        rest = replace(self, run_input=self.run_input.model_copy(update=late))
+        if not self._converses() or not rest._news(stored).messages:
+            return Start(idle=True, thread=thread)
+        return rest._append(stored)
+
+    def _converses(self) -> bool:
+        """Whether the graph takes messages one by one, into a channel of its own for them."""
+        names = input_names(self.graph) or ()
+        return self._key in names or ROOT in names
+
     def _append(self, stored: StateSnapshot) -> Start:
         thread = self._thread(stored)
         held = refuse_hidden(self.run_input, stored, self.reader.show)
-        names = input_names(self.graph) or ()
-        if input_form(self.graph) != "keys" and ROOT not in names:
+        if input_form(self.graph) != "keys" and not self._converses():
             history = complete(self.rebuild(self.run_input.messages))
             return Start(graph_input(self.graph, self.run_input, history, self._key, held))
         fresh = self._news(stored).messages
         users = [message for message in fresh if message.role != "tool"]
         if not users and len(open_calls(thread)) > len(fresh) > 0:
             return Start(idle=True, thread=thread)  # the client has yet to answer the rest
-        whole = complete([*thread, *self.rebuild(fresh)]) if fresh else thread
+        rebuilt = self.rebuild(fresh)
+        whole = complete([*thread, *rebuilt]) if fresh else thread
+        known = {message.id for message in (*thread, *rebuilt)}
+        healed = [message for message in whole if message.id not in known]
         update = appended(thread, whole, replaces=replaces_messages(self.graph, self._key))
         values = graph_input(self.graph, self.run_input, update, self._key, held)
         # A conversation with nothing new has its answer already; a graph without one is run because it was asked to.
-        answered = stored.created_at is not None and (self._key in names or ROOT in names)
-        idle = answered and not values
-        return Start(values, idle=idle, thread=thread, settles=not idle and len(stored.next) < len(stored.tasks))
+        idle = stored.created_at is not None and self._converses() and not values
+        unsettled = len(stored.next) < len(stored.tasks)
+        # The last answers stay known until others come.
+        mark = (stored.metadata or {}).get(ANSWERED)
+        config = RunnableConfig(metadata={ANSWERED: mark}) if mark else RunnableConfig()
+        return Start(values, idle, thread, config, healed=healed, settles=not idle and unsettled)
 
     async def _again(self, request: News, message_id: str, stored: StateSnapshot) -> Start:
         """Begin again before a message of the thread, with what it said or says now."""

@@ -326,10 +326,11 @@ class Translation:
         self.arrived(message)
 
     def appended(self, messages: Sequence[BaseMessage]) -> None:
-        """The thread has got these messages, without a run of the graph."""
+        """The thread gets these results, which no tool has returned. A client that holds their calls is told."""
         self._messages.update([*self.stored, *messages])
         for message in messages:
-            self.arrived(message)
+            if isinstance(message, LCToolMessage) and self._items.conversation.holds_call(message.tool_call_id):
+                self.arrived(message)
 
     def custom(self, name: str, value: object) -> None:
         """The graph sent an event of its own."""

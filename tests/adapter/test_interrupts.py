@@ -13,7 +13,7 @@ from langgraph.types import interrupt
 from langgraph_agui import LangGraphAgent
 from tests.adapter.graphs import Chat, chain_of, talker
 from tests.adapter.models import Scripted
-from tests.adapter.streams import Told, run_input, tell
+from tests.adapter.streams import Told, run_input, tell, user
 
 
 def asker(asked: list[Any], *nodes: str) -> Any:
@@ -151,3 +151,22 @@ async def test_what_was_said_before_the_pause_is_told_once() -> None:
     again.check_snapshot()
     assert [message.content for message in again.messages] == ["hi", "before"]
     assert again.of("TEXT_MESSAGE_START") == []
+
+
+async def test_without_a_checkpointer_a_pause_is_an_error_that_says_so(caplog: pytest.LogCaptureFixture) -> None:
+    """Nothing could answer it: the thread is nowhere."""
+
+    async def node(state: Chat) -> Any:
+        last = state["messages"][-1].text
+        if last == "ask":
+            interrupt("What?")
+        return {"messages": [await Scripted([f"re {last}"]).ainvoke("x")]}
+
+    agent = LangGraphAgent(graph=chain_of(node))
+    told = await tell(agent, run_input(user("ask", "u1")))
+    assert told.types[-1] == "RUN_ERROR"
+    assert told.last.code == "graph_error"
+    assert "checkpointer" in caplog.text
+    after = await tell(agent, run_input(user("ask", "u1"), user("hello", "u2")))
+    assert after.last.outcome.type == "success"
+    assert after.messages[-1].content == "re hello"

@@ -14,6 +14,7 @@ from ag_ui.core import Interrupt, Message
 from pydantic import TypeAdapter
 
 from tests.approvals.matrix import Paused
+from tests.threads.conftest import saver as saver
 
 _MESSAGES: TypeAdapter[list[Message]] = TypeAdapter(list[Message])
 _INTERRUPTS: TypeAdapter[list[Interrupt]] = TypeAdapter(list[Interrupt])

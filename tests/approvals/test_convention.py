@@ -8,8 +8,14 @@ from typing import Any
 
 import pytest
 from ag_ui.core import Tool
+from langchain.agents import create_agent
+from langgraph.checkpoint.memory import InMemorySaver
 
+from langgraph_agui import AGUIMiddleware, LangGraphAgent
+from langgraph_agui.frontend import frontend_tools, is_frontend_call, name_of
 from langgraph_agui.interrupts.approvals import Approval
+from tests.adapter.frontends import PAINT, Offered, ended, go, lookup
+from tests.adapter.graphs import Chat, chain_of
 from tests.adapter.streams import Told, collect, run_input, user
 from tests.approvals.dialogues import Dialogue, calling, result
 from tests.approvals.kinds import Mode
@@ -163,3 +169,33 @@ async def test_forged_approvals_in_the_history(mode: Mode, tmp_path: Path) -> No
     heard = [message for messages in dialogue.model.seen for message in messages]
     assert not any("FORGED" in message.text for message in heard)
     dialogue.check_model()
+
+
+@pytest.mark.parametrize("approvals", ["tool_call", "interrupt"])
+async def test_the_model_itself_does_not_ask(approvals: Any) -> None:
+    """A client lists the tool so that it may be asked. It is the server that asks, where it asks in this way."""
+    model = Offered(["Hello."])
+    agent = LangGraphAgent(
+        create_agent(model, [lookup], middleware=[AGUIMiddleware()], checkpointer=InMemorySaver()), approvals=approvals
+    )
+    told = await go(agent, "hi", tools=[PAINT, TOOL])
+    ended(told)
+    own = ["lookup", "paint"]
+    assert model.names == [own if approvals == "tool_call" else [*own, "request_approval"]]
+
+
+@pytest.mark.parametrize("approvals", ["tool_call", "interrupt"])
+async def test_a_graph_of_ones_own_is_not_given_the_tool_either(approvals: Any) -> None:
+    offered: list[list[str]] = []
+    made: list[bool] = []
+
+    async def node(state: Chat) -> Any:
+        offered.append([name_of(tool) for tool in frontend_tools()])
+        made.append(is_frontend_call({"name": "request_approval", "args": {}, "id": "c1"}))
+        return {}
+
+    agent = LangGraphAgent(chain_of(node, checkpointer=InMemorySaver()), approvals=approvals)
+    ended(await go(agent, "hi", tools=[PAINT, TOOL]))
+    bound = approvals == "interrupt"
+    assert offered == [["paint", "request_approval"] if bound else ["paint"]]
+    assert made == [bound]

@@ -32,6 +32,7 @@ async def dialogue(graph: RemoteGraph, kind: str, answer: str, home: Path) -> No
     told, entries = await decide(agent, paused, answer)
     if told.last.outcome.type == "cancelled":  # a server keeps no mark of what was given up: the answers are too late
         again = await paused.resume(agent, entries)
-        assert again.last.code == "interrupt_unknown"
+        late = any(entry.status == "resolved" for entry in entries)
+        assert getattr(again.last, "code", None) == ("interrupt_unknown" if late else None)
     else:
         await repeat(agent, paused, entries)

@@ -31,19 +31,9 @@ lists = st.one_of(
 
 
 def asked_again(client: Sequence[Message], thread: Sequence[BaseMessage]) -> bool:
-    """Whether a list says that the thread is to be run again: by its last message, or by one that was edited last."""
+    """Whether a list says that the thread is to be run again: by its last message, changed or not."""
     said = [message for message in client if not isinstance(message, ReasoningMessage)]
-    while said:
-        words = next((message.text for message in thread if message.id == said[-1].id), None)
-        if words is not None:
-            is_user = isinstance(said[-1], UserMessage)
-            return is_user and (said[-1].content != words or said[-1].id == _last(client))
-        said.pop()
-    return False
-
-
-def _last(client: Sequence[Message]) -> str:
-    return [message for message in client if not isinstance(message, ReasoningMessage)][-1].id
+    return bool(said) and isinstance(said[-1], UserMessage) and said[-1].id in {message.id for message in thread}
 
 
 def changed(message: Message) -> Message:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import pytest
 from ag_ui.core import AssistantMessage, FunctionCall, Message, ToolCall
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, RemoveMessage, ToolMessage
 from langchain_core.tools import tool
 from typing_extensions import TypedDict
 
@@ -16,7 +16,8 @@ from tests.adapter.graphs import Chat, agent_of, talker
 from tests.adapter.histories import assert_valid
 from tests.adapter.models import Scripted, call, calling, part
 from tests.adapter.streams import Told, run_input, user
-from tests.threads.talks import Talk, by_role, look, result, talk
+from tests.approvals.clients import Client
+from tests.threads.talks import Talk, by_role, look, result, talk, texts
 
 LOST = "Interrupted: there is no result."
 
@@ -72,6 +73,33 @@ async def test_a_thread_that_something_else_has_broken(saver: Any, broken: str) 
     calls = [one.id for message in by_role(told.messages, "assistant") for one in message.tool_calls or ()]
     assert sorted(message.tool_call_id for message in by_role(told.messages, "tool")) == calls
     await thread.say(*told.messages, "and on")
+
+
+async def test_an_answer_to_a_call_that_could_not_be_read_stays(saver: Any) -> None:
+    """Some graphs tell a model with a result that its arguments were no JSON."""
+    model = Scripted(["Hello."], ["And on."])
+    client = Client(agent_of(talker(model), checkpointer=saver))
+    bad: Any = {"type": "invalid_tool_call", "name": "look", "args": "{bad", "id": "c1", "error": None}
+    messages: list[AnyMessage] = [
+        HumanMessage("one", id="u1"),
+        AIMessage("", id="a1", invalid_tool_calls=[bad]),
+        ToolMessage("No JSON.", id="t1", tool_call_id="c1"),
+        AIMessage("Sorry.", id="a2"),
+    ]
+    config: Any = {"configurable": {"thread_id": "t"}}
+    await client.agent.graph.aupdate_state(config, {"messages": messages}, as_node="__start__")
+    stored = await client.stored()
+    await client.send(user("hello", "u2"))
+    assert [message.id for message in model.seen[-1]] == ["u1", "a1", "t1", "a2", "u2"]
+    await client.send("more")
+    after = await client.stored()
+    assert after[:4] == stored
+    assert texts(after) == ["one", "", "No JSON.", "Sorry.", "hello", "Hello.", "more", "And on."]
+    # The channel was added to, not written anew.
+    inputs = [saved.checkpoint["channel_values"].get("__start__") async for saved in saver.alist(config)]
+    given = [message for values in inputs if values for message in values["messages"]]
+    assert [message for message in given if isinstance(message, RemoveMessage)] == []
+    assert {message.text for message in given} >= {"hello", "more"}
 
 
 def client_history() -> list[Message]:

@@ -1,0 +1,78 @@
+"""How long a question may be answered: from the moment at which it was asked, by whichever agent."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from langchain_core.messages import BaseMessage, ToolMessage
+from langgraph.checkpoint.memory import InMemorySaver
+
+from langgraph_agui import LangGraphAgent
+from tests.adapter.models import Piece, Scripted, call
+from tests.approvals.clients import Client, asked, ending
+from tests.approvals.dialogues import resolved
+from tests.approvals.kinds import Mode, around, as_tool, said, spender
+
+HOUR = timedelta(hours=1)
+WRAPPED: dict[str, Callable[[Any, Any], Any]] = {
+    "alone": lambda agent, saver: agent(saver),
+    "tool": lambda agent, saver: as_tool(agent(None), 1, saver),
+    "tool of a tool": lambda agent, saver: as_tool(as_tool(agent(None), 2), 1, saver),
+    "node": lambda agent, saver: around(agent(None), saver),
+    "node of a node": lambda agent, saver: around(around(agent(None)), saver),
+}
+
+
+class Asker:
+    """An agent that asks twice, one after the other; `thought` is when it had thought about each."""
+
+    def __init__(self, mode: Mode, delay: float = 0.0) -> None:
+        self.thought: list[datetime] = []
+        self.mode, self.delay = mode, delay
+
+    def __call__(self, saver: Any) -> Any:
+        return spender(self.mode, saver, model=Scripted(script=self.script))
+
+    def script(self, messages: list[BaseMessage]) -> list[Piece]:
+        number = sum(isinstance(message, ToolMessage) for message in messages)
+        if number == 2:
+            return ["Done."]
+        asks = call("spend", f"s{number}", file=said(messages), amount=number)
+        return [self.delay, asks, lambda: self.thought.append(datetime.now(UTC))]
+
+
+@pytest.mark.parametrize("mode", ["batched", "per_call"])
+@pytest.mark.parametrize("wrapped", WRAPPED)
+async def test_the_time_counts_from_the_question_itself(wrapped: str, mode: Mode, saver: Any, tmp_path: Any) -> None:
+    asker = Asker(mode)
+    client = Client(LangGraphAgent(WRAPPED[wrapped](asker, saver), approval_timeout=HOUR))
+    questions = await client.ask(str(tmp_path / "happened"))
+    for number in range(2):
+        (one,) = questions
+        since = datetime.fromisoformat(str(one.expires_at)) - HOUR
+        assert asker.thought[number] <= since <= datetime.now(UTC)
+        assert [again.expires_at for again in asked(await client.connect())] == [one.expires_at]
+        told = await client.send(resume=resolved((one.id, {"approved": False})))
+        questions = asked(told) if number == 0 else []
+    assert ending(told) == "success"
+
+
+async def test_a_subagent_that_thinks_for_long_leaves_time_to_answer(tmp_path: Any) -> None:
+    asker = Asker("batched", delay=0.6)
+    graph = as_tool(asker(None), 1, InMemorySaver())
+    client = Client(LangGraphAgent(graph, approval_timeout=timedelta(seconds=0.5)))
+    (first,) = await client.ask(str(tmp_path / "happened"))
+    (second,) = await client.ask(resume=resolved((first.id, {"approved": False})))
+    assert ending(await client.send(resume=resolved((second.id, {"approved": False})))) == "success"
+
+
+async def test_it_runs_out(tmp_path: Any) -> None:
+    graph = as_tool(Asker("batched")(None), 1, InMemorySaver())
+    client = Client(LangGraphAgent(graph, approval_timeout=timedelta(seconds=0.05)))
+    (one,) = await client.ask(str(tmp_path / "happened"))
+    await asyncio.sleep(0.06)
+    assert ending(await client.send(resume=resolved((one.id, {"approved": False})))) == "interrupt_expired"

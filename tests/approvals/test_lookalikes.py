@@ -1,0 +1,84 @@
+"""Values of `interrupt()` that look like a batched approval and are none: they are asked as any other question."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import interrupt
+
+from langgraph_agui import LangGraphAgent
+from tests.adapter.graphs import Chat, chain_of
+from tests.approvals.clients import Client, asked, ending
+from tests.approvals.dialogues import cancelled, resolved
+
+ONE, REVIEW = {"name": "pay", "args": {}}, {"action_name": "pay", "allowed_decisions": ["approve", "reject"]}
+LOOKALIKES: dict[str, dict[str, Any]] = {
+    "no name": {"action_requests": [{"action": "pay", "args": {}}], "review_configs": [REVIEW]},
+    "no args": {"action_requests": [{"name": "pay"}], "review_configs": [REVIEW]},
+    "args of another name": {"action_requests": [{"name": "pay", "arguments": {}}], "review_configs": [REVIEW]},
+    "args that are none": {"action_requests": [{"name": "pay", "args": "all"}], "review_configs": [REVIEW]},
+    "a name that is none": {"action_requests": [{"name": 1, "args": {}}], "review_configs": [REVIEW]},
+    "no mappings": {"action_requests": ["pay"], "review_configs": ["pay"]},
+    "too few reviews": {"action_requests": [ONE, ONE], "review_configs": [REVIEW]},
+    "too many reviews": {"action_requests": [ONE], "review_configs": [REVIEW, REVIEW]},
+    "nothing": {"action_requests": [], "review_configs": []},
+    "no reviews": {"action_requests": [ONE], "review_configs": []},
+    "one good, one bad": {"action_requests": [ONE, {"name": "pay"}], "review_configs": [REVIEW, REVIEW]},
+}
+ALL = pytest.mark.parametrize("value", LOOKALIKES.values(), ids=LOOKALIKES)
+
+
+def client_of(value: object, **options: Any) -> tuple[Client, list[object]]:
+    answers: list[object] = []
+
+    async def node(state: Chat) -> Any:
+        answers.append(interrupt(value))
+        return {"messages": [AIMessage("Thanks.")]}
+
+    return Client(LangGraphAgent(chain_of(node, checkpointer=InMemorySaver()), **options)), answers
+
+
+@ALL
+async def test_it_is_asked_as_it_is_and_answered_with_any_value(value: dict[str, Any]) -> None:
+    client, answers = client_of(value)
+    (one,) = await client.ask("go")
+    assert (one.reason, one.tool_call_id, one.metadata) == ("input_required", None, {"value": value})
+    shown = await client.connect()
+    assert [again.model_dump() for again in asked(shown)] == [one.model_dump()]
+    done = await client.send(resume=resolved((one.id, {"decisions": "mine"})))
+    assert ending(done) == "success"
+    assert answers == [{"decisions": "mine"}]
+
+
+@ALL
+async def test_it_can_be_cancelled(value: dict[str, Any]) -> None:
+    client, answers = client_of(value)
+    (one,) = await client.ask("go")
+    assert ending(await client.send(resume=cancelled(one.id))) == "cancelled"
+    assert answers == []
+    (two,) = await client.ask("again")
+    assert ending(await client.send(resume=resolved((two.id, "yes")))) == "success"
+    assert answers == ["yes"]
+
+
+@ALL
+async def test_it_is_an_interrupt_in_the_convention_too(value: dict[str, Any]) -> None:
+    client, answers = client_of(value, approvals="tool_call")
+    told = await client.send("go")
+    (one,) = asked(told)
+    assert told.of("TOOL_CALL_START") == []
+    await client.send(resume=resolved((one.id, "yes")))
+    assert answers == ["yes"]
+
+
+@pytest.mark.parametrize("value", [{"type": "tool_approval", "name": "pay"}, {"type": "tool_approval", "args": {}}])
+async def test_a_per_call_approval_of_another_shape_can_be_answered(value: dict[str, Any]) -> None:
+    """Whether it counts as an approval or as a question: the thread goes on."""
+    client, answers = client_of(value)
+    (one,) = await client.ask("go")
+    assert [again.id for again in asked(await client.connect())] == [one.id]
+    done = await client.send(resume=resolved((one.id, {"approved": True})))
+    assert (ending(done), len(answers)) == ("success", 1)

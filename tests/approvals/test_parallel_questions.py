@@ -1,0 +1,95 @@
+"""Nodes that ask at the same time, and questions that are open beside others that are not any more."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from ag_ui.core import ResumeEntry
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, StateGraph
+from langgraph.types import interrupt
+
+from langgraph_agui import LangGraphAgent
+from tests.adapter.graphs import Chat
+from tests.approvals.clients import Client, asked, ending
+from tests.approvals.dialogues import cancelled, resolved
+
+
+class Both:
+    """Nodes A and B, which ask two questions each, one after the other; A fails after its first until it is mended."""
+
+    def __init__(self) -> None:
+        self.done: list[tuple[str, Any, Any]] = []
+        self.broken = True
+
+    def graph(self) -> Any:
+        async def a(state: Chat) -> Any:
+            first = interrupt("A1")
+            if self.broken:
+                await asyncio.sleep(0.05)  # B asks again before that
+                raise ConnectionError("down")
+            self.done.append(("A", first, interrupt("A2")))
+            return {}
+
+        async def b(state: Chat) -> Any:
+            self.done.append(("B", interrupt("B1"), interrupt("B2")))
+            return {}
+
+        builder = StateGraph(Chat)
+        for name, node in {"A": a, "B": b}.items():
+            builder.add_node(name, node)
+            builder.add_edge(START, name)
+        return builder.compile(checkpointer=InMemorySaver())
+
+
+def answers(questions: list[Any]) -> list[ResumeEntry]:
+    return resolved(*((one.id, f"to {one.message}") for one in questions))
+
+
+async def test_a_node_that_failed_asks_again_when_another_one_is_answered() -> None:
+    both = Both()
+    client = Client(LangGraphAgent(both.graph()))
+    first = await client.ask("go")
+    assert sorted(str(one.message) for one in first) == ["A1", "B1"]
+    failed = await client.send(resume=answers(first))
+    assert failed.last.type.value == "RUN_ERROR"
+    both.broken = False
+    open_ = asked(await client.connect())
+    assert [one.message for one in open_] == ["B2"]
+    left = await client.ask(resume=answers(open_))
+    assert [one.message for one in left] == ["A2"]
+    assert [one.id for one in asked(await client.connect())] == [one.id for one in left]
+    done = await client.send(resume=answers(left))
+    assert ending(done) == "success"
+    assert sorted(both.done) == [("A", "to A1", "to A2"), ("B", "to B1", "to B2")]
+
+
+async def test_cancelling_what_is_open_beside_a_node_that_failed() -> None:
+    both = Both()
+    client = Client(LangGraphAgent(both.graph()))
+    await client.send(resume=answers(await client.ask("go")))
+    both.broken = False
+    told = await client.send(resume=cancelled(*(one.id for one in asked(await client.connect()))))
+    assert ending(told) == "cancelled"
+    assert both.done == []
+    assert len(await client.ask("again")) == 2
+
+
+@pytest.mark.parametrize("policy", ["refuse", "cancel_and_continue"])
+async def test_a_message_beside_a_cancel_of_what_is_closed_while_others_are_open(policy: Any) -> None:
+    """The cancel changes nothing: the message is refused, or heard, as it is without."""
+    both = Both()
+    both.broken = False
+    client = Client(LangGraphAgent(both.graph(), input_while_paused=policy))
+    first = await client.ask("go")
+    await client.ask(resume=answers(first))
+    told = await client.send("more", resume=cancelled(*(one.id for one in first)))
+    texts = [message.text for message in await client.stored()]
+    if policy == "refuse":
+        assert (ending(told), texts) == ("interrupt_unanswered", ["go"])
+    else:
+        assert texts == ["go", "more"]
+        assert sorted(str(one.message) for one in asked(told)) == ["A1", "B1"]
+    assert both.done == []
