@@ -52,7 +52,10 @@ async def measure(workload: Workload, subjects: Sequence[Subject], rounds: int) 
     of the incumbent once, because parsing what it sends takes longer than all the rest.
     """
     result = Result(workload, subjects, {s.key: [] for s in subjects}, {s.key: [] for s in subjects})
+    gc.collect()
+    gc.freeze()  # what this process did before is no part of the samples, nor of their collections
     async with AsyncExitStack() as stack:
+        stack.callback(gc.unfreeze)
         streams = {subject.key: await open_stream(workload, subject, stack) for subject in subjects}
         for number in range(rounds + 1):
             turn = number % len(subjects)

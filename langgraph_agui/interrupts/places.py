@@ -38,7 +38,7 @@ async def breaks_at(graph: Graph, stored: StateSnapshot) -> tuple[str, ...]:
     if not isinstance(graph, Pregel):
         return stored.next
     before, after = graph.interrupt_before_nodes, graph.interrupt_after_nodes
-    if _among(stored.next, before) or _nested_breakpoints(graph):
+    if _among(stored.next, before) or any(node in _with_breakpoints_inside(graph) for node in stored.next):
         return stored.next
     if after and stored.parent_config is not None:
         ran = await graph.aget_state(stored.parent_config)
@@ -50,14 +50,13 @@ def _among(nodes: Sequence[str], breakpoints: All | Sequence[str]) -> bool:
     return any(breakpoints == "*" or node in breakpoints for node in nodes)
 
 
-def _nested_breakpoints(graph: Pregel) -> bool:  # type: ignore[type-arg]
-    return any(inner.interrupt_before_nodes or inner.interrupt_after_nodes for inner in _subgraphs(graph))
-
-
-def _subgraphs(graph: Pregel) -> Iterator[Pregel]:  # type: ignore[type-arg]
-    for _, inner in graph.get_subgraphs(recurse=True):
-        if isinstance(inner, Pregel):
-            yield inner
+def _with_breakpoints_inside(graph: Pregel) -> set[str]:  # type: ignore[type-arg]
+    """The nodes of a graph that are graphs which stop somewhere."""
+    return {
+        name.partition("|")[0]
+        for name, inner in graph.get_subgraphs(recurse=True)
+        if isinstance(inner, Pregel) and (inner.interrupt_before_nodes or inner.interrupt_after_nodes)
+    }
 
 
 async def holders(graph: Graph, config: RunnableConfig, interrupt_id: str) -> AsyncIterator[Holder]:
