@@ -230,7 +230,8 @@ class Run:
             await self._abandon(start)
         if start.idle:
             return start.pause
-        self._translation.appended(start.healed)
+        theirs = {tool.name for tool in self._input.tools or ()}  # no stream answers those (AG-UI 1.0, frontend tools)
+        self._translation.appended([result for result in start.healed if result.name not in theirs])
         if start.settles:
             await update_state(self._graph, self._config, None, END)
         config = merged(self._config, start.config)

@@ -124,7 +124,8 @@ def _part(answer: object, number: str) -> object:
     decisions = answer.get("decisions") if number and isinstance(answer, Mapping) else None
     if not isinstance(decisions, list):
         return answer
-    return decisions[int(number)] if number.isdecimal() and int(number) < len(decisions) else None
+    position = int(number) if number.isascii() and number.isdigit() and len(number) < 6 else len(decisions)
+    return decisions[position] if position < len(decisions) else None
 
 
 def _alike(payload: object, decision: object) -> bool:

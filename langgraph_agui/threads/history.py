@@ -9,7 +9,7 @@ already, was removed by the graph, or was never said.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from ag_ui.core import (
@@ -56,15 +56,18 @@ def forked(client: Sequence[Message], thread: Sequence[BaseMessage], same: Same)
     return News(() if same(last, human[last.id]) else (last,), last.id)
 
 
-def behind(client: Sequence[Message], thread: Sequence[BaseMessage]) -> Sequence[Message]:
-    """The user messages and results at the end of a client's list, behind all that the thread has ever said."""
+def behind(client: Sequence[Message], thread: Sequence[BaseMessage]) -> int | None:
+    """Where the user messages and results at the end of a client's list begin, behind all that the thread has said.
+
+    None, if the list shares nothing with the thread: then nothing tells what of it is new.
+    """
     known = {message.id for message in thread}
     settled = [
         place
         for place, message in enumerate(client)
         if message.id in known or not isinstance(message, UserMessage | ToolMessage)
     ]
-    return client[settled[-1] + 1 :] if settled else ()
+    return settled[-1] + 1 if settled else None
 
 
 def news(
@@ -74,6 +77,7 @@ def news(
     *,
     instructions: bool,
     unheard: bool = False,
+    waiting: Collection[str] = (),
 ) -> News:
     """What is to be appended to the thread.
 
@@ -87,6 +91,7 @@ def news(
         instructions: Whether system and developer messages are heard.
         unheard: Whether the thread is unknown, or its first run was killed before it had taken its input: then all
             user messages are new, also those that its client has seen the beginning of an answer to.
+        waiting: Ids of messages that came with answers whose run has paused again: they are new wherever they stand.
     """
     known = {message.id for message in thread}
     heard = (UserMessage, SystemMessage, DeveloperMessage) if instructions else (UserMessage,)
@@ -94,14 +99,14 @@ def news(
     if not settled and not unheard:
         settled = [place for place, message in enumerate(client) if not isinstance(message, heard)]
     last = max(settled, default=-1)
-    waiting = set(open_calls)
+    unanswered = set(open_calls)
     fresh: list[Message] = []
     for place, message in enumerate(client):
         if message.id in known:
             continue
-        if isinstance(message, heard) and place > last:
+        if isinstance(message, heard) and (place > last or message.id in waiting):
             fresh.append(message)
-        elif isinstance(message, ToolMessage) and message.tool_call_id in waiting:
-            waiting.discard(message.tool_call_id)
+        elif isinstance(message, ToolMessage) and message.tool_call_id in unanswered:
+            unanswered.discard(message.tool_call_id)
             fresh.append(message)
     return News(fresh)

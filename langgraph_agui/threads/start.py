@@ -7,6 +7,7 @@ client does, and its whole history is the input.
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,6 +15,7 @@ from typing import Literal, TypeAlias
 
 from ag_ui.core import Message, ResumeEntry, RunAgentInput, UserMessage
 from langchain_core.messages import BaseMessage, HumanMessage
+from langchain_core.messages import ToolMessage as LCToolMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.constants import START
 from langgraph.types import Command, StateSnapshot
@@ -41,6 +43,9 @@ Restate: TypeAlias = Callable[[BaseMessage], object]
 ANSWERED = "agui_resume"
 """Key in the metadata of checkpoints: the fingerprint of the answers that the run before them brought."""
 
+
+BESIDE = "agui_beside"
+"""Key in the metadata of checkpoints: a JSON list of the messages that came with answers and have yet to be heard."""
 
 GIVEN_UP = "agui_given_up"
 """Key in the metadata of a checkpoint: the pause before it was given up, and its calls are nobody's to answer."""
@@ -123,8 +128,11 @@ class Beginning:
         if entries is None and pause:
             return Start(idle=True, thread=self._thread(stored), pause=pause)
         request = self._forked(stored)
-        if given and not entries and not pause and (request is None or not request.messages):
-            return self._beside(stored)  # all is answered; nobody who answers asks for the same once more
+        if given and not entries and not pause:
+            again = request is not None and not request.messages
+            # Nobody who answers asks for the same once more.
+            if entries is None or again or not self._converses():
+                return self._beside(stored)
         if entries or (pause and not self._goes_on(stored)):
             return self._resumed(entries or (), given, stored, pause)
         if request is not None and request.fork is not None:
@@ -177,7 +185,10 @@ class Beginning:
     ) -> Start:
         thread = self._thread(stored)
         resolution = resolve(entries, pause)
-        config = RunnableConfig(metadata={ANSWERED: fingerprint(given)})
+        # If the run pauses again, what came beside the answers is heard when it comes to rest.
+        late = self.run_input.messages[self._late(thread, ()) :]
+        waiting = json.dumps([*_waiting(stored), *(message.id for message in late if isinstance(message, UserMessage))])
+        config = RunnableConfig(metadata={ANSWERED: fingerprint(given), BESIDE: waiting})
         if resolution.abandoned:
             config = merged(config, RunnableConfig(metadata={GIVEN_UP: True}))
             return Start(idle=True, thread=thread, config=config, resolution=resolution, abandons=True)
@@ -211,6 +222,7 @@ class Beginning:
             waiting,
             instructions=self.policy.client_instructions == "accept",
             unheard=stored.created_at is None or START in stored.next,
+            waiting=_waiting(stored),
         )
 
     def _forked(self, stored: StateSnapshot) -> News | None:
@@ -228,13 +240,22 @@ class Beginning:
         What a paused run was given is not new to the thread, also if the graph keeps it under another name or has
         removed it since; `before` is what it held then.
         """
-        thread = self._thread(stored)
+        thread, waiting = self._thread(stored), _waiting(stored)
+        begin = self._late(before, thread)
+        late = [
+            message for place, message in enumerate(self.run_input.messages) if place >= begin or message.id in waiting
+        ]
         # The client's state is older than what the answers have made of the thread's.
-        late = {"messages": list(behind(self.run_input.messages, [*before, *thread])), "state": {}}
-        rest = replace(self, run_input=self.run_input.model_copy(update=late))
+        rest = replace(self, run_input=self.run_input.model_copy(update={"messages": late, "state": {}}))
         if not self._converses() or not rest._news(stored).messages:
             return Start(idle=True, thread=thread)
         return rest._append(stored)
+
+    def _late(self, before: Sequence[BaseMessage], thread: Sequence[BaseMessage]) -> int:
+        """Where what came beside answers begins in the client's list."""
+        place = behind(self.run_input.messages, [*before, *thread])
+        # Of a client that sends only what is new, all is; but not if the graph may have removed what it was paused at.
+        return place if place is not None else 0 if before else len(self.run_input.messages)
 
     def _converses(self) -> bool:
         """Whether the graph takes messages one by one, into a channel of its own for them."""
@@ -259,11 +280,22 @@ class Beginning:
         values = graph_input(self.graph, self.run_input, update, self._key, held)
         # A conversation with nothing new has its answer already; a graph without one is run because it was asked to.
         idle = stored.created_at is not None and self._converses() and not values
+        if idle and self._failed_behind_tools(stored):
+            return Start(None, thread=thread)
         unsettled = len(stored.next) < len(stored.tasks)
         # The last answers stay known until others come.
         mark = (stored.metadata or {}).get(ANSWERED)
         config = RunnableConfig(metadata={ANSWERED: mark}) if mark else RunnableConfig()
         return Start(values, idle, thread, config, healed=healed, settles=not idle and unsettled)
+
+    def _failed_behind_tools(self, stored: StateSnapshot) -> bool:
+        """Whether the thread's last run ended between the results of tools and the answer to them.
+
+        Whoever sends the same once more asks for that answer; the tools are done.
+        """
+        thread = self._thread(stored)
+        stopped = stored.next and len(stored.next) == len(stored.tasks) and not stored.interrupts
+        return bool(stopped and thread and isinstance(thread[-1], LCToolMessage) and not open_calls(thread))
 
     async def _again(self, request: News, message_id: str, stored: StateSnapshot) -> Start:
         """Begin again before a message of the thread, with what it said or says now."""
@@ -279,3 +311,9 @@ class Beginning:
         point = base.config["configurable"]
         where: dict[str, object] = {key: point[key] for key in ("checkpoint_id", "checkpoint_ns") if key in point}
         return Start(values, thread=before, config=RunnableConfig(configurable=where))
+
+
+def _waiting(stored: StateSnapshot) -> list[str]:
+    """The messages that came with earlier answers and have yet to be heard."""
+    noted: list[str] = json.loads(str((stored.metadata or {}).get(BESIDE) or "[]"))
+    return noted

@@ -266,8 +266,8 @@ class Items:
 
     def _result(self, result: ToolMessage) -> None:
         call_id = result.tool_call_id
-        if call_id in self.conversation.answered or not self.conversation.knows_call(call_id):
-            return  # a hidden call's result is hidden, and no call is answered twice
+        if call_id in self.conversation.answered or not self.conversation.holds_call(call_id):
+            return  # a hidden call's result is hidden, one that the client lacks comes with it, and none is told twice
         self._answered.add(call_id)
         self.conversation.answer(result)
         self._sink.event(

@@ -1,0 +1,146 @@
+"""What comes beside answers, beside cancels of what is closed, and once more after a failure: nothing of it is lost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from ag_ui.core import Tool, ToolMessage
+from langchain.agents import create_agent
+from langchain_core.messages import BaseMessage
+from langchain_core.messages import ToolMessage as LCToolMessage
+from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
+
+from langgraph_agui import AGUIMiddleware, LangGraphAgent
+from tests.adapter.histories import assert_valid
+from tests.adapter.models import Piece, Scripted, call
+from tests.adapter.streams import user
+from tests.approvals.clients import Client, asked, ending
+from tests.approvals.dialogues import cancelled, resolved
+from tests.approvals.kinds import guard
+
+FRONT = Tool(name="front", description="In the client.", parameters={"type": "object"})
+
+
+class Steps:
+    """An agent that spends as often as the user's message says, one approval after the other, and then answers."""
+
+    def __init__(self, **options: Any) -> None:
+        self.spent: list[int] = []
+        self.fails = False
+        self.model = Scripted(script=self.script)
+        spent = self.spent
+
+        @tool
+        async def spend(amount: int) -> str:
+            """Spend money."""
+            spent.append(amount)
+            return "spent"
+
+        graph = create_agent(
+            self.model,
+            [spend],
+            middleware=[guard("batched"), AGUIMiddleware()],
+            checkpointer=InMemorySaver(),
+        )
+        self.client = Client(LangGraphAgent(graph, **options))
+
+    def script(self, messages: list[BaseMessage]) -> list[Piece]:
+        assert_valid(messages)
+        if self.fails:
+            raise ConnectionError("429")
+        place = max(place for place, message in enumerate(messages) if message.type == "human")
+        done = sum(isinstance(message, LCToolMessage) for message in messages[place:])
+        text = messages[place].text
+        if text == "front" and not done:
+            return [call("front", f"f{len(messages)}")]
+        if text.startswith("spend") and done < int(text.split()[1]):
+            return [call("spend", f"s{len(messages)}", amount=done + 1)]
+        return [f"re {text}"]
+
+    async def humans(self) -> list[str]:
+        return [message.text for message in await self.client.stored() if message.type == "human"]
+
+
+@pytest.mark.parametrize("whole", [True, False], ids=["whole list", "only what is new"])
+async def test_a_message_beside_an_answer_whose_run_pauses_again(whole: bool) -> None:
+    steps = Steps()
+    (one,) = await steps.client.ask(user("spend 2", "u1"))
+    if not whole:
+        steps.client.held = []
+    told = await steps.client.send(user("also", "u2"), resume=resolved((one.id, True)))
+    (two,) = asked(told)
+    assert steps.spent == [1]
+    told = await steps.client.send(user("and", "u3"), resume=resolved((two.id, True)))
+    assert ending(told) == "success"
+    assert steps.spent == [1, 2]
+    assert await steps.humans() == ["spend 2", "also", "and"]
+    replayed = await steps.client.send(resume=resolved((two.id, True)))
+    assert ending(replayed) == "success"
+    assert await steps.humans() == ["spend 2", "also", "and"]
+
+
+async def test_a_message_that_waits_is_heard_when_the_pause_is_given_up() -> None:
+    steps = Steps(input_while_paused="cancel_and_continue")
+    (one,) = await steps.client.ask(user("spend 2", "u1"))
+    await steps.client.send(user("also", "u2"), resume=resolved((one.id, True)))
+    told = await steps.client.send(user("never mind", "u3"))
+    assert ending(told) == "success"
+    assert steps.spent == [1]
+    assert await steps.humans() == ["spend 2", "also", "never mind"]
+
+
+async def test_only_what_is_new_beside_an_answer() -> None:
+    steps = Steps()
+    (one,) = await steps.client.ask(user("spend 1", "u1"))
+    steps.client.held = []
+    told = await steps.client.send(user("hello", "u2"), resume=resolved((one.id, True)))
+    assert ending(told) == "success"
+    assert await steps.humans() == ["spend 1", "hello"]
+
+
+async def test_only_what_is_new_beside_a_cancel_of_what_is_closed() -> None:
+    steps = Steps()
+    (one,) = await steps.client.ask(user("spend 1", "u1"))
+    await steps.client.send(resume=resolved((one.id, True)))
+    steps.client.held = []
+    told = await steps.client.send(user("hello", "u2"), resume=cancelled(one.id))
+    assert ending(told) == "success"
+    assert await steps.humans() == ["spend 1", "hello"]
+    assert steps.spent == [1]
+
+
+async def test_the_same_once_more_after_the_model_has_failed_behind_a_clients_result() -> None:
+    steps = Steps()
+    told = await steps.client.send(user("front", "u1"), tools=[FRONT])
+    (call_id,) = told.last.outcome.pending_tool_call_ids
+    result = ToolMessage(id="r", role="tool", tool_call_id=call_id, content="seen")
+    steps.fails = True
+    assert ending(await steps.client.send(result, tools=[FRONT])) == "model_error"
+    steps.fails = False
+    again = await steps.client.send(result, tools=[FRONT])
+    assert (ending(again), again.messages[-1].content) == ("success", "re front")
+    calls = len(steps.model.seen)
+    assert ending(await steps.client.send(tools=[FRONT])) == "success"
+    assert len(steps.model.seen) == calls
+
+
+async def test_a_new_message_over_an_open_call_of_the_client() -> None:
+    """No stream answers a client's call: the verifier refuses that."""
+    steps = Steps()
+    await steps.client.send(user("front", "u1"), tools=[FRONT])
+    told = await steps.client.send(user("hello", "u2"), tools=[FRONT])
+    assert ending(told) == "success"
+    assert told.of("TOOL_CALL_RESULT") == []
+    assert "re hello" in [message.content for message in told.messages]
+
+
+async def test_connect_shows_the_convention_s_call_behind_the_conversation() -> None:
+    steps = Steps(approvals="tool_call")
+    await steps.client.send(user("hi", "u1"))
+    await steps.client.send(user("spend 1", "u2"))
+    steps.client.held = []
+    told = await steps.client.connect()
+    assert [message.role for message in told.messages] == ["user", "assistant", "user", "assistant", "assistant"]
+    assert told.messages[-1].tool_calls[0].function.name == "request_approval"  # type: ignore[union-attr]
