@@ -9,14 +9,12 @@ from ag_ui.core import RunAgentInput
 from langchain_core.runnables import RunnableConfig
 
 from langgraph_agui.configs import merged
-from langgraph_agui.errors import StateError
-from langgraph_agui.graphs import Graph, has_checkpointer, load_state, output_names, thread_messages
+from langgraph_agui.graphs import Graph, has_checkpointer
 from langgraph_agui.interrupts.convention import ask
 from langgraph_agui.interrupts.pause import Pause
 from langgraph_agui.settings import RunSettings
+from langgraph_agui.threads.thread import open_thread
 from langgraph_agui.translate.readers import Reader
-from langgraph_agui.translate.state import StateView
-from langgraph_agui.translate.translation import Translation
 
 T = TypeVar("T")
 
@@ -39,11 +37,7 @@ class Look:
         self._config = merged(config, {"configurable": {"thread_id": run_input.thread_id}})
         self._settings = settings
         self._outlet = reader.outlet
-        hidden, emit = {settings.messages_key}, reader.sink.event
-        state = StateView(run_input.state, output_names(graph), hidden, emit, settings.show)
-        self._translation = Translation(
-            run_input, reader.sink, state, reasoning=settings.reasoning, expose_errors=settings.expose_errors
-        )
+        self._translation = settings.translation(graph, run_input, reader.sink)
         self._translation.start()
         self._task = asyncio.create_task(self._work(), name=f"agui-look-{run_input.thread_id}")
         reader.leave = self._leave
@@ -64,12 +58,8 @@ class Look:
             self._outlet.close()
 
     async def _read(self) -> Pause:
-        try:
-            stored = await load_state(self._graph, self._config)
-        except Exception as error:
-            raise StateError from error
-        messages = thread_messages(self._graph, stored, self._settings.messages_key)
-        self._translation.know(messages)
-        if stored.created_at is not None:
-            self._translation.values((), stored.values, messages)
-        return await self._settings.pauses(self._graph).of_thread(stored, self._config)
+        thread = await open_thread(self._graph, self._config, self._settings.messages_key)
+        self._translation.know(thread.messages)
+        if thread.state.created_at is not None:
+            self._translation.values((), thread.state.values, thread.messages)
+        return await self._settings.pauses(self._graph).of_thread(thread.state, self._config)

@@ -6,7 +6,6 @@ import asyncio
 import inspect
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
 from typing import TypeAlias, TypeVar
 
 from ag_ui.core import Message, RunAgentInput
@@ -17,7 +16,7 @@ from langgraph.graph import END
 
 from langgraph_agui.configs import merged
 from langgraph_agui.errors import ApprovalRefused, ErrorCode
-from langgraph_agui.graphs import Graph, has_checkpointer, load_state, output_names, quiet_node, update_state
+from langgraph_agui.graphs import Graph, has_checkpointer, load_state, quiet_node, update_state
 from langgraph_agui.interrupts.approvals import Approval
 from langgraph_agui.interrupts.convention import ask
 from langgraph_agui.interrupts.pause import Pause
@@ -25,13 +24,12 @@ from langgraph_agui.interrupts.resume import Resolution
 from langgraph_agui.messages.to_agui import langchain_messages_to_agui
 from langgraph_agui.messages.to_langchain import agui_messages_to_langchain
 from langgraph_agui.settings import RunSettings
+from langgraph_agui.tasks import keep, see_through
 from langgraph_agui.threads.locks import ThreadLease
 from langgraph_agui.threads.repair import cancelled_results
 from langgraph_agui.threads.start import Beginning, Start
 from langgraph_agui.translate.driver import drive_for
 from langgraph_agui.translate.readers import Joined, Reader, Readers
-from langgraph_agui.translate.state import StateView
-from langgraph_agui.translate.translation import Translation
 
 logger = logging.getLogger(__name__)
 
@@ -45,14 +43,6 @@ _AGAIN = 0.4
 
 `asyncio.wait_for` loses a cancellation that meets its result (CPython before 3.12), and providers' packages use it.
 """
-
-_unread: set[asyncio.Task[None]] = set()
-"""Tasks that nobody waits for: the event loop itself keeps only weak references to them."""
-
-
-def _keep(task: asyncio.Task[None]) -> None:
-    _unread.add(task)
-    task.add_done_callback(_unread.discard)
 
 
 async def _end(task: asyncio.Task[None]) -> None:
@@ -103,16 +93,12 @@ class Run:
         self._closing: list[Callable[[], None]] = [reader.outlet.close]
         reader.leave = self._leave
         key = settings.messages_key
-        emit = self._readers.event
-        state = StateView(run_input.state, output_names(graph), {key}, emit, settings.show)
-        self._translation = Translation(
-            run_input, self._readers, state, reasoning=settings.reasoning, expose_errors=settings.expose_errors
-        )
+        self._translation = settings.translation(graph, run_input, self._readers)
         self._pauses = settings.pauses(graph)
         self._beginning = Beginning(
             graph, run_input, self._config, self._pauses, self._rebuild, self._restate, settings.threads
         )
-        raw = emit if settings.emit_raw else None
+        raw = self._readers.event if settings.emit_raw else None
         self._drive = drive_for(graph, self._translation, messages_key=key, raw=raw, fail=self._broken)
         self._loop = asyncio.get_running_loop()
         self._translation.start()
@@ -159,7 +145,7 @@ class Run:
 
     def _stop(self) -> None:
         self._drive.stop()
-        _keep(asyncio.create_task(_end(self._task)))
+        keep(asyncio.create_task(_end(self._task)))
 
     async def _leave(self) -> None:
         """The run's own reader has left."""
@@ -169,7 +155,7 @@ class Run:
             self._stop()
             await asyncio.wait({self._task}, timeout=_LEAVING)
         else:
-            _keep(self._task)
+            keep(self._task)
 
     def _ended(self, _task: asyncio.Task[None]) -> None:
         try:
@@ -192,11 +178,8 @@ class Run:
         end = await self._play()
         # Who hears the end may send the next input at once: the thread is free by then.
         if self._lease is not None:
-            releasing = asyncio.create_task(self._lease.release())
-            _keep(releasing)
-            self._lease = None
-            with suppress(asyncio.CancelledError):
-                await asyncio.shield(releasing)
+            lease, self._lease = self._lease, None
+            await see_through(lease.release())
         end()
 
     async def _play(self) -> Callable[[], None]:
@@ -210,7 +193,7 @@ class Run:
             pause = await self._go(start)
             if start.resolution is not None and not pause:
                 rest = await self._beginning.rest(start)
-                if start.abandons and rest.idle:
+                if start.gives_up_at is not None and rest.idle:
                     translation.restate()
                     return translation.cancel
                 pause = await self._go(rest)
@@ -226,8 +209,8 @@ class Run:
     async def _go(self, start: Start) -> Pause | None:
         """Run the graph from `start`; return what the thread waits for, None where there is no thread."""
         self._translation.know(start.thread)
-        if start.abandons:
-            await self._abandon(start)
+        if start.gives_up_at is not None:
+            await self._give_up(start, start.gives_up_at)
         if start.idle:
             return start.pause
         theirs = {tool.name for tool in self._input.tools or ()}  # no stream answers those (AG-UI 1.0, frontend tools)
@@ -255,14 +238,13 @@ class Run:
             except Exception as error:
                 raise ApprovalRefused from error
 
-    async def _abandon(self, start: Start) -> None:
+    async def _give_up(self, start: Start, node: str) -> None:
         """Give the thread's pause up: its calls are answered as cancelled, and nothing of it is left to run."""
-        stored = await load_state(self._graph, self._config)
         config = merged(self._config, start.config)
         if results := cancelled_results(start.thread):
             update = {self._settings.messages_key: results}
             try:
-                await update_state(self._graph, config, update, quiet_node(self._graph, stored.next[0]))
+                await update_state(self._graph, config, update, quiet_node(self._graph, node))
             except Exception:  # it asks the graph where to go from there, which may be prepared for other messages only
                 logger.warning("The cancelled calls are answered with the next message", exc_info=True)
             self._translation.appended(results)

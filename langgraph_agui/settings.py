@@ -10,7 +10,7 @@ from ag_ui.core import RunAgentInput
 from langchain_core.runnables import RunnableConfig
 
 from langgraph_agui.frontend import frontend_config
-from langgraph_agui.graphs import Graph
+from langgraph_agui.graphs import Graph, output_names
 from langgraph_agui.interrupts.approvals import OnApproval, log_approval
 from langgraph_agui.interrupts.convention import REQUEST_APPROVAL
 from langgraph_agui.interrupts.pause import PauseReader
@@ -18,6 +18,9 @@ from langgraph_agui.messages.options import ReasoningOptions
 from langgraph_agui.messages.veil import visible
 from langgraph_agui.models.known import Providers
 from langgraph_agui.threads.start import ThreadPolicy
+from langgraph_agui.translate.sinks import Sink
+from langgraph_agui.translate.state import StateView
+from langgraph_agui.translate.translation import Translation
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,11 @@ class RunSettings:
             tools = [tool for tool in run_input.tools or [] if tool.name != REQUEST_APPROVAL]
             run_input = run_input.model_copy(update={"tools": tools})
         return frontend_config(run_input)
+
+    def translation(self, graph: Graph, run_input: RunAgentInput, sink: Sink) -> Translation:
+        """What tells `sink` of a run of `graph`, and of the state that its client sees."""
+        state = StateView(run_input.state, output_names(graph), {self.messages_key}, sink.event, self.show)
+        return Translation(run_input, sink, state, reasoning=self.reasoning, expose_errors=self.expose_errors)
 
     def pauses(self, graph: Graph) -> PauseReader:
         """Reads what threads of `graph` wait for."""

@@ -14,11 +14,11 @@ from ag_ui.core import Interrupt
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import StateSnapshot
 
-from langgraph_agui.graphs import Graph
+from langgraph_agui.graphs import Graph, thread_messages
 from langgraph_agui.interrupts.asked import Asked, Question, Show, asked, calls_in
 from langgraph_agui.interrupts.decisions import Action, answer_schema
 from langgraph_agui.interrupts.places import Holder, asked_anew, breaks_at, holders
-from langgraph_agui.messages.found import as_mapping, messages_in
+from langgraph_agui.messages.found import messages_in
 from langgraph_agui.protocol.jsonable import to_jsonable
 
 BREAKPOINT = "langgraph:breakpoint"
@@ -78,7 +78,7 @@ class PauseReader:
         waiting = [interrupt for interrupt in stored.interrupts if interrupt.id not in failed]
         if not waiting:
             return await self._at_breakpoint(stored)
-        root = calls_in(messages_in(as_mapping(stored.values) or {}, self.messages_key))
+        root = calls_in(thread_messages(self.graph, stored, self.messages_key))
         open_ = []
         for interrupt in waiting:
             one, since = asked(interrupt, root, self.show), stored.created_at

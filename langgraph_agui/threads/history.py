@@ -1,16 +1,15 @@
 """What a client's messages mean for a thread that the server owns: decided by ids, never by counts.
 
-The client's list and the thread's messages enter, `News` leaves. A message whose id the thread does not know is new if
-it is a user message, or the result of a call that the thread holds open. The last message naming a known user message
-means "run again from there", a known user message with other content "edit and fork". Everything else is known
-already, was removed by the graph, or was never said.
+The client's list and the thread's messages enter; what is new leaves, or from where the thread is to run again. A
+message whose id the thread does not know is new if it is a user message, or the result of a call that the thread holds
+open. A last message that names a known user message means "run again from there", with other content "edit and fork".
+Everything else is known already, was removed by the graph, or was never said.
 """
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ag_ui.core import (
     ActivityMessage,
@@ -23,26 +22,18 @@ from ag_ui.core import (
 )
 from langchain_core.messages import BaseMessage, HumanMessage
 
-logger = logging.getLogger(__name__)
-
 Same = Callable[[UserMessage, BaseMessage], bool]
 """Whether a client's user message says what the thread's message of that id says."""
 
 
-@dataclass(frozen=True, slots=True)
-class News:
-    """What of a client's messages the thread has yet to hear.
+class Fork(NamedTuple):
+    """The request to run again from a message of the thread; `edited` is what it says now, if that has changed."""
 
-    Attributes:
-        messages: User messages, instructions where they are accepted, and results, in the client's order.
-        fork: The message of the thread from which it is to run again; None to append.
-    """
-
-    messages: Sequence[Message] = ()
-    fork: str | None = None
+    message_id: str
+    edited: UserMessage | None
 
 
-def forked(client: Sequence[Message], thread: Sequence[BaseMessage], same: Same) -> News | None:
+def forked(client: Sequence[Message], thread: Sequence[BaseMessage], same: Same) -> Fork | None:
     """The request to run again from a message of the thread, with its old content or a new one; None if there is none.
 
     Only the last message of the client's list asks for that. One before it that differs is a client's that has missed a
@@ -53,7 +44,7 @@ def forked(client: Sequence[Message], thread: Sequence[BaseMessage], same: Same)
     last = spoken[-1] if spoken else None
     if not isinstance(last, UserMessage) or last.id not in human:
         return None
-    return News(() if same(last, human[last.id]) else (last,), last.id)
+    return Fork(last.id, None if same(last, human[last.id]) else last)
 
 
 def behind(client: Sequence[Message], thread: Sequence[BaseMessage]) -> int | None:
@@ -78,8 +69,8 @@ def news(
     instructions: bool,
     unheard: bool = False,
     waiting: Collection[str] = (),
-) -> News:
-    """What is to be appended to the thread.
+) -> list[Message]:
+    """What is to be appended to the thread, in the client's order.
 
     A user message is new behind the last message that the thread knows; what the graph has removed before that stays
     so. Of a client that shares no message with the thread, the last user messages are new.
@@ -109,4 +100,4 @@ def news(
         elif isinstance(message, ToolMessage) and message.tool_call_id in unanswered:
             unanswered.discard(message.tool_call_id)
             fresh.append(message)
-    return News(fresh)
+    return fresh

@@ -18,19 +18,20 @@ from langchain_core.messages import BaseMessage, HumanMessage
 from langchain_core.messages import ToolMessage as LCToolMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.constants import START
-from langgraph.types import Command, StateSnapshot
+from langgraph.types import Command
 
 from langgraph_agui.configs import merged
-from langgraph_agui.errors import ErrorCode, RunInputError, StateError
-from langgraph_agui.graphs import ROOT, Graph, has_checkpointer, input_form, input_names, load_state, thread_messages
+from langgraph_agui.errors import ErrorCode, RunInputError
+from langgraph_agui.graphs import ROOT, Graph, has_checkpointer, input_form, input_names
 from langgraph_agui.interrupts.convention import answers_in
 from langgraph_agui.interrupts.pause import Pause, PauseReader
 from langgraph_agui.interrupts.places import answers_to
 from langgraph_agui.interrupts.resume import Resolution, fingerprint, interrupt_of, repeats, resolve
 from langgraph_agui.threads import fork
-from langgraph_agui.threads.history import News, behind, forked, news
+from langgraph_agui.threads.history import Fork, behind, forked, news
 from langgraph_agui.threads.inputs import graph_input, refuse_hidden, replaces_messages
 from langgraph_agui.threads.repair import appended, complete, open_calls
+from langgraph_agui.threads.thread import Thread, open_thread
 
 logger = logging.getLogger(__name__)
 
@@ -70,7 +71,7 @@ class Start:
         config: Goes over the run's configuration: the checkpoint to begin at, marks for checkpoints.
         pause: What the thread waits for if nothing is run.
         resolution: The answers that the run goes on with.
-        abandons: Whether the thread's pause is to be given up first.
+        gives_up_at: The node at which the thread's pause is to be given up first, if it is.
         healed: Results that the conversation lacked.
         settles: Whether the thread is to be brought to rest first. It was killed within a superstep: what the nodes had
             written that were done is beside its state, and new input would delete it.
@@ -82,7 +83,7 @@ class Start:
     config: RunnableConfig = field(default_factory=lambda: RunnableConfig())
     pause: Pause = field(default_factory=Pause)
     resolution: Resolution | None = None
-    abandons: bool = False
+    gives_up_at: str | None = None
     healed: Sequence[BaseMessage] = ()
     settles: bool = False
 
@@ -121,23 +122,21 @@ class Beginning:
                 raise RunInputError(ErrorCode.INTERRUPT_UNKNOWN)
             history = complete(self.rebuild(self.run_input.messages))
             return Start(graph_input(self.graph, self.run_input, history, self._key, {}))
-        stored = await self._load()
-        pause = await self.reader.of_thread(stored, self.config)
+        thread = await self._load()
+        pause = await self.reader.of_thread(thread.state, self.config)
         given = self._entries(pause)
-        entries = await self._unspent(given, stored, pause)
+        entries = await self._unspent(given, thread, pause)
         if entries is None and pause:
-            return Start(idle=True, thread=self._thread(stored), pause=pause)
-        request = self._forked(stored)
+            return Start(idle=True, thread=thread.messages, pause=pause)
+        request = forked(self.run_input.messages, thread.messages, self._same)
         if given and not entries and not pause:
-            again = request is not None and not request.messages
+            again = request is not None and request.edited is None
             # Nobody who answers asks for the same once more.
             if entries is None or again or not self._converses():
-                return self._beside(stored)
-        if entries or (pause and not self._goes_on(stored)):
-            return self._resumed(entries or (), given, stored, pause)
-        if request is not None and request.fork is not None:
-            return await self._again(request, request.fork, stored)
-        return self._append(stored)
+                return self._beside(thread)
+        if entries or (pause and not self._goes_on(request, thread)):
+            return self._resumed(entries or (), given, thread, pause)
+        return await self._again(request, thread) if request is not None else self._append(thread)
 
     async def rest(self, start: Start) -> Start:
         """What is left of the input when the answers of `start` have brought the thread to rest: news beside them."""
@@ -148,15 +147,13 @@ class Beginning:
     def _entries(self, pause: Pause) -> Sequence[ResumeEntry]:
         return [*(self.run_input.resume or ()), *answers_in(self.run_input.messages, pause.questions)]
 
-    async def _unspent(
-        self, given: Sequence[ResumeEntry], stored: StateSnapshot, pause: Pause
-    ) -> list[ResumeEntry] | None:
+    async def _unspent(self, given: Sequence[ResumeEntry], thread: Thread, pause: Pause) -> list[ResumeEntry] | None:
         """The answers that have not had their effect yet; None if these are answers that have had it.
 
         A client answers all that it knows of, also what is not open any more: after a failed run it has no other way
         (AG-UI 1.0, resume). The same answers again, and cancelling what is closed, change nothing.
         """
-        if (stored.metadata or {}).get(ANSWERED) == fingerprint(given):
+        if thread.mark(ANSWERED) == fingerprint(given):
             return None
         open_ = {question.id for question in pause.questions}
         unspent: list[ResumeEntry] = []
@@ -172,28 +169,26 @@ class Beginning:
             unspent.append(entry)
         return None if repeated and not unspent else unspent
 
-    def _goes_on(self, stored: StateSnapshot) -> bool:
+    def _goes_on(self, request: Fork | None, thread: Thread) -> bool:
         """Whether new input gives the pause up instead of being refused."""
         if self.policy.input_while_paused == "refuse":
             return False
-        return self._forked(stored) is not None or any(
-            isinstance(message, UserMessage) for message in self._news(stored).messages
-        )
+        return request is not None or any(isinstance(message, UserMessage) for message in self._news(thread))
 
     def _resumed(
-        self, entries: Sequence[ResumeEntry], given: Sequence[ResumeEntry], stored: StateSnapshot, pause: Pause
+        self, entries: Sequence[ResumeEntry], given: Sequence[ResumeEntry], thread: Thread, pause: Pause
     ) -> Start:
-        thread = self._thread(stored)
         resolution = resolve(entries, pause)
         # If the run pauses again, what came beside the answers is heard when it comes to rest.
-        late = self.run_input.messages[self._late(thread, ()) :]
-        waiting = json.dumps([*_waiting(stored), *(message.id for message in late if isinstance(message, UserMessage))])
+        late = self.run_input.messages[self._late(thread.messages, ()) :]
+        waiting = json.dumps([*_waiting(thread), *(message.id for message in late if isinstance(message, UserMessage))])
         config = RunnableConfig(metadata={ANSWERED: fingerprint(given), BESIDE: waiting})
         if resolution.abandoned:
             config = merged(config, RunnableConfig(metadata={GIVEN_UP: True}))
-            return Start(idle=True, thread=thread, config=config, resolution=resolution, abandons=True)
+            node = next(iter(thread.state.next), "")
+            return Start(idle=True, thread=thread.messages, config=config, resolution=resolution, gives_up_at=node)
         answer: Command[str] | None = Command(resume=resolution.values) if resolution.values else None
-        return Start(answer, thread=thread, config=config, resolution=resolution)
+        return Start(answer, thread=thread.messages, config=config, resolution=resolution)
 
     # -- messages -------------------------------------------------------------------------------------------------
 
@@ -201,32 +196,21 @@ class Beginning:
     def _key(self) -> str:
         return self.reader.messages_key
 
-    async def _load(self) -> StateSnapshot:
-        try:
-            return await load_state(self.graph, self.config)
-        except Exception as error:
-            raise StateError from error
+    async def _load(self) -> Thread:
+        return await open_thread(self.graph, self.config, self._key)
 
-    def _thread(self, stored: StateSnapshot) -> list[BaseMessage]:
-        return thread_messages(self.graph, stored, self._key)
-
-    def _news(self, stored: StateSnapshot) -> News:
-        thread = self._thread(stored)
+    def _news(self, thread: Thread) -> list[Message]:
         # A thread that has not come to rest was killed: its calls are the server's, and get no result from outside.
         # Nor do those of a pause that was given up.
-        closed = stored.tasks or (stored.metadata or {}).get(GIVEN_UP)
-        waiting = [] if closed else [call["id"] for call in open_calls(thread)]
+        closed = thread.state.tasks or thread.mark(GIVEN_UP)
         return news(
             self.run_input.messages,
-            thread,
-            waiting,
+            thread.messages,
+            [] if closed else [call["id"] for call in open_calls(thread.messages)],
             instructions=self.policy.client_instructions == "accept",
-            unheard=stored.created_at is None or START in stored.next,
-            waiting=_waiting(stored),
+            unheard=thread.state.created_at is None or START in thread.state.next,
+            waiting=_waiting(thread),
         )
-
-    def _forked(self, stored: StateSnapshot) -> News | None:
-        return forked(self.run_input.messages, self._thread(stored), self._same)
 
     def _same(self, message: UserMessage, stored: BaseMessage) -> bool:
         rebuilt = self.rebuild([message])
@@ -234,22 +218,21 @@ class Beginning:
             return True
         return message.content == self.restate(stored)
 
-    def _beside(self, stored: StateSnapshot, before: Sequence[BaseMessage] = ()) -> Start:
+    def _beside(self, thread: Thread, before: Sequence[BaseMessage] = ()) -> Start:
         """Go on with what came beside answers: only messages behind all others, and only where there is a conversation.
 
         What a paused run was given is not new to the thread, also if the graph keeps it under another name or has
         removed it since; `before` is what it held then.
         """
-        thread, waiting = self._thread(stored), _waiting(stored)
-        begin = self._late(before, thread)
+        waiting, begin = _waiting(thread), self._late(before, thread.messages)
         late = [
             message for place, message in enumerate(self.run_input.messages) if place >= begin or message.id in waiting
         ]
         # The client's state is older than what the answers have made of the thread's.
         rest = replace(self, run_input=self.run_input.model_copy(update={"messages": late, "state": {}}))
-        if not self._converses() or not rest._news(stored).messages:
-            return Start(idle=True, thread=thread)
-        return rest._append(stored)
+        if not self._converses() or not rest._news(thread):
+            return Start(idle=True, thread=thread.messages)
+        return rest._append(thread)
 
     def _late(self, before: Sequence[BaseMessage], thread: Sequence[BaseMessage]) -> int:
         """Where what came beside answers begins in the client's list."""
@@ -262,58 +245,58 @@ class Beginning:
         names = input_names(self.graph) or ()
         return self._key in names or ROOT in names
 
-    def _append(self, stored: StateSnapshot) -> Start:
-        thread = self._thread(stored)
+    def _append(self, thread: Thread) -> Start:
+        stored = thread.state
         held = refuse_hidden(self.run_input, stored, self.reader.show)
         if input_form(self.graph) != "keys" and not self._converses():
             history = complete(self.rebuild(self.run_input.messages))
             return Start(graph_input(self.graph, self.run_input, history, self._key, held))
-        fresh = self._news(stored).messages
+        fresh = self._news(thread)
         users = [message for message in fresh if message.role != "tool"]
-        if not users and len(open_calls(thread)) > len(fresh) > 0:
-            return Start(idle=True, thread=thread)  # the client has yet to answer the rest
+        if not users and len(open_calls(thread.messages)) > len(fresh) > 0:
+            return Start(idle=True, thread=thread.messages)  # the client has yet to answer the rest
         rebuilt = self.rebuild(fresh)
-        whole = complete([*thread, *rebuilt]) if fresh else thread
-        known = {message.id for message in (*thread, *rebuilt)}
+        whole = complete([*thread.messages, *rebuilt]) if fresh else thread.messages
+        known = {message.id for message in (*thread.messages, *rebuilt)}
         healed = [message for message in whole if message.id not in known]
-        update = appended(thread, whole, replaces=replaces_messages(self.graph, self._key))
+        update = appended(thread.messages, whole, replaces=replaces_messages(self.graph, self._key))
         values = graph_input(self.graph, self.run_input, update, self._key, held)
         # A conversation with nothing new has its answer already; a graph without one is run because it was asked to.
         idle = stored.created_at is not None and self._converses() and not values
-        if idle and self._failed_behind_tools(stored):
-            return Start(None, thread=thread)
+        if idle and _failed_behind_tools(thread):
+            return Start(None, thread=thread.messages)
         unsettled = len(stored.next) < len(stored.tasks)
         # The last answers stay known until others come.
-        mark = (stored.metadata or {}).get(ANSWERED)
+        mark = thread.mark(ANSWERED)
         config = RunnableConfig(metadata={ANSWERED: mark}) if mark else RunnableConfig()
-        return Start(values, idle, thread, config, healed=healed, settles=not idle and unsettled)
+        return Start(values, idle, thread.messages, config, healed=healed, settles=not idle and unsettled)
 
-    def _failed_behind_tools(self, stored: StateSnapshot) -> bool:
-        """Whether the thread's last run ended between the results of tools and the answer to them.
-
-        Whoever sends the same once more asks for that answer; the tools are done.
-        """
-        thread = self._thread(stored)
-        stopped = stored.next and len(stored.next) == len(stored.tasks) and not stored.interrupts
-        return bool(stopped and thread and isinstance(thread[-1], LCToolMessage) and not open_calls(thread))
-
-    async def _again(self, request: News, message_id: str, stored: StateSnapshot) -> Start:
+    async def _again(self, request: Fork, thread: Thread) -> Start:
         """Begin again before a message of the thread, with what it said or says now."""
-        base, before = await fork.before(self.graph, self.config, message_id, self._key)
+        base, before = await fork.before(self.graph, self.config, request.message_id, self._key)
         known = {message.id for message in before}
-        thread = self._thread(stored)
-        place = next(place for place, message in enumerate(thread) if message.id == message_id)
-        between = [message for message in thread[:place] if message.id not in known]
-        said = self.rebuild(request.messages) if request.messages else [thread[place]]
+        place = next(place for place, message in enumerate(thread.messages) if message.id == request.message_id)
+        between = [message for message in thread.messages[:place] if message.id not in known]
+        said = self.rebuild([request.edited]) if request.edited is not None else [thread.messages[place]]
         # What the client has not changed since is what it was at that point.
-        held = refuse_hidden(self.run_input, stored, self.reader.show)
+        held = refuse_hidden(self.run_input, thread.state, self.reader.show)
         values = graph_input(self.graph, self.run_input, [*between, *said], self._key, held)
         point = base.config["configurable"]
         where: dict[str, object] = {key: point[key] for key in ("checkpoint_id", "checkpoint_ns") if key in point}
         return Start(values, thread=before, config=RunnableConfig(configurable=where))
 
 
-def _waiting(stored: StateSnapshot) -> list[str]:
+def _waiting(thread: Thread) -> list[str]:
     """The messages that came with earlier answers and have yet to be heard."""
-    noted: list[str] = json.loads(str((stored.metadata or {}).get(BESIDE) or "[]"))
+    noted: list[str] = json.loads(str(thread.mark(BESIDE) or "[]"))
     return noted
+
+
+def _failed_behind_tools(thread: Thread) -> bool:
+    """Whether the thread's last run ended between the results of tools and the answer to them.
+
+    Whoever sends the same once more asks for that answer; the tools are done.
+    """
+    stored, messages = thread
+    stopped = stored.next and len(stored.next) == len(stored.tasks) and not stored.interrupts
+    return bool(stopped and messages and isinstance(messages[-1], LCToolMessage) and not open_calls(messages))

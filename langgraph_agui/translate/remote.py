@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import suppress
 from typing import Any, cast
 from uuid import NAMESPACE_OID, UUID, uuid5
 
@@ -28,6 +27,7 @@ from langgraph_agui.messages.found import as_mapping, messages_in
 from langgraph_agui.messages.wire import Revival, for_server, message_of
 from langgraph_agui.protocol.jsonable import to_jsonable
 from langgraph_agui.remote import learn, server_config
+from langgraph_agui.tasks import see_through
 from langgraph_agui.translate.copies import Copies
 from langgraph_agui.translate.drive import Part
 from langgraph_agui.translate.remote_models import RemoteModels
@@ -36,9 +36,6 @@ from langgraph_agui.translate.translation import Translation
 logger = logging.getLogger(__name__)
 
 MODES: list[StreamMode] = ["values", "updates", "custom", "messages", "tasks"]
-
-_unread: set[asyncio.Task[None]] = set()
-"""Cancellations on their way: the event loop itself keeps only weak references to them."""
 
 
 class RemoteDrive:
@@ -147,11 +144,7 @@ class RemoteDrive:
             except Exception as error:  # it has ended, or the server is gone
                 logger.info("Run %s was not cancelled on the server: %r", run_id, error)
 
-        task = asyncio.create_task(cancel())
-        _unread.add(task)
-        task.add_done_callback(_unread.discard)
-        with suppress(asyncio.CancelledError):  # the caller's own is raised
-            await asyncio.shield(task)
+        await see_through(cancel())  # the caller raises the cancellation that it is in
 
     def _code(self, error: RemoteException) -> ErrorCode | None:
         told = error.args[0] if error.args else None

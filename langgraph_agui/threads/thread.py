@@ -1,0 +1,36 @@
+"""A thread as its checkpoint holds it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from langchain_core.messages import BaseMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.types import StateSnapshot
+
+from langgraph_agui.errors import StateError
+from langgraph_agui.graphs import Graph, load_state, thread_messages
+
+
+class Thread(NamedTuple):
+    """The state of a thread, and the messages in it."""
+
+    state: StateSnapshot
+    messages: list[BaseMessage]
+
+    def mark(self, key: str) -> object:
+        """What the metadata of the checkpoint say under `key`."""
+        return (self.state.metadata or {}).get(key)
+
+
+async def open_thread(graph: Graph, config: RunnableConfig, messages_key: str) -> Thread:
+    """Read the thread that `config` names; `messages_key` is the channel of its messages.
+
+    Raises:
+        StateError: The checkpoint could not be read.
+    """
+    try:
+        stored = await load_state(graph, config)
+    except Exception as error:
+        raise StateError from error
+    return Thread(stored, thread_messages(graph, stored, messages_key))
