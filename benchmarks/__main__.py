@@ -1,11 +1,12 @@
-"""``python -m benchmarks [--rounds 9] [--only W1,W3] [--write]`` or ``python -m benchmarks --profile W1``."""
+"""``python -m benchmarks [--rounds 9] [--only W1,S] [--write]`` or ``python -m benchmarks --profile W1``."""
 
 import argparse
 import asyncio
 
 from .measure import Result, measure
 from .profiling import profile
-from .report import markdown, write
+from .report import markdown, state_markdown, write
+from .state_size import KEY, Cell, measure_state
 from .subjects import SUBJECTS, subjects_for
 from .workloads import BUILDERS, build
 
@@ -14,7 +15,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="CPU over consuming a graph raw.")
     keys = [subject.key for subject in SUBJECTS]
     parser.add_argument("--rounds", type=int, default=9, help="counted rounds (9)")
-    parser.add_argument("--only", default=",".join(BUILDERS), help="workloads, for example W1,W3")
+    parser.add_argument("--only", default=",".join([*BUILDERS, KEY]), help="workloads, for example W1,S")
     parser.add_argument("--subjects", default=",".join(keys), help=f"of {','.join(keys)}; raw is always there")
     parser.add_argument("--scale", type=float, default=1.0, help="smaller workloads, to try things out")
     parser.add_argument("--write", action="store_true", help="put the tables into docs/performance.md")
@@ -34,6 +35,12 @@ async def _run(keys: list[str], chosen: list[str], rounds: int, scale: float) ->
     return results
 
 
+async def _run_state(chosen: list[str], rounds: int, scale: float) -> list[Cell]:
+    cells = await measure_state(chosen, rounds, scale)
+    print("\n\n".join(state_markdown(cells)), end="\n\n", flush=True)
+    return cells
+
+
 def main() -> None:
     """Measure, print each workload's tables as they come, and the whole at the end."""
     arguments = _arguments()
@@ -41,7 +48,10 @@ def main() -> None:
         asyncio.run(profile(build(arguments.profile, arguments.scale), arguments.profile_subject))
         return
     keys, chosen = arguments.only.split(","), arguments.subjects.split(",")
-    text = markdown(asyncio.run(_run(keys, chosen, arguments.rounds, arguments.scale)), arguments.rounds)
+    rounds, scale = arguments.rounds, arguments.scale
+    results = asyncio.run(_run([key for key in keys if key != KEY], chosen, rounds, scale))
+    cells = asyncio.run(_run_state(chosen, rounds, scale)) if KEY in keys else []
+    text = markdown(results, rounds, cells)
     print("=" * 80, text, sep="\n")
     if arguments.write:
         write(text)

@@ -1,5 +1,6 @@
 """The graphs of the workloads."""
 
+from collections.abc import Callable
 from typing import Annotated, Any
 
 from langchain.agents import create_agent
@@ -14,6 +15,7 @@ from typing_extensions import TypedDict
 from .model import ScriptedModel
 
 Graph = CompiledStateGraph[Any, Any, Any, Any]
+Stateful = Callable[[ScriptedModel, int, int], tuple[Graph, dict[str, Any]]]
 SECTIONS = 8
 
 
@@ -55,31 +57,65 @@ class BigState(TypedDict, total=False):
     progress: dict[str, Any]
 
 
+class BigDocument(TypedDict, total=False):
+    """The same data in one channel."""
+
+    messages: Annotated[list[AnyMessage], add_messages]
+    doc: dict[str, Any]
+
+
 def big_state(model: ScriptedModel, steps: int, size: int) -> tuple[Graph, dict[str, Any]]:
     """A node writes ``size`` bytes, ``steps`` supersteps change one key each, then the model answers.
 
     Also returns the state that a client must hold at the end, messages excluded.
     """
-    row = {"id": 0, "title": "a row", "tags": ["alpha", "beta"], "body": "x" * 412, "done": False}
-    rows = max(1, size // SECTIONS // 480)
-
-    def section(number: int) -> dict[str, Any]:
-        return {f"row-{i}": {**row, "id": number * rows + i} for i in range(rows)}
 
     async def load(state: BigState) -> dict[str, Any]:
-        return {**{f"s{n}": section(n) for n in range(SECTIONS)}, "progress": {"step": 0, "label": "loaded"}}
+        return {**_sections(size), "progress": _progress(0, steps)}
 
     async def work(state: BigState) -> dict[str, Any]:
-        step = state["progress"]["step"] + 1
-        return {"progress": {"step": step, "label": f"step {step} of {steps}"}}
-
-    async def answer(state: BigState) -> dict[str, Any]:
-        return {"messages": [await model.ainvoke(state["messages"])]}
+        return {"progress": _progress(state["progress"]["step"] + 1, steps)}
 
     def more(state: BigState) -> str:
         return "work" if state["progress"]["step"] < steps else "answer"
 
-    builder = StateGraph(BigState)
+    return _stepping(BigState, model, load, work, more), {**_sections(size), "progress": _progress(steps, steps)}
+
+
+def big_document(model: ScriptedModel, steps: int, size: int) -> tuple[Graph, dict[str, Any]]:
+    """As ``big_state``, but all of it in one channel, of which each superstep writes a changed copy."""
+
+    async def load(state: BigDocument) -> dict[str, Any]:
+        return {"doc": {**_sections(size), "progress": _progress(0, steps)}}
+
+    async def work(state: BigDocument) -> dict[str, Any]:
+        doc = state["doc"]
+        return {"doc": {**doc, "progress": _progress(doc["progress"]["step"] + 1, steps)}}
+
+    def more(state: BigDocument) -> str:
+        return "work" if state["doc"]["progress"]["step"] < steps else "answer"
+
+    final = {"doc": {**_sections(size), "progress": _progress(steps, steps)}}
+    return _stepping(BigDocument, model, load, work, more), final
+
+
+def _sections(size: int) -> dict[str, dict[str, Any]]:
+    row = {"id": 0, "title": "a row", "tags": ["alpha", "beta"], "body": "x" * 412, "done": False}
+    rows = max(1, size // SECTIONS // 480)
+    return {f"s{n}": {f"row-{i}": {**row, "id": n * rows + i} for i in range(rows)} for n in range(SECTIONS)}
+
+
+def _progress(step: int, steps: int) -> dict[str, Any]:
+    return {"step": step, "label": f"step {step} of {steps}"}
+
+
+def _stepping(schema: Any, model: ScriptedModel, load: Any, work: Any, more: Callable[[Any], str]) -> Graph:
+    """``load`` once, ``work`` until ``more`` says "answer", then the model."""
+
+    async def answer(state: Any) -> dict[str, Any]:
+        return {"messages": [await model.ainvoke(state["messages"])]}
+
+    builder = StateGraph(schema)
     builder.add_node("load", load)
     builder.add_node("work", work)
     builder.add_node("answer", answer)
@@ -87,6 +123,4 @@ def big_state(model: ScriptedModel, steps: int, size: int) -> tuple[Graph, dict[
     builder.add_edge("load", "work")
     builder.add_conditional_edges("work", more, ["work", "answer"])
     builder.add_edge("answer", END)
-    final = {f"s{n}": section(n) for n in range(SECTIONS)}
-    final["progress"] = {"step": steps, "label": f"step {steps} of {steps}"}
-    return builder.compile(checkpointer=InMemorySaver()), final
+    return builder.compile(checkpointer=InMemorySaver())

@@ -60,11 +60,11 @@ async def measure(workload: Workload, subjects: Sequence[Subject], rounds: int) 
         for number in range(rounds + 1):
             turn = number % len(subjects)
             for subject in [*subjects[turn:], *subjects[:turn]]:
-                sample, recordings = await _sample(workload, subject, streams[subject.key])
+                sample, recordings = await take(workload, subject, streams[subject.key])
                 if number:
                     result.samples[subject.key].append(sample)
                 if subject.ours or (subject.adapter and not number):
-                    _verify(workload, subject, recordings, result.notes[subject.key])
+                    verify(workload, subject, recordings, result.notes[subject.key])
     return result
 
 
@@ -85,7 +85,8 @@ async def run_all(workload: Workload, stream: Stream, recordings: list[Recording
         await run
 
 
-async def _sample(workload: Workload, subject: Subject, stream: Stream) -> tuple[Sample, list[Recording]]:
+async def take(workload: Workload, subject: Subject, stream: Stream) -> tuple[Sample, list[Recording]]:
+    """One sample, and the runs it consists of; their threads are forgotten."""
     recordings = [Recording(await workload.prepare()) for _ in range(workload.runs_per_sample)]
     gc.collect()
     wall, cpu = perf_counter(), process_time()
@@ -104,7 +105,8 @@ async def _sample(workload: Workload, subject: Subject, stream: Stream) -> tuple
     return sample, recordings
 
 
-def _verify(workload: Workload, subject: Subject, recordings: list[Recording], notes: list[str]) -> None:
+def verify(workload: Workload, subject: Subject, recordings: list[Recording], notes: list[str]) -> None:
+    """Check the runs of one sample: raise if one of ours is wrong, else put it down."""
     for recording in recordings:
         found = check(workload, recording)
         if found and subject.ours:

@@ -2,12 +2,13 @@
 
 import os
 import platform
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from statistics import median
 
 from .measure import Result
+from .state_size import COMPARED, KEY, SLOW_ROUNDS, Cell
 from .subjects import RAW, SUBJECTS
 
 PAGE = Path(__file__).parent.parent / "docs" / "performance.md"
@@ -27,16 +28,14 @@ MEASURED = [subject for subject in SUBJECTS if subject is not RAW]
 ADAPTERS = [subject for subject in SUBJECTS if subject.adapter]
 
 
-def markdown(results: Sequence[Result], rounds: int) -> str:
+def markdown(results: Sequence[Result], rounds: int, cells: Sequence[Cell] = ()) -> str:
     """Everything that one session measured."""
-    parts = (
-        _machine(rounds),
-        _ratios(results),
-        "CPU of one run and its parts, medians:",
-        _figures(results),
-        _notes(results),
-    )
-    return "\n\n".join(part for part in parts if part)
+    parts = [_machine(rounds)]
+    if results:
+        parts += [_ratios(results), "CPU of one run and its parts, medians:", _figures(results)]
+    if cells:
+        parts += state_markdown(cells)
+    return "\n\n".join(part for part in [*parts, _notes([*results, *cells])] if part)
 
 
 def write(text: str) -> None:
@@ -98,15 +97,72 @@ def _figures(results: Sequence[Result]) -> str:
     return _table(head, rows, left=2)
 
 
-def _notes(results: Sequence[Result]) -> str:
+def state_markdown(cells: Sequence[Cell]) -> list[str]:
+    """Section S: bytes, then time, each size in a column of its own."""
+    steps, sizes = cells[0].steps, list(dict.fromkeys(cell.size for cell in cells))
+    labels = [f"{size / 1e6:g} MB" for size in sizes]
+    of_bytes = ["", "subject", *(f"in all, {at}" for at in labels), *(f"per step, {at}" for at in labels)]
+    of_time = ["", "subject", *(f"one step, {at}" for at in labels), *(f"per step, {at}" for at in labels)]
+    about = (
+        f"**S** {steps} steps that each change one small field, while the state around it grows. Bytes in all, and "
+        "bytes of the state events after the whole state was told once, divided by the steps:"
+    )
+    times = (
+        "CPU ms of a run of one step, which holds what the size alone costs, and of each further step; growth is the "
+        f"latter at {labels[-1]} over {labels[0]}. One channel is written whole at each step, and costs accordingly. "
+        f"The incumbent has {SLOW_ROUNDS} rounds at most, and as shipped none at {labels[-1]}:"
+    )
+    return [
+        about,
+        _table(of_bytes, _rows(cells, sizes, "size", "told", _count), left=2),
+        times,
+        _table([*of_time, "growth"], _rows(cells, sizes, "one", "step", _ms, growth=True), left=2),
+    ]
+
+
+def _rows(
+    cells: Sequence[Cell],
+    sizes: Sequence[int],
+    whole: str,
+    each: str,
+    say: Callable[[float | None], str],
+    growth: bool = False,
+) -> list[list[str]]:
+    rows = []
+    for shape in dict.fromkeys(cell.shape for cell in cells):
+        at = {cell.size: cell for cell in cells if cell.shape == shape}
+        for subject in COMPARED:
+            if subject.key not in at[sizes[0]].taken or not (growth or subject.adapter):
+                continue
+            steps = [at[size].median(subject.key, each) for size in sizes]
+            row = [shape, subject.label, *(say(at[size].median(subject.key, whole)) for size in sizes)]
+            rows.append(row + [say(value) for value in steps] + ([_growth(steps[0], steps[-1])] if growth else []))
+    return rows
+
+
+def _growth(small: float | None, large: float | None) -> str:
+    return f"{_short(large / small)}x" if small and large and min(small, large) > 0 else ""
+
+
+def _count(value: float | None) -> str:
+    return "" if value is None else f"{value:,.0f}"
+
+
+def _ms(value: float | None) -> str:
+    return "" if value is None else f"{value * 1e3:,.2f}"
+
+
+def _notes(results: Sequence[Result | Cell]) -> str:
     """What the checks found, settings that agree in one line."""
     lines: dict[str, list[str]] = {}
     for result in results:
+        key = KEY if isinstance(result, Cell) else result.workload.key
         for subject in ADAPTERS:
             for note in result.notes.get(subject.key, []):
-                lines.setdefault(f"{result.workload.key}: {note}", []).append(subject.label)
+                labels = lines.setdefault(f"{key}: {note}", [])
+                labels += [] if subject.label in labels else [subject.label]
     head = ""
-    if any(subject.ours for result in results for subject in result.subjects):
+    if any(subject.ours and subject.key in result.notes for result in results for subject in ADAPTERS):
         head = "Every stream of this library was exactly what the script says, live and folded. "
     if not lines:
         return head.strip()

@@ -107,12 +107,12 @@ def _text(key: str, title: str, goal: float, count: int, **options: Any) -> Work
 
 
 def w1(scale: float) -> Workload:
-    count = _scaled(5000, scale)
+    count = scaled(5000, scale)
     return _text("W1", f"one node, {count:,} text tokens", 0.65, count)
 
 
 def w2(scale: float) -> Workload:
-    half = _scaled(2500, scale)
+    half = scaled(2500, scale)
     thoughts, tokens = words(half, "thought"), words(half)
 
     def script(_: Sequence[BaseMessage]) -> Iterable[AIMessageChunk]:
@@ -127,8 +127,8 @@ def w2(scale: float) -> Workload:
 
 
 def w3(scale: float) -> Workload:
-    turns, fragments = _scaled(20, scale), 20
-    tokens = words(_scaled(200, scale))
+    turns, fragments = scaled(20, scale), 20
+    tokens = words(scaled(200, scale))
     city = "ab" * fragments
     calls = tuple(Call("lookup", f'{{"city":"{city}","day":{day}}}', f"sunny {day}") for day in range(turns))
 
@@ -151,30 +151,33 @@ def w3(scale: float) -> Workload:
 
 
 def w4(scale: float) -> Workload:
-    size = _scaled(500, scale) // 2 * 2
+    size = scaled(500, scale) // 2 * 2
     paragraph = "".join(words(30))
     history = tuple((AIMessage if i % 2 else HumanMessage)(content=paragraph, id=f"history-{i}") for i in range(size))
     title = f"20 tokens on a {size}-message thread"
-    return _text("W4", title, 1.2, 20, tokens=None, history=history, runs_per_sample=_scaled(10, scale))
+    return _text("W4", title, 1.2, 20, tokens=None, history=history, runs_per_sample=scaled(10, scale))
 
 
 def w5(scale: float) -> Workload:
-    steps, size = _scaled(50, scale), _scaled(1_000_000, scale)
+    return stateful("W5", graphs.big_state, scaled(50, scale), scaled(1_000_000, scale))
+
+
+def stateful(key: str, make: graphs.Stateful, steps: int, size: int) -> Workload:
+    """A graph with ``size`` bytes of state and ``steps`` supersteps that change a little of it."""
     tokens = words(20)
-    graph, state = graphs.big_state(ScriptedModel(script=_say(tokens)), steps, size)
+    graph, state = make(ScriptedModel(script=_say(tokens)), steps, size)
     title = f"{size / 1e6:g} MB of state, {steps} small changes"
-    expected = Expected("".join(tokens), state=state)
-    return Workload("W5", title, 1.25, graph, expected, None)
+    return Workload(key, title, 1.25, graph, Expected("".join(tokens), state=state), None)
 
 
 def w6(scale: float) -> Workload:
-    runs, count = _scaled(32, scale), _scaled(500, scale)
+    runs, count = scaled(32, scale), scaled(500, scale)
     title = f"{runs} runs at once of {count} tokens, one agent object"
     return _text("W6", title, 0.75, count, runs_per_sample=runs, concurrent=True)
 
 
 def w7(scale: float) -> Workload:
-    count = _scaled(5000, scale)
+    count = scaled(5000, scale)
     return _text("W7", f"as W1, over HTTP (uvicorn, {count:,} tokens)", 0.8, count, http=True)
 
 
@@ -194,5 +197,6 @@ def build(key: str, scale: float = 1.0) -> Workload:
     return BUILDERS[key](scale)
 
 
-def _scaled(value: int, scale: float) -> int:
+def scaled(value: int, scale: float) -> int:
+    """A smaller ``value``, but never nothing."""
     return max(2, round(value * scale))

@@ -20,6 +20,8 @@ from langgraph_agui.messages.seal import ReasoningSeal
 from langgraph_agui.messages.think import ThinkTagSplitter
 from langgraph_agui.messages.to_agui import langchain_messages_to_agui
 from langgraph_agui.messages.to_langchain import agui_messages_to_langchain
+from langgraph_agui.state.emit import emit_state, state_update
+from langgraph_agui.state.options import PredictState, Private, StateOptions
 
 if TYPE_CHECKING:
     from langgraph_agui.fastapi import add_langgraph_fastapi_endpoint, agui_router
@@ -31,16 +33,21 @@ __all__ = [
     "Approval",
     "ErrorCode",
     "LangGraphAgent",
+    "PredictState",
+    "Private",
     "ReasoningOptions",
     "ReasoningSeal",
+    "StateOptions",
     "ThinkTagSplitter",
     "add_langgraph_fastapi_endpoint",
     "agui_context",
     "agui_messages_to_langchain",
     "agui_router",
+    "emit_state",
     "for_provider",
     "frontend_tools",
     "langchain_messages_to_agui",
+    "state_update",
 ]
 
 _LAZY = {

@@ -25,6 +25,7 @@ from ag_ui.core import (
 from langchain_core.runnables import RunnableConfig
 from langgraph.pregel import Pregel
 from langgraph.pregel.remote import RemoteGraph
+from pydantic import BaseModel
 
 from langgraph_agui.configs import merged
 from langgraph_agui.errors import RunInputError, StateError
@@ -32,10 +33,13 @@ from langgraph_agui.graphs import Graph, has_checkpointer
 from langgraph_agui.interrupts.approvals import OnApproval, log_approval
 from langgraph_agui.look import Look
 from langgraph_agui.messages.options import ReasoningOptions
+from langgraph_agui.messages.veil import shower
 from langgraph_agui.models.known import Providers
 from langgraph_agui.protocol.sse import encode
 from langgraph_agui.run import Admission, Run
 from langgraph_agui.settings import RunSettings
+from langgraph_agui.state.contract import StateContract
+from langgraph_agui.state.options import StateOptions
 from langgraph_agui.threads.locks import ThreadLease, locks_for
 from langgraph_agui.threads.start import ThreadPolicy
 from langgraph_agui.translate.lifecycle import refused
@@ -74,6 +78,10 @@ class LangGraphAgent:
         client_instructions: Whether the client's system and developer messages reach the model.
         on_busy: What a run does while another one is going on in its thread: it is refused (`thread_busy`), or it
             waits for its turn. Across workers too, where the checkpointer is on Postgres (docs/scaling.md).
+        state: What the client sees of the graph's state, and what it may change (docs/state.md). By default all that
+            the output and the input schema have, without the messages.
+        state_schema: A pydantic model of the state as clients see it. What a client sends is checked against it before
+            anything runs; so is, if `state` has `check_output`, what the graph shows. It is part of the capabilities.
     """
 
     def __init__(
@@ -94,6 +102,8 @@ class LangGraphAgent:
         input_while_paused: Literal["refuse", "cancel_and_continue"] = "refuse",
         client_instructions: Literal["ignore", "accept"] = "ignore",
         on_busy: Literal["refuse", "wait"] = "refuse",
+        state: StateOptions | None = None,
+        state_schema: type[BaseModel] | None = None,
     ) -> None:
         if not isinstance(graph, Pregel | RemoteGraph):
             raise TypeError(f"graph must be a compiled graph (did you call .compile()?), not {type(graph).__name__}")
@@ -107,17 +117,21 @@ class LangGraphAgent:
         # What a checkpointer holds is the graph's own; only a client's history comes past here.
         known = has_checkpointer(graph) or bool(options.providers)
         providers = Providers() if known else Providers.of(graph)
+        shared = state or StateOptions()
+        self._contract = StateContract(graph, shared, messages_key, state_schema, shower(options))
         self._settings = RunSettings(
-            messages_key,
-            on_disconnect,
-            emit_raw,
-            expose_errors,
-            options,
-            providers,
-            ThreadPolicy(client_instructions, input_while_paused),
-            approvals,
-            approval_timeout,
-            on_approval,
+            contract=self._contract,
+            messages_key=messages_key,
+            on_disconnect=on_disconnect,
+            emit_raw=emit_raw,
+            expose_errors=expose_errors,
+            reasoning=options,
+            providers=providers,
+            threads=ThreadPolicy(client_instructions, input_while_paused),
+            approvals=approvals,
+            approval_timeout=approval_timeout,
+            on_approval=on_approval,
+            state=shared,
         )
         self._locks = locks_for(getattr(graph, "checkpointer", graph)) if has_checkpointer(graph) else None
         self._waits = on_busy == "wait"
@@ -248,11 +262,15 @@ class LangGraphAgent:
         humans = HumanInTheLoopCapabilities(
             supported=stored, approvals=stored, interrupts=stored, approve_with_edits=stored
         )
+        schema = self._contract.json_schema
         return AgentCapabilities(
             identity=IdentityCapabilities(name=self.name, type="langgraph", description=self.description),
             transport=TransportCapabilities(streaming=True),
             tools=ToolsCapabilities(supported=True, parallel_calls=True, client_provided=True),
-            state=StateCapabilities(snapshots=True, deltas=False, persistent_state=stored),
+            state=StateCapabilities(
+                snapshots=True, deltas=self._settings.state.emit == "delta", persistent_state=stored
+            ),
             reasoning=ReasoningCapabilities(supported=True, streaming=True, encrypted=True),
             human_in_the_loop=humans,
+            custom={"stateSchema": schema} if schema is not None else None,
         )

@@ -30,6 +30,10 @@ class ErrorCode(StrEnum):
     """The server did not accept an answer (`on_approval` raised); nothing was run."""
     STATE_ERROR = "state_error"
     """The thread's checkpoint could not be read; nothing was run."""
+    STATE_REFUSED = "state_refused"
+    """The client has changed a key of the state that it may not change; nothing was run."""
+    STATE_INVALID = "state_invalid"
+    """The client's state does not fit the graph's schema, and nothing was run; or, in development, the graph's own."""
     RECURSION_LIMIT = "recursion_limit"
     """The graph took more steps than its recursion limit allows."""
     MODEL_ERROR = "model_error"
@@ -54,6 +58,8 @@ SAFE_MESSAGES = {
     ErrorCode.THREAD_BUSY: "Another run is going on in this thread.",
     ErrorCode.APPROVAL_REFUSED: "The answer was not accepted.",
     ErrorCode.STATE_ERROR: "The conversation could not be loaded.",
+    ErrorCode.STATE_REFUSED: "This part of the state cannot be changed.",
+    ErrorCode.STATE_INVALID: "The state does not fit its schema.",
     ErrorCode.RECURSION_LIMIT: "The agent took too many steps and was stopped.",
     ErrorCode.MODEL_ERROR: "The model could not answer.",
     ErrorCode.TOOL_ERROR: "A tool failed.",
@@ -77,6 +83,10 @@ class ApprovalRefused(Exception):  # noqa: N818  # named after its code
 
 class StateError(Exception):
     """The thread's checkpoint could not be read; the cause is chained."""
+
+
+class StateMismatch(Exception):  # noqa: N818  # named for what it says
+    """What the graph has written does not fit the agent's `state_schema`."""
 
 
 class EventTooLarge(Exception):  # noqa: N818  # named after its code
@@ -109,6 +119,8 @@ class Blame:
                 return ErrorCode.APPROVAL_REFUSED
             if isinstance(cause, StateError):
                 return ErrorCode.STATE_ERROR
+            if isinstance(cause, StateMismatch):
+                return ErrorCode.STATE_INVALID
             if isinstance(cause, GraphRecursionError):
                 return ErrorCode.RECURSION_LIMIT
             for known, code in self._known:

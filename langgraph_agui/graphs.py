@@ -11,7 +11,9 @@ from typing import Any, Literal, TypeAlias, get_origin, get_type_hints
 
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
+from langgraph.channels.base import BaseChannel
 from langgraph.channels.binop import BinaryOperatorAggregate
+from langgraph.channels.delta import DeltaChannel
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.pregel import Pregel
@@ -100,6 +102,23 @@ def input_names(graph: Graph) -> list[str] | None:
     return None
 
 
+def declared(graph: Graph, namespace: Sequence[str]) -> list[Pregel[Any, Any, Any, Any]]:
+    """The subgraphs on the way to `namespace`, if each is a node of the one around it; else none.
+
+    What becomes of the state of a graph that a node or tool calls is that caller's business.
+    """
+    found: list[Pregel[Any, Any, Any, Any]] = []
+    around = graph
+    for place in namespace:
+        node = None if isinstance(around, RemoteGraph) else around.nodes.get(place.rpartition(":")[0])
+        inner = node.bound if node is not None else None
+        if not isinstance(inner, Pregel):
+            return []
+        found.append(inner)
+        around = inner
+    return found
+
+
 def has_checkpointer(graph: Graph) -> bool:
     """Whether the graph keeps its threads (True inherits one from a parent, which a root graph has not).
 
@@ -113,7 +132,26 @@ def reduces(graph: Graph, channel: str) -> bool:
 
     A LangGraph server does not tell: there no channel is said to.
     """
-    return not isinstance(graph, RemoteGraph) and isinstance(graph.channels.get(channel), BinaryOperatorAggregate)
+    if isinstance(graph, RemoteGraph):
+        return False
+    return isinstance(graph.channels.get(channel), BinaryOperatorAggregate | DeltaChannel)
+
+
+def overwrites(graph: Graph, channel: str, present: bool) -> bool:
+    """Whether a value that a client has for `channel` is to be written as `Overwrite`.
+
+    That is where a reducer would combine it with what the channel holds. One that holds nothing takes it as it is: it
+    might keep the `Overwrite` itself.
+
+    Args:
+        graph: The graph.
+        channel: The channel.
+        present: Whether the thread has a value in it.
+    """
+    if isinstance(graph, RemoteGraph) or not reduces(graph, channel):
+        return False
+    held = graph.channels[channel]
+    return present or (isinstance(held, BaseChannel) and held.is_available())
 
 
 def input_form(graph: Graph) -> Literal["keys", "messages", "text"]:
@@ -126,14 +164,14 @@ def input_form(graph: Graph) -> Literal["keys", "messages", "text"]:
         return "keys"
     kind = getattr(graph.channels.get(graph.input_channels), "typ", None)
     if isinstance(kind, str):  # from __future__ import annotations
-        kind = _first_hint(graph)
+        kind = first_hint(graph)
     kind = get_origin(kind) or kind
     if kind is str:
         return "text"
     return "messages" if isinstance(kind, type) and issubclass(kind, Sequence) else "keys"
 
 
-def _first_hint(graph: Pregel[Any, Any, Any, Any]) -> object:
+def first_hint(graph: Pregel[Any, Any, Any, Any]) -> object:
     """The type of an entrypoint's first parameter; None where it names what only its own scope knows."""
     bound = next(iter(graph.nodes.values())).bound
     try:

@@ -37,12 +37,12 @@ class Look:
         self._config = merged(config, {"configurable": {"thread_id": run_input.thread_id}})
         self._settings = settings
         self._outlet = reader.outlet
-        self._translation = settings.translation(graph, run_input, reader.sink)
+        self._translation = settings.translation(run_input, reader.sink)
         self._translation.start()
         self._task = asyncio.create_task(self._work(), name=f"agui-look-{run_input.thread_id}")
         reader.leave = self._leave
 
-    async def _leave(self) -> None:
+    async def _leave(self, _all_read: bool) -> None:
         self._task.cancel()
 
     async def _work(self) -> None:

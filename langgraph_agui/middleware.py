@@ -13,6 +13,8 @@ from langgraph.types import Command
 from langgraph_agui.frontend import ServerTool, agui_context, frontend_tools, is_frontend_call, is_root
 from langgraph_agui.messages.foreign import for_provider
 from langgraph_agui.models.find import provider_of
+from langgraph_agui.state.emit import emit_predictions
+from langgraph_agui.state.options import PredictState
 
 try:
     from langchain.agents.middleware import AgentMiddleware, hook_config
@@ -62,15 +64,19 @@ class AGUIMiddleware(AgentMiddleware):
 
     Args:
         context: Whether models are told the application's context. `agui_context()` reads it in any case.
+        predict: Tool arguments that clients see as state while the model writes them.
     """
 
-    def __init__(self, *, context: bool = True) -> None:
+    def __init__(self, *, context: bool = True, predict: Sequence[PredictState] = ()) -> None:
         super().__init__()
         self._tells_context = context
+        self._predict = predict
 
     @hook_config(can_jump_to=["end"])
     def before_model(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
         """End the run while calls of the last turn are unanswered: their results come with the client's next run."""
+        if self._predict:
+            emit_predictions(runtime.stream_writer, self._predict)
         return {"jump_to": "end"} if is_root() and _open(state["messages"]) else None
 
     @hook_config(can_jump_to=["end"])

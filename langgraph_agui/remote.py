@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator, Mapping
-from typing import Literal, cast
+from typing import Literal, NamedTuple, cast
 from uuid import UUID, uuid5
 from weakref import WeakKeyDictionary
 
@@ -100,13 +100,21 @@ def _revived_task(task: PregelTask, revival: Revival) -> PregelTask:
 # -- schemas --------------------------------------------------------------------------------------------------------
 
 
-_inputs: WeakKeyDictionary[RemoteGraph, Mapping[str, object]] = WeakKeyDictionary()
-"""The JSON schema of each graph's input; empty where the server does not tell."""
+class _Told(NamedTuple):
+    """What the server tells of a graph: the JSON schema of its input, its channels, those that its output shows."""
+
+    input: Mapping[str, object]
+    channels: frozenset[str]
+    output: frozenset[str]
+
+
+_told: WeakKeyDictionary[RemoteGraph, _Told] = WeakKeyDictionary()
+_UNTOLD = _Told({}, frozenset(), frozenset())
 
 
 async def learn(graph: RemoteGraph) -> None:
     """Ask the server what the graph takes, once."""
-    if graph in _inputs:
+    if graph in _told:
         return
     assistants = _client(graph).assistants
     try:
@@ -115,19 +123,40 @@ async def learn(graph: RemoteGraph) -> None:
         except ValueError:
             found = await assistants.search(graph_id=graph.assistant_id, limit=1)
             assistant = found[0]["assistant_id"]
-        _inputs[graph] = (await assistants.get_schemas(assistant)).get("input_schema") or {}
+        schemas = await assistants.get_schemas(assistant)
+        names = [frozenset(_properties(schemas.get(part))) for part in ("state_schema", "output_schema")]
+        _told[graph] = _Told(schemas.get("input_schema") or {}, names[0], names[1])
     except (APIStatusError, IndexError):
         logger.warning("The server does not tell what %r takes: all of the client's state is sent.", graph.assistant_id)
-        _inputs[graph] = {}
+        _told[graph] = _UNTOLD
+
+
+def _properties(schema: object) -> Mapping[str, object]:
+    found = schema.get("properties") if isinstance(schema, Mapping) else None
+    return found if isinstance(found, Mapping) else {}
+
+
+def holds(graph: RemoteGraph, channel: str) -> bool:
+    """Whether the graph has this channel, as far as `learn` has learnt."""
+    return channel in _told.get(graph, _UNTOLD).channels
+
+
+def shows(graph: RemoteGraph, channel: str) -> bool:
+    """Whether clients may see this key: what the graph's output shows, or its input if that is not told.
+
+    True for what is no channel, as far as is known.
+    """
+    told = _told.get(graph, _UNTOLD)
+    return channel not in told.channels or channel in (told.output or _properties(told.input))
 
 
 def input_names(graph: RemoteGraph) -> list[str] | None:
     """The keys that the graph takes; None where it takes no mapping, or `learn` has not learnt them."""
-    properties = _inputs.get(graph, {}).get("properties")
+    properties = _told.get(graph, _UNTOLD).input.get("properties")
     return list(properties) if isinstance(properties, Mapping) else None
 
 
 def input_form(graph: RemoteGraph) -> Literal["keys", "messages", "text"]:
     """What the graph takes, see `graphs.input_form`."""
     kinds: Mapping[object, Literal["messages", "text"]] = {"array": "messages", "string": "text"}
-    return kinds.get(_inputs.get(graph, {}).get("type"), "keys")
+    return kinds.get(_told.get(graph, _UNTOLD).input.get("type"), "keys")

@@ -93,10 +93,18 @@ class Run:
         self._closing: list[Callable[[], None]] = [reader.outlet.close]
         reader.leave = self._leave
         key = settings.messages_key
-        self._translation = settings.translation(graph, run_input, self._readers)
+        self._translation = settings.translation(run_input, self._readers)
         self._pauses = settings.pauses(graph)
         self._beginning = Beginning(
-            graph, run_input, self._config, self._pauses, self._rebuild, self._restate, settings.threads
+            graph,
+            run_input,
+            self._config,
+            self._pauses,
+            settings.contract,
+            settings.shown.of(run_input.thread_id),
+            self._rebuild,
+            self._restate,
+            settings.threads,
         )
         raw = self._readers.event if settings.emit_raw else None
         self._drive = drive_for(graph, self._translation, messages_key=key, raw=raw, fail=self._broken)
@@ -127,8 +135,10 @@ class Run:
         self._closing.append(reader.outlet.close)
         self._translation.read_anew()
 
-        async def leave() -> None:
+        async def leave(all_read: bool) -> None:
             self._hush(sink)
+            if not all_read:
+                self._translation.shared.view.heard(False)
 
         reader.leave = leave
 
@@ -147,8 +157,9 @@ class Run:
         self._drive.stop()
         keep(asyncio.create_task(_end(self._task)))
 
-    async def _leave(self) -> None:
+    async def _leave(self, all_read: bool) -> None:
         """The run's own reader has left."""
+        self._translation.shared.view.heard(all_read)
         if self._task.done():
             return
         if self._settings.on_disconnect == "cancel":
@@ -194,6 +205,7 @@ class Run:
             if start.resolution is not None and not pause:
                 rest = await self._beginning.rest(start)
                 if start.gives_up_at is not None and rest.idle:
+                    translation.shared.values((), rest.values)
                     translation.restate()
                     return translation.cancel
                 pause = await self._go(rest)
@@ -212,12 +224,14 @@ class Run:
         if start.gives_up_at is not None:
             await self._give_up(start, start.gives_up_at)
         if start.idle:
+            self._translation.shared.values((), start.values)
             return start.pause
         theirs = {tool.name for tool in self._input.tools or ()}  # no stream answers those (AG-UI 1.0, frontend tools)
         self._translation.appended([result for result in start.healed if result.name not in theirs])
         if start.settles:
             await update_state(self._graph, self._config, None, END)
         config = merged(self._config, start.config)
+        self._translation.shared.go_on(start.values)
         await self._drive.run(start.input, config, self._context)
         if not has_checkpointer(self._graph):
             if self._translation.paused:
@@ -226,7 +240,9 @@ class Run:
         if not self._translation.paused:
             return Pause()
         self._translation.paused = False
-        return await self._pauses.of_thread(await load_state(self._graph, self._config), self._config)
+        stored = await load_state(self._graph, self._config)
+        self._translation.shared.values((), stored.values)  # with what finished tasks have written beside the pause
+        return await self._pauses.of_thread(stored, self._config)
 
     async def _approve(self, resolution: Resolution | None) -> None:
         """Tell who approves what, before it takes effect."""
@@ -241,10 +257,12 @@ class Run:
     async def _give_up(self, start: Start, node: str) -> None:
         """Give the thread's pause up: its calls are answered as cancelled, and nothing of it is left to run."""
         config = merged(self._config, start.config)
+        at = quiet_node(self._graph, node)
+        if start.writes:
+            await update_state(self._graph, config, dict(start.writes), at)
         if results := cancelled_results(start.thread):
-            update = {self._settings.messages_key: results}
             try:
-                await update_state(self._graph, config, update, quiet_node(self._graph, node))
+                await update_state(self._graph, config, {self._settings.messages_key: results}, at)
             except Exception:  # it asks the graph where to go from there, which may be prepared for other messages only
                 logger.warning("The cancelled calls are answered with the next message", exc_info=True)
             self._translation.appended(results)

@@ -10,23 +10,27 @@ from ag_ui.core import RunAgentInput
 from langchain_core.runnables import RunnableConfig
 
 from langgraph_agui.frontend import frontend_config
-from langgraph_agui.graphs import Graph, output_names
+from langgraph_agui.graphs import Graph
 from langgraph_agui.interrupts.approvals import OnApproval, log_approval
 from langgraph_agui.interrupts.convention import REQUEST_APPROVAL
 from langgraph_agui.interrupts.pause import PauseReader
 from langgraph_agui.messages.options import ReasoningOptions
-from langgraph_agui.messages.veil import visible
 from langgraph_agui.models.known import Providers
+from langgraph_agui.state.contract import StateContract
+from langgraph_agui.state.options import StateOptions
+from langgraph_agui.state.shown import ShownThreads
 from langgraph_agui.threads.start import ThreadPolicy
+from langgraph_agui.translate.shared import SharedState
 from langgraph_agui.translate.sinks import Sink
 from langgraph_agui.translate.state import StateView
 from langgraph_agui.translate.translation import Translation
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunSettings:
     """What an agent decides for all of its runs; see `LangGraphAgent`."""
 
+    contract: StateContract
     messages_key: str = "messages"
     on_disconnect: Literal["cancel", "continue"] = "cancel"
     emit_raw: bool = False
@@ -37,10 +41,8 @@ class RunSettings:
     approvals: Literal["interrupt", "tool_call"] = "interrupt"
     approval_timeout: timedelta | None = None
     on_approval: OnApproval = log_approval
-
-    def show(self, value: object) -> object:
-        """What a client may see of a value of the graph, as JSON data."""
-        return visible(value, options=self.reasoning)
+    state: StateOptions = field(default_factory=StateOptions)
+    shown: ShownThreads = field(default_factory=ShownThreads)
 
     def client_config(self, run_input: RunAgentInput) -> RunnableConfig:
         """What the client brings to a run's nodes; a tool that only stands for approvals is no tool of the model's."""
@@ -49,11 +51,13 @@ class RunSettings:
             run_input = run_input.model_copy(update={"tools": tools})
         return frontend_config(run_input)
 
-    def translation(self, graph: Graph, run_input: RunAgentInput, sink: Sink) -> Translation:
-        """What tells `sink` of a run of `graph`, and of the state that its client sees."""
-        state = StateView(run_input.state, output_names(graph), {self.messages_key}, sink.event, self.show)
-        return Translation(run_input, sink, state, reasoning=self.reasoning, expose_errors=self.expose_errors)
+    def translation(self, run_input: RunAgentInput, sink: Sink) -> Translation:
+        """What tells `sink` of a run, and of the state that its client sees."""
+        deltas, before = self.state.emit == "delta", self.shown.of(run_input.thread_id)
+        view = StateView(run_input.state, self.contract, sink.event, deltas=deltas, before=before)
+        shared = SharedState(view, sink, self.contract.shared, self.state.predict)
+        return Translation(run_input, sink, shared, reasoning=self.reasoning, expose_errors=self.expose_errors)
 
     def pauses(self, graph: Graph) -> PauseReader:
         """Reads what threads of `graph` wait for."""
-        return PauseReader(graph, self.messages_key, self.show, self.approval_timeout)
+        return PauseReader(graph, self.messages_key, self.contract.show, self.approval_timeout)

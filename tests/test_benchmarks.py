@@ -7,6 +7,7 @@ pytest.importorskip("ag_ui_langgraph", reason="the benchmarks need the incumbent
 from benchmarks import report
 from benchmarks.check import check
 from benchmarks.measure import Result, measure
+from benchmarks.state_size import COMPARED, SHAPES, SIZES, after_whole, measure_state
 from benchmarks.subjects import SUBJECTS, Recording, subjects_for
 from benchmarks.workloads import BUILDERS, build
 
@@ -23,6 +24,35 @@ async def test_every_subject_runs_and_ours_say_what_the_script_says(key: str) ->
     assert {name: len(samples) for name, samples in result.samples.items()} == {s.key: 1 for s in subjects}
     adapters = [subject.key for subject in subjects if subject.adapter]
     assert all(sample.size > 0 for key in adapters for sample in result.samples[key])
+
+
+async def test_the_state_section_measures_every_shape_at_every_size() -> None:
+    keys = [subject.key for subject in COMPARED]
+
+    cells = await measure_state(keys, rounds=1, scale=TINY)  # raises if a stream of ours is wrong
+
+    assert len(cells) == len(SHAPES) * len(SIZES)
+    for number, cell in enumerate(cells):
+        largest = number % len(SIZES) == len(SIZES) - 1
+        assert list(cell.taken) == [key for key in keys if not (largest and key == "shipped")]
+        adapters = {key: taken for key, taken in cell.taken.items() if key != "raw"}
+        assert all(0 < sample.told < sample.size for taken in adapters.values() for sample in taken)
+    text = report.markdown([], 1, cells)
+    assert "| one channel | **`stream_sse`** |" in text
+    assert "growth" in text
+    assert text.count("incumbent as shipped |") == 2 * len(SHAPES)
+
+
+def test_state_events_count_once_the_whole_state_is_told() -> None:
+    delta = b'data: {"type":"STATE_DELTA","delta":[]}\n\n'
+    half = b'data: {"type":"STATE_DELTA","delta":["' + b"x" * 100 + b'"]}\n\n'
+    snapshot = b'data: {"type":"STATE_SNAPSHOT","snapshot":{}}\n\n'
+    raw = b'data: {"type":"RAW","event":"STATE_DELTA"}\n\n'
+    stream = b"".join((snapshot, half, half, raw, delta, delta))
+
+    assert after_whole([stream[:150], stream[150:]], 250) == [len(delta)] * 2
+    with pytest.raises(AssertionError, match="for a state of 1,000"):
+        after_whole([stream], 1000)
 
 
 async def test_a_wrong_stream_is_noticed() -> None:

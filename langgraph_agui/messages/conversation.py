@@ -7,7 +7,7 @@ arrives, a tool result goes behind the message that holds its call).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -67,6 +67,10 @@ class Conversation:
     def knows_call(self, call_id: str) -> bool:
         """Whether a message of the conversation, or of the thread behind it, holds this tool call."""
         return call_id in self._holders or call_id in self._elsewhere
+
+    def in_order(self, call_ids: Container[str]) -> list[str]:
+        """Those of these calls that the client holds, in the order in which it got to know them."""
+        return [call_id for call_id in self._holders if call_id in call_ids]
 
     def holds_call(self, call_id: str) -> bool:
         """Whether the client holds the message of this tool call."""

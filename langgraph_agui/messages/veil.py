@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, partial
 
 from langgraph_agui.messages.blocks import is_reasoning
 from langgraph_agui.messages.options import ReasoningOptions
@@ -45,6 +45,11 @@ def visible(value: object, options: ReasoningOptions) -> JsonValue:
         return _Veil(options).over(plain, None)
     except RecursionError:
         return {"__type__": "truncated"}
+
+
+def shower(options: ReasoningOptions) -> Callable[[object], JsonValue]:
+    """Return `visible` for `options`; where nothing is hidden, that is `to_jsonable`."""
+    return to_jsonable if options.visibility == "full" else partial(visible, options=options)
 
 
 def visible_content(content: object, options: ReasoningOptions) -> JsonValue:

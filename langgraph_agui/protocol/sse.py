@@ -40,6 +40,14 @@ def _default(value: object) -> object:
 _JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_default)
 
 
+_CANONICAL = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+
+
+def canonical(value: object) -> bytes:
+    """Return JSON data as bytes that are the same for the same data, whatever the order of their keys."""
+    return _CANONICAL.encode(to_jsonable(value)).encode()
+
+
 def encode(event: BaseEvent) -> bytes:
     """Return ``event`` as one SSE frame, which reads as what the SDK's encoder writes.
 

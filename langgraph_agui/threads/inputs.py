@@ -2,63 +2,177 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
 
-from ag_ui.core import RunAgentInput
+from ag_ui.core import AssistantMessage, RunAgentInput
 from langchain_core.messages import BaseMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.constants import START
 from langgraph.graph.message import add_messages
 from langgraph.types import Overwrite, StateSnapshot
 
-from langgraph_agui.errors import ErrorCode, RunInputError
-from langgraph_agui.graphs import ROOT, Graph, input_form, input_names, reduces
+from langgraph_agui.graphs import (
+    ROOT,
+    Graph,
+    input_form,
+    input_names,
+    load_history,
+    overwrites,
+    thread_messages,
+)
 from langgraph_agui.messages.found import as_mapping
-from langgraph_agui.protocol.jsonable import to_jsonable
+from langgraph_agui.messages.to_agui import shown_as
+from langgraph_agui.state.contract import StateContract
+from langgraph_agui.state.predicted import predicted
+from langgraph_agui.state.shown import Shown
+from langgraph_agui.threads.thread import Thread
 
-
-def refuse_hidden(
-    run_input: RunAgentInput, stored: StateSnapshot, show: Callable[[object], object]
-) -> dict[str, object]:
-    """What the thread's channels look like to the client that sent its state.
-
-    Raises:
-        RunInputError: The client has changed a channel that it has only ever seen without its reasoning: what it
-            writes would delete that.
-    """
-    values = as_mapping(stored.values) or {}
-    state = run_input.state if isinstance(run_input.state, Mapping) else {}
-    held = {key: show(values[key]) for key in values if key in state}
-    for key, shown in held.items():
-        if shown != state[key] and shown != to_jsonable(values[key]):
-            raise RunInputError(ErrorCode.INVALID_INPUT, f"The state {key!r} holds hidden reasoning; it is read-only.")
-    return held
+_FAR: Final = 50
+"""Checkpoints to look at, at the most, for what a client knew that has missed something."""
 
 
 def graph_input(
-    graph: Graph,
-    run_input: RunAgentInput,
-    messages: Sequence[BaseMessage],
-    messages_key: str,
-    held: Mapping[str, object],
+    graph: Graph, messages: Sequence[BaseMessage], messages_key: str, writes: Mapping[str, object]
 ) -> object:
-    """The graph's input; `held` is what the thread's channels look like to the client that sent its state."""
+    """The graph's input: `messages`, and beside them what is to be written to other channels, where it takes any."""
     form = input_form(graph)
     if form == "messages":
         return messages
     if form == "text":
         return next((str(message.text) for message in reversed(messages) if message.type == "human"), "")
     names = input_names(graph)
-    state = run_input.state if isinstance(run_input.state, Mapping) else {}
-    values: dict[str, object] = {}
-    for key, value in state.items():
-        if key == messages_key or (names is not None and key not in names):
-            continue
-        if key not in held:
-            values[key] = value
-        elif held[key] != value:
-            values[key] = Overwrite(value) if reduces(graph, key) else value
-    if messages and (names is None or messages_key in names):
-        values[messages_key] = messages
-    return values
+    given = messages and (names is None or messages_key in names)
+    return {**writes, messages_key: messages} if given else dict(writes)
+
+
+@dataclass(frozen=True, slots=True)
+class ClientState:
+    """What a client's state means to its thread.
+
+    Attributes:
+        graph: The graph.
+        run_input: What the client sent.
+        config: The run's configuration, with the thread.
+        messages_key: The channel of the messages.
+        contract: What the client may change.
+        shown: What the thread's clients were shown before.
+    """
+
+    graph: Graph
+    run_input: RunAgentInput
+    config: RunnableConfig
+    messages_key: str
+    contract: StateContract
+    shown: Shown
+
+    def given(self) -> dict[str, object]:
+        """The client's state where no thread is kept: all of it is input."""
+        return self.contract.changed(self.run_input.state, None) if self._counts() else {}
+
+    async def writes(self, thread: Thread, base: StateSnapshot | None = None) -> dict[str, object]:
+        """What the client has changed, to be written over what the channels hold: reducers do not run again.
+
+        Args:
+            thread: The thread.
+            base: The checkpoint that the run begins at, if that is an earlier one.
+
+        Raises:
+            RunInputError: It may not change that, or to such a value.
+        """
+        if not self._counts():
+            return {}
+        return self._over(self._changed(thread, await self._older(thread)), base or thread.state)
+
+    def writes_beside(self, thread: Thread, superstep: Mapping[str, object]) -> dict[str, object]:
+        """`writes`, for a thread that is paused in the middle of a superstep, which has made `superstep` so far.
+
+        What that has written comes after all that can be written now, and a paused subgraph goes on with what it holds
+        and writes all of it: there the client can change nothing.
+        """
+        if not self._counts():
+            return {}
+        changed = self._changed(thread, ())
+        taken = changed.keys() & (superstep.keys() | self._inside(thread.state))
+        if input_names(self.graph) is None:  # a function goes on with the input that it has
+            taken = set(changed)
+        self.contract.refuse(taken)
+        return self._over({key: value for key, value in changed.items() if key not in taken}, thread.state)
+
+    def written_with(self, base: StateSnapshot) -> dict[str, object]:
+        """What came in beside the messages when the thread stood at `base`: it comes again where that is run again."""
+        given = [as_mapping(task.result) or {} for task in base.tasks if task.name == START]
+        return {key: value for values in given for key, value in values.items() if key != self.messages_key}
+
+    def _inside(self, stored: StateSnapshot) -> set[str]:
+        """The channels that paused subgraphs share with the graph."""
+        paused = (f"{task.name}:{task.id}" for task in stored.tasks if task.state is not None)
+        return {key for place in paused for key in self.contract.shared((place,))}
+
+    def _counts(self) -> bool:
+        return bool(self.run_input.state) and input_form(self.graph) == "keys"
+
+    def _changed(self, thread: Thread, older: Iterable[Mapping[str, object]]) -> dict[str, object]:
+        sent = self.run_input.state
+        if isinstance(sent, Mapping):
+            shown = self.shown.with_guesses(self._guesses(thread))
+            sent = {key: value for key, value in sent.items() if not shown.holds(key, value)}
+        return self.contract.changed(sent, as_mapping(thread.state.values) or {}, *older)
+
+    def _over(self, changed: Mapping[str, object], base: StateSnapshot) -> dict[str, object]:
+        present = as_mapping(base.values) or {}
+        return {
+            key: Overwrite(value) if overwrites(self.graph, key, key in present) else value
+            for key, value in changed.items()
+        }
+
+    # -- clients that have missed something -----------------------------------------------------------------------
+
+    def _guesses(self, thread: Thread) -> list[tuple[str, object]]:
+        """What may have been predicted when the client left its last run, in whatever process that was.
+
+        A message that the client was left with, and that the thread does not have, says what there was to predict.
+        """
+        guesses: list[tuple[str, object]] = []
+        known = {message.id for message in thread.messages}
+        for message in reversed(self.run_input.messages):
+            if message.id in known:
+                break
+            for call in (message.tool_calls or ()) if isinstance(message, AssistantMessage) else ():
+                predict = [one for one in self.contract.predict if one.tool == call.function.name]
+                guesses += predicted(predict, call.function.arguments).items()
+        return guesses
+
+    async def _older(self, thread: Thread) -> list[Mapping[str, object]]:
+        """What the thread's channels held when the client may have been told last; nothing, if it knows their values.
+
+        A client has missed something if it left its last run, or that was stopped in another process, or if there are
+        messages that it lacks. Then all is looked through, back to the input before which it had missed nothing.
+        """
+        held = {message.id for message in self.run_input.messages}
+
+        def lacks(messages: Iterable[BaseMessage]) -> bool:
+            return any(message.id not in held for message in messages if shown_as(message) is not None)
+
+        heard = not thread.state.next if self.shown.heard is None else self.shown.heard
+        if heard and not lacks(thread.messages[-1:]):
+            return []
+        older: list[Mapping[str, object]] = []
+        begun = False
+        async for earlier in load_history(self.graph, self.config):
+            older.append(as_mapping(earlier.values) or {})
+            if (begun and not lacks(thread_messages(self.graph, earlier, self.messages_key))) or len(older) == _FAR:
+                break
+            begun = begun or (earlier.metadata or {}).get("source") == "input"
+        return older
+
+
+def written_beside(stored: StateSnapshot) -> dict[str, object]:
+    """What a superstep that is not over has made of the channels that its finished tasks have written."""
+    values = as_mapping(stored.values) or {}
+    results = [as_mapping(task.result) or {} for task in stored.tasks]
+    return {key: values[key] for result in results for key in result if key in values}
 
 
 def replaces_messages(graph: Graph, messages_key: str) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
@@ -27,9 +27,11 @@ from langgraph_agui.interrupts.convention import answers_in
 from langgraph_agui.interrupts.pause import Pause, PauseReader
 from langgraph_agui.interrupts.places import answers_to
 from langgraph_agui.interrupts.resume import Resolution, fingerprint, interrupt_of, repeats, resolve
+from langgraph_agui.state.contract import StateContract
+from langgraph_agui.state.shown import Shown
 from langgraph_agui.threads import fork
 from langgraph_agui.threads.history import Fork, behind, forked, news
-from langgraph_agui.threads.inputs import graph_input, refuse_hidden, replaces_messages
+from langgraph_agui.threads.inputs import ClientState, graph_input, replaces_messages, written_beside
 from langgraph_agui.threads.repair import appended, complete, open_calls
 from langgraph_agui.threads.thread import Thread, open_thread
 
@@ -68,10 +70,13 @@ class Start:
         input: Goes to the graph.
         idle: Whether there is nothing to run.
         thread: The messages that the run starts from.
+        values: What the client is told of the thread's state: all of it, where nothing is run that would tell it; of a
+            superstep that goes on, what its finished tasks have written.
         config: Goes over the run's configuration: the checkpoint to begin at, marks for checkpoints.
         pause: What the thread waits for if nothing is run.
         resolution: The answers that the run goes on with.
         gives_up_at: The node at which the thread's pause is to be given up first, if it is.
+        writes: What the client has changed of the state, to be written when the pause is given up.
         healed: Results that the conversation lacked.
         settles: Whether the thread is to be brought to rest first. It was killed within a superstep: what the nodes had
             written that were done is beside its state, and new input would delete it.
@@ -80,10 +85,12 @@ class Start:
     input: object = None
     idle: bool = False
     thread: Sequence[BaseMessage] = ()
+    values: object = None
     config: RunnableConfig = field(default_factory=lambda: RunnableConfig())
     pause: Pause = field(default_factory=Pause)
     resolution: Resolution | None = None
     gives_up_at: str | None = None
+    writes: Mapping[str, object] = field(default_factory=dict)
     healed: Sequence[BaseMessage] = ()
     settles: bool = False
 
@@ -97,6 +104,8 @@ class Beginning:
         run_input: What the client sent.
         config: The run's configuration, with the thread.
         reader: Reads what the thread waits for; has the messages' key.
+        contract: Says what the client may change of the state.
+        shown: What the thread's clients were shown before.
         rebuild: Makes LangChain messages of the client's.
         restate: Makes of a user message of the thread the content that its client holds.
         policy: What the agent decides.
@@ -106,6 +115,8 @@ class Beginning:
     run_input: RunAgentInput
     config: RunnableConfig
     reader: PauseReader
+    contract: StateContract
+    shown: Shown
     rebuild: Rebuild
     restate: Restate
     policy: ThreadPolicy = field(default_factory=ThreadPolicy)
@@ -121,26 +132,26 @@ class Beginning:
             if self.run_input.resume:
                 raise RunInputError(ErrorCode.INTERRUPT_UNKNOWN)
             history = complete(self.rebuild(self.run_input.messages))
-            return Start(graph_input(self.graph, self.run_input, history, self._key, {}))
+            return Start(graph_input(self.graph, history, self._key, self._state.given()))
         thread = await self._load()
         pause = await self.reader.of_thread(thread.state, self.config)
         given = self._entries(pause)
         entries = await self._unspent(given, thread, pause)
         if entries is None and pause:
-            return Start(idle=True, thread=thread.messages, pause=pause)
+            return Start(idle=True, thread=thread.messages, values=thread.state.values, pause=pause)
         request = forked(self.run_input.messages, thread.messages, self._same)
         if given and not entries and not pause:
             again = request is not None and request.edited is None
             # Nobody who answers asks for the same once more.
             if entries is None or again or not self._converses():
-                return self._beside(thread)
+                return await self._beside(thread, state=self.run_input.state)
         if entries or (pause and not self._goes_on(request, thread)):
             return self._resumed(entries or (), given, thread, pause)
-        return await self._again(request, thread) if request is not None else self._append(thread)
+        return await self._again(request, thread) if request is not None else await self._append(thread)
 
     async def rest(self, start: Start) -> Start:
         """What is left of the input when the answers of `start` have brought the thread to rest: news beside them."""
-        return self._beside(await self._load(), start.thread)
+        return await self._beside(await self._load(), start.thread)
 
     # -- answers --------------------------------------------------------------------------------------------------
 
@@ -183,18 +194,33 @@ class Beginning:
         late = self.run_input.messages[self._late(thread.messages, ()) :]
         waiting = json.dumps([*_waiting(thread), *(message.id for message in late if isinstance(message, UserMessage))])
         config = RunnableConfig(metadata={ANSWERED: fingerprint(given), BESIDE: waiting})
+        beside = written_beside(thread.state)
+        writes = self._state.writes_beside(thread, beside)
         if resolution.abandoned:
             config = merged(config, RunnableConfig(metadata={GIVEN_UP: True}))
             node = next(iter(thread.state.next), "")
-            return Start(idle=True, thread=thread.messages, config=config, resolution=resolution, gives_up_at=node)
-        answer: Command[str] | None = Command(resume=resolution.values) if resolution.values else None
-        return Start(answer, thread=thread.messages, config=config, resolution=resolution)
+            return Start(
+                idle=True,
+                thread=thread.messages,
+                config=config,
+                resolution=resolution,
+                gives_up_at=node,
+                writes=writes,
+            )
+        answer: Command[str] | None = None
+        if resolution.values or writes:
+            answer = Command(resume=resolution.values or None, update=writes or None)
+        return Start(answer, thread=thread.messages, values=beside, config=config, resolution=resolution)
 
     # -- messages -------------------------------------------------------------------------------------------------
 
     @property
     def _key(self) -> str:
         return self.reader.messages_key
+
+    @property
+    def _state(self) -> ClientState:
+        return ClientState(self.graph, self.run_input, self.config, self._key, self.contract, self.shown)
 
     async def _load(self) -> Thread:
         return await open_thread(self.graph, self.config, self._key)
@@ -218,21 +244,23 @@ class Beginning:
             return True
         return message.content == self.restate(stored)
 
-    def _beside(self, thread: Thread, before: Sequence[BaseMessage] = ()) -> Start:
+    async def _beside(self, thread: Thread, before: Sequence[BaseMessage] = (), state: object = None) -> Start:
         """Go on with what came beside answers: only messages behind all others, and only where there is a conversation.
 
-        What a paused run was given is not new to the thread, also if the graph keeps it under another name or has
-        removed it since; `before` is what it held then.
+        Args:
+            thread: The thread, at rest.
+            before: What a paused run was given is not new to the thread, also if the graph keeps it under another name
+                or has removed it since: what the thread held then.
+            state: The client's state, unless it is older than what the answers have made of the thread's.
         """
         waiting, begin = _waiting(thread), self._late(before, thread.messages)
         late = [
             message for place, message in enumerate(self.run_input.messages) if place >= begin or message.id in waiting
         ]
-        # The client's state is older than what the answers have made of the thread's.
-        rest = replace(self, run_input=self.run_input.model_copy(update={"messages": late, "state": {}}))
+        rest = replace(self, run_input=self.run_input.model_copy(update={"messages": late, "state": state}))
         if not self._converses() or not rest._news(thread):
-            return Start(idle=True, thread=thread.messages)
-        return rest._append(thread)
+            return Start(idle=True, thread=thread.messages, values=thread.state.values)
+        return await rest._append(thread)
 
     def _late(self, before: Sequence[BaseMessage], thread: Sequence[BaseMessage]) -> int:
         """Where what came beside answers begins in the client's list."""
@@ -245,12 +273,12 @@ class Beginning:
         names = input_names(self.graph) or ()
         return self._key in names or ROOT in names
 
-    def _append(self, thread: Thread) -> Start:
+    async def _append(self, thread: Thread) -> Start:
         stored = thread.state
-        held = refuse_hidden(self.run_input, stored, self.reader.show)
+        writes = await self._state.writes(thread)
         if input_form(self.graph) != "keys" and not self._converses():
             history = complete(self.rebuild(self.run_input.messages))
-            return Start(graph_input(self.graph, self.run_input, history, self._key, held))
+            return Start(graph_input(self.graph, history, self._key, writes))
         fresh = self._news(thread)
         users = [message for message in fresh if message.role != "tool"]
         if not users and len(open_calls(thread.messages)) > len(fresh) > 0:
@@ -260,7 +288,7 @@ class Beginning:
         known = {message.id for message in (*thread.messages, *rebuilt)}
         healed = [message for message in whole if message.id not in known]
         update = appended(thread.messages, whole, replaces=replaces_messages(self.graph, self._key))
-        values = graph_input(self.graph, self.run_input, update, self._key, held)
+        values = graph_input(self.graph, update, self._key, writes)
         # A conversation with nothing new has its answer already; a graph without one is run because it was asked to.
         idle = stored.created_at is not None and self._converses() and not values
         if idle and _failed_behind_tools(thread):
@@ -269,7 +297,9 @@ class Beginning:
         # The last answers stay known until others come.
         mark = thread.mark(ANSWERED)
         config = RunnableConfig(metadata={ANSWERED: mark}) if mark else RunnableConfig()
-        return Start(values, idle, thread.messages, config, healed=healed, settles=not idle and unsettled)
+        if idle:
+            return Start(idle=True, thread=thread.messages, values=stored.values, config=config, healed=healed)
+        return Start(values, thread=thread.messages, config=config, healed=healed, settles=unsettled)
 
     async def _again(self, request: Fork, thread: Thread) -> Start:
         """Begin again before a message of the thread, with what it said or says now."""
@@ -279,8 +309,8 @@ class Beginning:
         between = [message for message in thread.messages[:place] if message.id not in known]
         said = self.rebuild([request.edited]) if request.edited is not None else [thread.messages[place]]
         # What the client has not changed since is what it was at that point.
-        held = refuse_hidden(self.run_input, thread.state, self.reader.show)
-        values = graph_input(self.graph, self.run_input, [*between, *said], self._key, held)
+        writes = {**self._state.written_with(base), **await self._state.writes(thread, base)}
+        values = graph_input(self.graph, [*between, *said], self._key, writes)
         point = base.config["configurable"]
         where: dict[str, object] = {key: point[key] for key in ("checkpoint_id", "checkpoint_ns") if key in point}
         return Start(values, thread=before, config=RunnableConfig(configurable=where))

@@ -130,6 +130,10 @@ class GraphDrive:
             case "tasks":
                 task = cast("Mapping[str, object]", data)
                 ended = "result" in task or "error" in task
+                if ended:
+                    self._translation.shared.task_end(namespace, str(task["id"]), task.get("result"))
+                else:
+                    self._translation.shared.task_start(namespace)
                 self._order.passed(("end" if ended else "start", str(task["id"])))
             case "values":
                 if not namespace:
@@ -137,7 +141,7 @@ class GraphDrive:
                 messages = messages_in(data, self._key) if not isinstance(data, list | BaseMessage) else []
                 self._translation.values(namespace, data, messages)
             case "custom":
-                self._translation.custom("custom", data)
+                self._translation.written(namespace, data)
             case "updates" if not namespace:
                 self._interrupts(cast("Mapping[str, object]", data))
 

@@ -328,9 +328,5 @@ class Items:
 
     def pending(self) -> list[str]:
         """The calls of this run without a result in it, in order (AG-UI 1.0, `pendingToolCallIds`)."""
-        return [
-            item.id
-            for live in self._said
-            for item in live.record.items
-            if item.kind == "call" and item.id not in self._answered
-        ]
+        said = {item.id for live in self._said for item in live.record.items if item.kind == "call"}
+        return self.conversation.in_order(said - self._answered)

@@ -26,6 +26,11 @@ class Outlet(Generic[T]):
         self._closed = False
         self._abandoned = False
 
+    @property
+    def empty(self) -> bool:
+        """Whether all has been taken out, and nothing more will come."""
+        return self._closed and not self._items
+
     def put(self, item: T) -> None:
         """Add an item."""
         if self._abandoned:

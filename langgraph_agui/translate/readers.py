@@ -33,12 +33,16 @@ class Joined:
     Args:
         sink: Takes what the reader is told.
         run_input: What the reader sent.
+
+    Attributes:
+        own: What the reader keeps in its state for itself.
     """
 
     def __init__(self, sink: Sink, run_input: RunAgentInput) -> None:
         self._sink = sink
         self._input = run_input
         self._held: Sequence[Message] = run_input.messages
+        self.own: Mapping[str, object] = {}
         self.writer: Callable[[Kind, str], Writer] = sink.writer
 
     def take_back(self, message_ids: Collection[str]) -> None:
@@ -60,8 +64,8 @@ class Joined:
             case MessagesSnapshotEvent():
                 truth = [(message.id, [message]) for message in event.messages]
                 event = event.model_copy(update={"messages": restate(self._held, truth)})
-            case StateSnapshotEvent() if isinstance(event.snapshot, Mapping) and isinstance(self._input.state, Mapping):
-                event = event.model_copy(update={"snapshot": {**self._input.state, **event.snapshot}})
+            case StateSnapshotEvent() if self.own and isinstance(event.snapshot, Mapping):
+                event = event.model_copy(update={"snapshot": {**self.own, **event.snapshot}})
         self._sink.event(event)
 
 
@@ -108,14 +112,15 @@ class Reader(Generic[T]):
     def __init__(self, sink: Callable[[Callable[[T], object]], Sink]) -> None:
         self.outlet = Outlet[T]()
         self.sink = sink(self.outlet.put)
-        self.leave: Callable[[], Awaitable[None]] | None = None
+        self.leave: Callable[[bool], Awaitable[None]] | None = None
 
     async def __aenter__(self) -> Outlet[T]:
         """Read: what is said comes out of the outlet."""
         return self.outlet
 
     async def __aexit__(self, *_: object) -> None:
-        """Read no more."""
+        """Read no more. Who made the reader is told, and whether all was read."""
+        all_read = self.outlet.empty
         self.outlet.abandon()
         if self.leave is not None:
-            await self.leave()
+            await self.leave(all_read)

@@ -173,14 +173,16 @@ class RemoteDrive:
             case "tasks":
                 task = cast("Mapping[str, object]", data)
                 if "result" in task or "error" in task:
+                    self._translation.shared.task_end(namespace, str(task["id"]), task.get("result"))
                     self._task_end(task, namespace)
                 else:
+                    self._translation.shared.task_start(namespace)
                     self._inputs[str(task["id"])] = task.get("input")
                     self._translation.node_start(_run_id(task), str(task["name"]))
             case "values":
                 self._values(namespace, data)
             case "custom":
-                self._translation.custom("custom", self._revival.of(data))
+                self._translation.written(namespace, self._revival.of(data))
             case "updates" if not namespace and isinstance(data, Mapping) and "__interrupt__" in data:
                 self._paused = True
                 self._translation.pause([_interrupt(raised) for raised in data["__interrupt__"]])

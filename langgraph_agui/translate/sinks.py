@@ -14,6 +14,7 @@ from ag_ui.core import (
     BaseEvent,
     MessagesSnapshotEvent,
     ReasoningMessageContentEvent,
+    StateDeltaEvent,
     StateSnapshotEvent,
     TextMessageContentEvent,
     ToolCallArgsEvent,
@@ -21,6 +22,7 @@ from ag_ui.core import (
 
 from langgraph_agui.errors import EventTooLarge
 from langgraph_agui.messages.blocks import Kind
+from langgraph_agui.protocol.jsonable import to_jsonable
 from langgraph_agui.protocol.sse import MAX_FRAME, DeltaFrame, DeltaType, encode
 
 logger = logging.getLogger(__name__)
@@ -42,11 +44,20 @@ class EventSink:
     """Hands `BaseEvent` objects to `put`."""
 
     def __init__(self, put: Callable[[BaseEvent], object]) -> None:
-        self.event: Callable[[BaseEvent], object] = put
+        self._put = put
+
+    def event(self, event: BaseEvent) -> None:
+        """Hand an event on; the state in it is a copy, for the next patches are made from what was sent."""
+        match event:
+            case StateSnapshotEvent():
+                event = event.model_copy(update={"snapshot": to_jsonable(event.snapshot)})
+            case StateDeltaEvent():
+                event = event.model_copy(deep=True)
+        self._put(event)
 
     def writer(self, kind: Kind, item_id: str) -> Writer:
         """Return what puts the content events of an item."""
-        put = self.event
+        put = self._put
         if kind == "text":
             return lambda text: put(TextMessageContentEvent(message_id=item_id, delta=text))
         if kind == "reasoning":
@@ -68,12 +79,12 @@ class SSESink:
         self._put = put
 
     def event(self, event: BaseEvent) -> None:
-        """Encode a whole event. A snapshot that no client would take is left out: it only says again what was said.
+        """Encode a whole event. A snapshot that no client would take is left out, with a warning.
 
         Raises `EventTooLarge` for any other event of that size.
         """
         frame = encode(event)
-        if len(frame) > MAX_FRAME:
+        if len(frame) > MAX_FRAME and len(frame.decode().encode("utf-16-le")) > 2 * MAX_FRAME:  # clients count so
             if not isinstance(event, MessagesSnapshotEvent | StateSnapshotEvent):
                 raise EventTooLarge(f"{event.type.value}: {len(frame)} bytes")
             logger.warning("A %s of %d bytes is too large for a client and is left out.", event.type.value, len(frame))

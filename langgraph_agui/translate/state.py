@@ -1,17 +1,65 @@
-"""Shared state, out: what of a graph's state a client sees, and when it is told.
+"""Shared state, out: the client's copy of the graph's state, and the events that keep it true.
 
-The values of the root graph enter after each superstep; a `STATE_SNAPSHOT` leaves when they differ from what the
-client holds, which is the input's state and then our own snapshots (AG-UI 1.0, state).
+Values of the root graph and previews (what nodes emit, what tool arguments predict, what declared subgraphs have so
+far) enter; `STATE_DELTA` and `STATE_SNAPSHOT` leave when the client's copy has to change. The copy begins as the
+input's state and follows our own events (AG-UI 1.0, state), so each patch fits what the client holds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+import logging
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple, Protocol
 
-from ag_ui.core import BaseEvent, StateSnapshotEvent
+from ag_ui.core import BaseEvent
 
 from langgraph_agui.messages.found import as_mapping
-from langgraph_agui.protocol.jsonable import to_jsonable
+from langgraph_agui.protocol.jsonable import JsonValue, to_jsonable
+from langgraph_agui.protocol.patch import PatchError, apply_patch
+from langgraph_agui.state.shown import Shown
+from langgraph_agui.translate.change import NOTHING, Change, Maybe, Nothing, Step, following, pointer
+
+logger = logging.getLogger(__name__)
+
+
+class Contract(Protocol):
+    """What may be shown, and how; see `StateContract`."""
+
+    @property
+    def show(self) -> Callable[[object], JsonValue]:
+        """Makes of a value what the client may see of it."""
+
+    def shows(self, key: str) -> bool:
+        """Whether the client sees this key."""
+
+    def holds(self, key: str) -> bool:
+        """Whether the graph is known to have a channel of this name."""
+
+    def check(self, key: str, value: object) -> None:
+        """Raise if a value that is about to be shown is not what was promised."""
+
+
+class Unshared:
+    """The contract of a state that nobody is shown."""
+
+    show = staticmethod(to_jsonable)
+
+    def shows(self, key: str) -> bool:
+        """No."""
+        return False
+
+    holds = shows
+
+    def check(self, key: str, value: object) -> None:
+        """Nothing is promised."""
+
+
+class _Preview(NamedTuple):
+    """What a key looks like until its owner, a task or a tool call, has ended."""
+
+    owner: str
+    key: str
+    value: Maybe
 
 
 class StateView:
@@ -19,54 +67,199 @@ class StateView:
 
     Args:
         baseline: What the client holds when the run begins: `RunAgentInput.state`.
-        keys: The channels that may be shown; None for all.
-        hidden: Channels that are shown elsewhere: the messages.
-        emit: Takes the snapshots.
-        show: Makes of a channel's value what a client may see of it, as JSON data.
+        contract: Says what may be shown, and how.
+        emit: Takes the events.
+        deltas: Whether changes are sent as patches, where those are smaller than the state.
+        before: What the thread's clients were shown before.
     """
 
     def __init__(
         self,
         baseline: object,
-        keys: Collection[str] | None,
-        hidden: Collection[str],
+        contract: Contract,
         emit: Callable[[BaseEvent], object],
-        show: Callable[[object], object] = to_jsonable,
+        *,
+        deltas: bool = True,
+        before: Shown | None = None,
     ) -> None:
-        self._client: dict[str, object] = dict(baseline) if isinstance(baseline, Mapping) else {}
-        self._keys = keys
-        self._hidden = hidden
+        self._contract = contract
         self._emit = emit
-        self._show = show
+        self._deltas = deltas
+        self._patchable = isinstance(baseline, Mapping)
+        own = following(NOTHING, baseline, "").after
+        self._own: dict[str, JsonValue] = own if isinstance(own, dict) else {}
+        self._client = self._own
+        self._truth: dict[str, Maybe] = {}
         self._seen: dict[str, object] = {}
+        self._written: set[str] = set()
+        self._previews: list[_Preview] = []
+        self._ended: set[str] = {""}
+        self._begun = False
+        self._whole = False
+        self._before = before or Shown()
 
-    @property
-    def shown(self) -> dict[str, object]:
-        """The client's copy as it is now."""
-        return self._client
+    def heard(self, to_the_end: bool) -> None:
+        """Note whether the reader has heard all, so far as the state was told."""
+        if self._begun or not to_the_end:
+            self._before.heard = to_the_end
+
+    def join(self, *, anew: bool) -> Iterable[BaseEvent]:
+        """Return what tells one more reader the copy; nothing before the graph has spoken, then all are told.
+
+        Args:
+            anew: Whether the reader holds something that it must not go on holding.
+        """
+        self._whole = not self._begun
+        return self.whole() if self._begun and (self._client or anew) else ()
+
+    def whole(self) -> Iterable[BaseEvent]:
+        """Return what tells the copy to a reader, whatever that holds."""
+        change = Change({})
+        for key, value in self._client.items():
+            change.make(key, value)
+        return change.events(patchable=False, deltas=self._deltas, lane=None)
+
+    # -- the truth ----------------------------------------------------------------------------------------------
+
+    def wrote(self, keys: Iterable[str]) -> None:
+        """Note that a task has written these channels: maybe the objects that they held, changed in place."""
+        self._written.update(keys)
 
     def update(self, values: object) -> None:
-        """Compare the graph's values with the client's copy. A channel still holding the same object is skipped."""
-        self._apply(values, lambda key, value: key not in self._seen or self._seen[key] is not value)
-
-    def settle(self) -> None:
-        """Compare once more, channel by channel: a node may have changed an object in place."""
-        self._apply(self._seen, lambda _key, _value: True)
-
-    def _apply(self, values: object, look: Callable[[str, object], bool]) -> None:
+        """Take the graph's values after a superstep. Only channels that were written are looked at."""
+        written, self._written = self._written, set()
         channels = as_mapping(values)
         if channels is None:
             return
-        changed: dict[str, object] = {}
-        for key, value in channels.items():
-            if key in self._hidden or key.startswith("__") or (self._keys is not None and key not in self._keys):
-                continue
-            if look(key, value):
-                plain = self._show(value)
-                if key not in self._client or self._client[key] != plain:
-                    changed[key] = plain
-            self._seen[key] = value
-        if changed:
-            # What the client keeps in its state for itself stays there.
-            self._client = {**self._client, **changed}
-            self._emit(StateSnapshotEvent(snapshot=self._client))
+        found = {
+            key: value
+            for key, value in channels.items()
+            if (key not in self._seen or self._seen[key] is not value or key in written) and self._contract.shows(key)
+        }
+        gone = [key for key in (self._seen if self._begun else self._claimed()) if key not in channels]
+        self._take(found, gone, written)
+        self._begun = True
+        if self._whole:
+            self._whole = False
+            for event in self.whole():
+                self._emit(event)
+
+    def _claimed(self) -> list[str]:
+        """The client's keys that are not its own; None is as good as nothing."""
+        kept = self.kept(self._own)
+        return [key for key, value in self._own.items() if value is not None and key not in kept]
+
+    def kept(self, state: object) -> dict[str, object]:
+        """What of a client's state is its own: neither the graph's, nor left from what a run has previewed."""
+        if not isinstance(state, Mapping):
+            return {}
+        holds, shows = self._contract.holds, self._contract.shows
+        foreign = {key: value for key, value in state.items() if not (holds(key) and shows(key))}
+        return {key: value for key, value in foreign.items() if not self._before.holds(key, value)}
+
+    def settle(self) -> None:
+        """Compare once more, without previews: a node may have changed an object in place and not returned it."""
+        self._ended.update(preview.owner for preview in self._previews)
+        self._take(dict(self._seen), (), ())
+
+    def _take(self, found: Mapping[str, object], gone: Collection[str], written: Collection[str]) -> None:
+        steps = {key: self._follow(key, value) for key, value in found.items()}
+        for key, step in steps.items():
+            if step.operations and self._begun:  # what the run starts from is not its doing
+                self._contract.check(key, step.after)
+        self._seen.update(found)
+        self._truth.update((key, step.after) for key, step in steps.items())
+        for key in gone:
+            self._seen.pop(key, None)
+            self._truth[key] = NOTHING
+        self._previews = [one for one in self._previews if one.key not in written]
+        self._show(dict.fromkeys([*found, *gone, *self._release(self._ended)]), steps)
+
+    def _follow(self, key: str, value: object) -> Step:
+        # No patch may name "__proto__": what it was does not matter.
+        before = NOTHING if key == "__proto__" else self._rest(key)
+        return following(before, value, pointer(key), self._contract.show)
+
+    # -- previews -----------------------------------------------------------------------------------------------
+
+    def preview(self, owner: str, values: Mapping[str, object], lane: str | None = None) -> set[str]:
+        """Show values until `owner` has ended; return the keys that clients do not see, which are left out.
+
+        Args:
+            owner: A task of the root graph, or a tool call.
+            values: By key.
+            lane: The subagent that it is from.
+        """
+        return self._preview(owner, {key: self._contract.show(value) for key, value in values.items()}, lane)
+
+    def patch(self, owner: str, operations: Sequence[Mapping[str, object]], lane: str | None = None) -> set[str]:
+        """Show what a patch makes of the client's copy, as `preview` does."""
+        try:
+            result = apply_patch(self._client, operations)
+        except PatchError as error:
+            logger.warning("A patch of the state does not fit and was left out: %s", error)
+            return set()
+        if not isinstance(result, dict):
+            logger.warning("A patch would make the state something else than an object and was left out.")
+            return set()
+        values: dict[str, Maybe] = {key: NOTHING for key in self._client if key not in result}
+        show = self._contract.show
+        for key, value in result.items():
+            if self._client.get(key, NOTHING) is not value:
+                values[key] = value if show is to_jsonable else show(value)
+        return self._preview(owner, values, lane)
+
+    def _preview(self, owner: str, values: Mapping[str, Maybe], lane: str | None) -> set[str]:
+        held = {one.key: one.value for one in self._previews if one.owner == owner}
+        hidden = {key for key in values if not self._contract.shows(key)}
+        values = {key: value for key, value in values.items() if key not in held or held[key] != value}
+        shown = [_Preview(owner, key, value) for key, value in values.items() if key not in hidden]
+        for one in shown:
+            if not isinstance(one.value, Nothing):
+                self._before.add(one.key, one.value)
+        if owner:
+            self._ended.discard(owner)
+        self._previews = [one for one in self._previews if one.owner != owner or one.key not in values] + shown
+        self._show([one.key for one in shown], {}, lane)
+        return hidden
+
+    def end(self, owner: str) -> None:
+        """A task or a call has ended: its previews stay until the graph's values say what became of them."""
+        self._ended.add(owner)
+
+    def next_superstep(self) -> None:
+        """The next superstep begins: what the tasks before it have previewed is over."""
+        self._show(self._release(self._ended), {})
+
+    def drop(self, owners: Collection[str] | None = None) -> None:
+        """Show no more what `owners` have previewed; None means all."""
+        self._show(self._release({one.owner for one in self._previews} if owners is None else owners), {})
+
+    def _release(self, owners: Collection[str]) -> set[str]:
+        """Forget the previews of `owners`; return their keys."""
+        over = {one.key for one in self._previews if one.owner in owners}
+        if over:
+            self._previews = [one for one in self._previews if one.owner not in owners]
+        return over
+
+    # -- the client's copy ----------------------------------------------------------------------------------------
+
+    def _rest(self, key: str) -> Maybe:
+        """What the client sees of a key without previews: the graph's value, or else its own."""
+        return self._truth.get(key, self._own.get(key, NOTHING))
+
+    def _target(self, key: str) -> Maybe:
+        previews = (preview.value for preview in reversed(self._previews) if preview.key == key)
+        return next(previews, self._rest(key))
+
+    def _show(self, keys: Collection[str], steps: Mapping[str, Step], lane: str | None = None) -> None:
+        """Bring the client's copy of `keys` up to date; `steps` are known ones, from what was shown before."""
+        if not keys:
+            return
+        change = Change(self._client)
+        for key in keys:
+            change.make(key, self._target(key), steps.get(key))
+        for event in change.events(patchable=self._patchable, deltas=self._deltas, lane=lane):
+            self._emit(event)
+            self._patchable = True
+        self._client = change.result

@@ -21,7 +21,6 @@ from ag_ui.core import (
     RunFinishedInterruptOutcome,
     RunFinishedOutcome,
     RunFinishedSuccessOutcome,
-    StateSnapshotEvent,
     StepStartedEvent,
 )
 from langchain_core.messages import AIMessage, BaseMessage
@@ -42,9 +41,9 @@ from langgraph_agui.messages.veil import visible
 from langgraph_agui.translate.items import Items, LiveMessage
 from langgraph_agui.translate.lifecycle import failed, finished, started
 from langgraph_agui.translate.readers import Joined
+from langgraph_agui.translate.shared import SharedState
 from langgraph_agui.translate.sinks import Sink
 from langgraph_agui.translate.snapshot import StateMessages
-from langgraph_agui.translate.state import StateView
 from langgraph_agui.translate.steps import Steps
 from langgraph_agui.translate.usage import Usage
 
@@ -76,7 +75,7 @@ class Translation:
     Args:
         run_input: What the client sent.
         sink: Takes the events.
-        state: The client's view of the graph's state.
+        shared: The graph's state, as the client sees it.
         reasoning: Who sees reasoning, and how it travels.
         expose_errors: Whether `RUN_ERROR.message` may carry the exception's own text.
     """
@@ -85,17 +84,17 @@ class Translation:
         self,
         run_input: RunAgentInput,
         sink: Sink,
-        state: StateView | None = None,
+        shared: SharedState | None = None,
         *,
         reasoning: ReasoningOptions | None = None,
         expose_errors: bool = False,
     ) -> None:
         self._input = run_input
         self._sink = sink
-        self._state = state
+        self.shared = shared or SharedState.none(sink)
         self._expose_errors = expose_errors
         values = Values(reasoning, run_input.thread_id)
-        self._items = Items(Conversation(run_input.messages), sink, values)
+        self._items = Items(Conversation(run_input.messages), self.shared.sink, values)
         self._steps = Steps(sink.event)
         self._models: dict[UUID, _ModelRun] = {}
         self._seen: set[str] = set()
@@ -119,8 +118,9 @@ class Translation:
     def join(self, sink: Joined, run_input: RunAgentInput) -> None:
         """Tell a reader who joins what there is so far, and open again what is open, in its terms."""
         sink.event(started(run_input))
-        if self._state is not None and self._state.shown:
-            sink.event(StateSnapshotEvent(snapshot=self._state.shown))
+        sink.own = self.shared.view.kept(run_input.state)
+        for told in self.shared.view.join(anew=sink.own != run_input.state):
+            sink.event(told)
         messages = self._messages.snapshot(self._items.conversation)
         settled = self._items.settled(messages)
         sink.take_back({message.id for message in messages} - {message.id for message in settled})
@@ -152,8 +152,7 @@ class Translation:
         """
         if not self.done:
             self._settle()
-            if self._state is not None:
-                self._state.settle()
+            self.shared.view.settle()
             self._sink.event(MessagesSnapshotEvent(messages=self._messages.snapshot(self._items.conversation)))
 
     def _settle(self) -> None:
@@ -210,12 +209,14 @@ class Translation:
         self._models.clear()  # what the graph leaves running is not told any more
         self._items.close_all()
         self._steps.close_all()
+        self.shared.view.drop()
 
     # -- models -------------------------------------------------------------------------------------------------
 
     def model_start(self, run_id: UUID, metadata: Mapping[str, object]) -> None:
         """A visible model call begins."""
         self._models[run_id] = _ModelRun(run_id, metadata)
+        self.shared.model_start(metadata)
 
     def token(self, run_id: UUID, message: BaseMessage) -> None:
         """A chunk of a model call's message. The hot path."""
@@ -270,6 +271,7 @@ class Translation:
         model = self._models.pop(run_id, None)
         if model is not None and model.live is not None:
             self._items.fail(model.live)
+            self.shared.view.drop([item.id for item in model.live.record.items])
 
     # -- nodes --------------------------------------------------------------------------------------------------
 
@@ -332,6 +334,11 @@ class Translation:
             if isinstance(message, LCToolMessage) and self._items.conversation.holds_call(message.tool_call_id):
                 self.arrived(message)
 
+    def written(self, namespace: tuple[str, ...], value: object) -> None:
+        """A node of the graph at `namespace` has written to the custom stream."""
+        if not self.shared.custom(namespace, value):
+            self.custom("custom", value)
+
     def custom(self, name: str, value: object) -> None:
         """The graph sent an event of its own."""
         self._sink.event(CustomEvent(name=name, value=self._show(value)))
@@ -362,6 +369,7 @@ class Translation:
             for message in messages:
                 if message.id not in self._seen:
                     self.arrived(message)
+        self.shared.values(namespace, values)
         if namespace:
             return
         if first:
@@ -370,8 +378,6 @@ class Translation:
             self._messages.update(messages)
         if as_mapping(values) is None and not messages_in(values, ""):
             self._result = self._show(values)  # a functional-API graph that returns a bare value
-        if self._state is not None:
-            self._state.update(values)
 
 
 def _text(value: object) -> str | None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from ag_ui.core import AssistantMessage, BaseEvent
 
-from langgraph_agui import LangGraphAgent, ReasoningOptions, ReasoningSeal
+from langgraph_agui import LangGraphAgent, ReasoningOptions, ReasoningSeal, StateOptions
 from tests.adapter.models import said, thinking
 from tests.adapter.streams import Told, run_input, tell
 
@@ -67,9 +67,15 @@ def check_bytes(body: bytes) -> None:
         assert not found(json.loads(frame.removeprefix("data: "))), frame
 
 
-async def hear(graph: Any, *messages: Any, reasoning: ReasoningOptions = HIDDEN, **fields: Any) -> Told:
+async def hear(
+    graph: Any,
+    *messages: Any,
+    reasoning: ReasoningOptions = HIDDEN,
+    shown: StateOptions | None = None,
+    **fields: Any,
+) -> Told:
     """A run of `graph` whose events tell nothing of the canary."""
-    agent = LangGraphAgent(graph=graph, reasoning=reasoning)
+    agent = LangGraphAgent(graph=graph, reasoning=reasoning, state=shown)
     told = await tell(agent, run_input(*messages or ("hi",), thread="t", **fields))
     assert told.last.type.value == "RUN_FINISHED", told.last
     check_events(told.events)

@@ -22,7 +22,7 @@ from langgraph.graph.message import add_messages
 from langgraph.types import interrupt
 from pydantic import BaseModel
 
-from langgraph_agui import AGUICallbackHandler, ReasoningOptions
+from langgraph_agui import AGUICallbackHandler, ReasoningOptions, StateOptions
 from langgraph_agui.protocol import Verifier, fold
 from tests.adapter.canary import CANARY, HIDDEN, SEAL, THOUGHT, UNSEALED, check_events, hear, texts, thoughts
 from tests.adapter.graphs import Chat, chain_of, talker
@@ -104,9 +104,11 @@ async def test_what_the_client_does_not_see_of_a_channel_stays_in_it() -> None:
         return {} if state.get("kept") else {"kept": (reply := await model.ainvoke("hi")), "log": [reply]}
 
     graph = chain_of(node, state=Kept, checkpointer=InMemorySaver())
-    first = await hear(graph)
-    second = await hear(graph, "more", state=first.state)
-    assert not second.of("STATE_SNAPSHOT")
+    shown = StateOptions(include={"kept", "log"})
+    first = await hear(graph, shown=shown)
+    assert set(first.state) == {"kept", "log"}
+    second = await hear(graph, "more", state=first.state, shown=shown)
+    assert not second.of("STATE_SNAPSHOT", "STATE_DELTA")
     values = (await graph.aget_state({"configurable": {"thread_id": "t"}})).values
     assert CANARY in str(values["kept"].content)
     assert CANARY in str(values["log"][0].content)

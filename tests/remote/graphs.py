@@ -18,6 +18,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import Send, interrupt
 from typing_extensions import TypedDict
 
+from langgraph_agui import emit_state
 from langgraph_agui.frontend import frontend_tools
 from tests.adapter.graphs import chain_of, talker
 from tests.adapter.models import Scripted, call, calling, part, said, thinking, used
@@ -156,6 +157,32 @@ def _narrow() -> Any:
 narrow = _narrow()
 
 
+class Board(TypedDict, total=False):
+    messages: Annotated[list[AnyMessage], add_messages]
+    cards: list[dict[str, Any]]
+    note: str
+
+
+async def board(state: Board) -> dict[str, Any]:
+    """Show a card before it is written, then write it; the note is only shown."""
+    cards = state.get("cards") or [{"id": n, "text": "x" * 60} for n in range(5)]
+    emit_state({"note": "for now"})
+    emit_state([{"op": "add", "path": "/draft", "value": 1}])
+    await asyncio.sleep(0.2)
+    return {"cards": [*cards, {"id": len(cards), "text": "new"}]}
+
+
+def _jot(messages: list[Any]) -> list[Any]:
+    return [calling(part("jot", '{"note": "wri', f"c{len(messages)}")), calling(part(None, 'tten"}')), used(1, 1)]
+
+
+boards = chain_of(
+    talker(Scripted(script=_jot)),
+    board,
+    state=Board,
+)
+
+
 @dataclass
 class Context:
     user: str
@@ -224,6 +251,7 @@ slowly = _graph(talker(Scripted(["Starting."]), "before"), slow)
 GRAPHS = (
     "asking",
     "at_once",
+    "boards",
     "broken",
     "broken_model",
     "client_tool",

@@ -17,8 +17,9 @@ from langgraph.pregel.remote import RemoteGraph
 from langgraph.types import Interrupt, StateSnapshot
 from langgraph_sdk.client import LangGraphClient, get_client
 
-from langgraph_agui import LangGraphAgent
+from langgraph_agui import LangGraphAgent, PredictState, StateOptions
 from langgraph_agui.graphs import load_state, update_state
+from langgraph_agui.protocol import fold
 from tests.adapter.streams import Told, run_input, tell, user
 from tests.remote.graphs import Context
 
@@ -143,6 +144,24 @@ async def test_a_call_that_the_client_answers(agent: Agents) -> None:
     result = ToolMessage(id="t1", role="tool", tool_call_id="p1", content="seven")
     second = await told(agent("client_tool"), *first.messages, result, thread=thread)
     assert texts(second) == ["The client said seven."]
+
+
+async def test_previews_and_patches_of_a_state(agent: Agents) -> None:
+    options = StateOptions(predict=[PredictState("jot", "note")])
+    boards = agent("boards", state=options)
+    first = await told(boards, "go", thread=(thread := str(uuid4())))
+    assert [card["id"] for card in first.state["cards"]] == [0, 1, 2, 3, 4, 5]
+    assert first.state.keys() == {"cards"}
+    seen = [fold(first.events[:number]).state for number in range(len(first.events))]
+    shown = [state for number, state in enumerate(seen) if state and state != seen[number - 1]]
+    previews = [{"note": "wri"}, {"note": "written"}, {"note": "for now"}, {"note": "for now", "draft": 1}]
+    assert shown == [*previews, {"note": "written", **first.state}, first.state]  # nobody answers the call
+    edited = [{**card, "text": "mine"} if card["id"] == 2 else card for card in first.state["cards"]]
+    second = await told(boards, *first.messages, "more", thread=thread, state={"cards": edited})
+    assert second.state["cards"] == [*edited, {"id": 6, "text": "new"}]
+    added = {"op": "add", "path": "/cards/-", "value": {"id": 6, "text": "new"}}
+    patches = [operation.model_dump() for event in second.of("STATE_DELTA") for operation in event.delta]
+    assert added in patches
 
 
 async def test_the_state_of_a_thread(server: str, agent: Agents) -> None:

@@ -1,0 +1,356 @@
+"""The RFC 6902 patch from one JSON value to the next.
+
+Made for state that an agent changes step by step: one walk over both values finds what differs, and the operations
+name it as deep down as they can. Only ``add``, ``remove`` and ``replace`` are used, and no path that clients refuse.
+The new value may be a live Python object; what comes back never shares a dict or list with it, so that user code may
+go on changing it.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from itertools import pairwise, repeat
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, cast
+
+from langgraph_agui.protocol.align import aligned
+
+if TYPE_CHECKING:
+    from langgraph_agui.protocol.jsonable import JsonValue
+
+Operation: TypeAlias = "dict[str, JsonValue]"
+"""``op`` (``add``, ``remove`` or ``replace``), ``path`` and, unless it is a ``remove``, ``value``."""
+
+MAX_LEVELS: Final = 64
+"""How many containers may stand inside each other in plain data, and how deep changes are looked for."""
+
+_OPERATION: Final = 34  # characters of a replace without path and value
+_REMOVAL: Final = 25
+_NUMBER: Final = 8
+_ENDLESS: Final = sys.maxsize
+_NOTHING: Final[Any] = object()
+
+
+class NotPlain(Exception):  # noqa: N818
+    """The value is no plain JSON data; convert it with ``to_jsonable`` first."""
+
+
+class Unpatchable(Exception):  # noqa: N818
+    """No patch that clients accept leads there; send the whole document anew."""
+
+
+class _Change(NamedTuple):
+    operations: list[Operation]
+    value: JsonValue
+    weight: int
+
+
+def changes(
+    before: JsonValue, after: object, path: str = "", *, owned: bool = False
+) -> tuple[list[Operation], JsonValue]:
+    """Return the operations that turn ``before`` into ``after``, both at JSON pointer ``path``, and the new value.
+
+    ``before`` is JSON data that nobody changes any more. The returned value shares with it, and the operations
+    share with the returned value: all of it is read only. It is ``before`` itself if nothing changed, and shares
+    no dict or list with ``after`` unless ``after`` is ``owned``: JSON data of any depth that nobody else changes.
+
+    Numbers are equal if they are of one type too. Where the value changes as a whole, the only operation replaces
+    ``path``. Raises :class:`NotPlain`, unless ``owned``, and :class:`Unpatchable`.
+    """
+    tokens = path.split("/")
+    change = _compare(before, after, tokens[-1] if path else None, 1, owned)
+    if change is None:
+        return [], before
+    if any(_refused(*pair) for pair in pairwise(tokens)):
+        raise Unpatchable(path)
+    return _below(path, change.operations), change.value
+
+
+def plain(value: object) -> JsonValue:
+    """Return a copy of plain JSON data, of dicts and lists of its own. Raises :class:`NotPlain`.
+
+    Plain are, by exact type, dicts with string keys, lists, strings without unpaired surrogates, integers of 64
+    bits, finite floats, booleans and ``None``, nested up to :data:`MAX_LEVELS` deep.
+    """
+    return _copy(value, 1)
+
+
+def weigh(value: object, limit: int) -> int:
+    """Return about how many characters JSON data takes as text; any number from ``limit`` on if it reaches that.
+
+    Takes no longer than counting up to ``limit`` does.
+    """
+    waiting: list[Any] = [value]
+    total = 0
+    while waiting and total < limit:
+        item = waiting.pop()
+        kind = type(item)
+        if kind is str:
+            total += len(item) + 2
+        elif kind is dict:
+            total += 2 + 4 * len(item)
+            if total < limit:
+                total += sum(map(len, item))
+                waiting += item.values()
+        elif kind is list:
+            total += 2 + len(item)
+            if total < limit:
+                waiting += item
+        elif kind is int:
+            total += 1 + item.bit_length() * 3 // 10
+        else:
+            total += _NUMBER if kind is float else 4
+    return total
+
+
+def _compare(before: Any, after: Any, token: str | None, level: int, owned: bool) -> _Change | None:
+    """Return what changes at a value whose path ends in ``token``; nothing if it is the same."""
+    if before is after:
+        return None
+    kind = type(after)
+    if kind is type(before):
+        if kind is dict:
+            return _compare_objects(before, after, token, level, owned)
+        if kind is list:
+            return _compare_lists(before, after, level, owned)
+        if before == after:
+            return None
+    return _whole(after if owned else _copy(after, level))
+
+
+def _compare_objects(
+    before: dict[str, Any], after: dict[Any, Any], token: str | None, level: int, owned: bool
+) -> _Change | None:
+    if level > MAX_LEVELS:
+        return _compare_deep(before, after, owned)
+    edits: dict[str, _Change] = {}
+    get, added = before.get, 0
+    for key, new in after.items():
+        if type(key) is not str:
+            raise NotPlain("a key is no string")
+        old: Any = get(key, _NOTHING)
+        if old is new:
+            continue
+        kind = type(new)
+        change: _Change | None
+        if old is _NOTHING:
+            added += 1
+            change = _added(key, new, level + 1, owned)
+        elif kind is not type(old):
+            change = _whole(new if owned else _copy(new, level + 1))
+        elif kind is dict:
+            change = _compare_objects(old, new, key, level + 1, owned)
+        elif kind is list:
+            change = _compare_lists(old, new, level + 1, owned)
+        elif old == new:
+            continue
+        else:
+            change = _whole(new if owned else _leaf(new))
+        if change is not None:
+            edits[key] = change
+    if len(after) - added != len(before):
+        edits.update((key, _removal()) for key in before if key not in after)
+    return _edited(before, edits, token) if edits else None
+
+
+def _added(key: str, value: Any, level: int, owned: bool) -> _Change:
+    if owned:
+        return _whole(value, "add")
+    _check_text(key)
+    return _whole(_copy(value, level), "add")
+
+
+def _edited(before: dict[str, JsonValue], edits: dict[str, _Change], token: str | None) -> _Change:
+    """Return the change of an object from those of its values."""
+    merged = before.copy()
+    for key, change in edits.items():
+        if change.value is _NOTHING:
+            del merged[key]
+        else:
+            merged[key] = change.value
+    if any(_refused(token, key) for key in edits):
+        if token is None:
+            raise Unpatchable("a key of the document")
+        return _whole(merged)
+    return _container(merged, [(key.replace("~", "~0").replace("/", "~1"), edits[key]) for key in edits])
+
+
+def _compare_lists(before: list[Any], after: list[Any], level: int, owned: bool) -> _Change | None:
+    if level > MAX_LEVELS:
+        return _compare_deep(before, after, owned)
+    room = MAX_LEVELS - level
+    start, end = 0, 0
+    for old, new in zip(before, after):  # noqa: B905
+        if old is not new:
+            kind = type(new)
+            if kind is dict or kind is list:
+                if not _same(old, new, room):
+                    break
+            elif kind is not type(old) or old != new:
+                break
+        start += 1
+    else:
+        if len(before) == len(after):
+            return None
+    # At equal length the pair after the start is known to differ.
+    spare = min(len(before), len(after)) - start - (len(before) == len(after))
+    while end < spare and _same(before[-1 - end], after[-1 - end], room):
+        end += 1
+    olds, news = before[start : len(before) - end], after[start : len(after) - end]
+    if _in_place(olds, news, room):
+        return _rearranged(before, start, news, [(place, place) for place in range(len(olds))], end, level, owned)
+    # Aligning looks into the values: they are copied first, and the copies are our own.
+    fresh = news if owned else [_copy(new, level + 1) for new in news]
+    return _rearranged(before, start, fresh, aligned(olds, fresh), end, level, True)
+
+
+def _in_place(olds: list[JsonValue], news: list[Any], room: int) -> bool:
+    """Return whether most elements are where they were, so that nothing need be aligned."""
+    if len(olds) != len(news):
+        return False
+    return len(olds) == 1 or sum(map(_same, olds, news, repeat(room))) * 2 >= len(olds)
+
+
+def _rearranged(
+    before: list[JsonValue],
+    start: int,
+    news: list[Any],
+    pairs: list[tuple[int, int]],
+    end: int,
+    level: int,
+    owned: bool,
+) -> _Change | None:
+    """Return the change of a list in which ``news`` comes between ``start`` elements that stay and ``end`` that stay.
+
+    ``pairs`` says what else stays in place, in order: where it was and where in ``news`` it is, counted from
+    ``start``. The operations go from the end of the list to its start, so that the indices before them hold.
+    """
+    steps: list[tuple[str, _Change]] = []
+    stop, until, merged = len(before) - end, len(news), list(news)
+    for i, j in [*reversed(pairs), (-1, -1)]:
+        first = start + i + 1
+        steps += [(str(place), _removal()) for place in range(stop - 1, first - 1, -1)]
+        for place, new in enumerate(news[j + 1 : until], first):
+            steps.append(("-" if stop == len(before) else str(place), _whole(new, "add")))
+        stop, until = first - 1, j
+        if i >= 0:
+            merged[j] = before[stop]
+            change = _compare(before[stop], news[j], "", level + 1, owned)
+            if change is not None:
+                merged[j] = change.value
+                steps.append((str(stop), change))
+    # Without any step, our own data was too deep to see at once that it is the same.
+    return _container([*before[:start], *merged, *before[len(before) - end :]], steps) if steps else None
+
+
+def _compare_deep(before: JsonValue, after: Any, owned: bool) -> _Change | None:
+    if not owned:
+        raise NotPlain("nested too deep")
+    return None if _same(before, after, _ENDLESS) else _whole(after)
+
+
+def _whole(value: JsonValue, name: str = "replace") -> _Change:
+    return _Change([{"op": name, "path": "", "value": value}], value, _OPERATION + weigh(value, _ENDLESS))
+
+
+def _removal() -> _Change:
+    return _Change([{"op": "remove", "path": ""}], _NOTHING, _REMOVAL)
+
+
+def _container(value: JsonValue, steps: list[tuple[str, _Change]]) -> _Change:
+    """Return the change of a container by those inside it, or as a whole if that is shorter."""
+    operations: list[Operation] = []
+    weight = 0
+    for token, change in steps:
+        operations += _below(f"/{token}", change.operations)
+        weight += change.weight + (len(token) + 1) * len(change.operations)
+    if len(operations) > 1 and _OPERATION + weigh(value, weight) < weight:
+        return _whole(value)
+    return _Change(operations, value, weight)
+
+
+def _below(path: str, operations: list[Operation]) -> list[Operation]:
+    for operation in operations:
+        operation["path"] = path + cast("str", operation["path"])
+    return operations
+
+
+def _refused(before: str | None, token: str) -> bool:
+    """Return whether clients refuse a path with these two steps, as a guard against prototype pollution."""
+    return token == "__proto__" or (before, token) == ("constructor", "prototype")  # noqa: S105
+
+
+def _same(before: Any, after: Any, room: int) -> bool:
+    """Return whether both are the same as JSON; what is not plain, or has more than ``room`` levels, is not."""
+    try:
+        return _alike(before, after, room)
+    except RecursionError:
+        return False
+
+
+def _alike(before: Any, after: Any, room: int) -> bool:
+    kind = type(after)
+    if kind is not type(before):
+        return False
+    if kind is dict:
+        if len(before) != len(after) or not room:
+            return False
+        for key, new in after.items():
+            if type(key) is not str:
+                return False
+            old = before.get(key, _NOTHING)
+            # Spares a call for most texts.
+            known = old is new or (type(new) is str and type(old) is str and old == new)
+            if not known and not _alike(old, new, room - 1):
+                return False
+        return True
+    if kind is list:
+        return len(before) == len(after) and room > 0 and all(map(_alike, before, after, repeat(room - 1)))
+    return bool(before == after)
+
+
+def _copy(value: Any, level: int) -> JsonValue:
+    kind = type(value)
+    if kind is not dict and kind is not list:
+        return _leaf(value)
+    if level > MAX_LEVELS:
+        raise NotPlain("nested too deep")
+    if kind is list:
+        return [item if type(item) is str and item.isascii() else _copy(item, level + 1) for item in value]
+    copy: dict[str, JsonValue] = value.copy()
+    for key, item in value.items():
+        if type(key) is not str or not key.isascii():
+            _check_text(key)
+        kind = type(item)
+        if kind is dict or kind is list:
+            copy[key] = _copy(item, level + 1)
+        elif kind is str:
+            if not item.isascii():
+                _check_text(item)
+        elif kind is not bool:
+            _leaf(item)
+    return copy
+
+
+def _leaf(value: Any) -> JsonValue:
+    kind = type(value)
+    if kind is str:
+        _check_text(value)
+    elif kind is int:
+        if not -(2**63) <= value < 2**63:
+            raise NotPlain("an integer of more than 64 bits")
+    elif kind is float:
+        if not math.isfinite(value):
+            raise NotPlain("not a finite number")
+    elif kind is not bool and value is not None:
+        raise NotPlain(f"an object of type {kind.__name__}")
+    return cast("JsonValue", value)
+
+
+def _check_text(text: Any) -> None:
+    if type(text) is not str:
+        raise NotPlain("a key is no string")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise NotPlain("a text with an unpaired surrogate") from None

@@ -1,0 +1,378 @@
+"""What the types of a state say: which keys are private, what JSON fits a key, and in what words it does not.
+
+Schemas (TypedDicts, dataclasses, pydantic models) enter; types of keys, Python values and problems leave. Problems name
+places, never values, so that they may be shown and logged.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import cached_property
+from inspect import get_annotations
+from itertools import groupby
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Final,
+    ForwardRef,
+    NamedTuple,
+    NewType,
+    TypeVar,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+from langchain_core.messages import BaseMessage
+from pydantic import (
+    AliasChoices,
+    BaseModel,
+    ConfigDict,
+    Field,
+    PydanticInvalidForJsonSchema,
+    PydanticUndefinedAnnotation,
+    PydanticUserError,
+    TypeAdapter,
+    ValidationError,
+)
+from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails, core_schema
+
+from langgraph_agui.protocol.jsonable import to_jsonable
+from langgraph_agui.state.options import Private
+
+_QUOTING: Final = {
+    *("value_error", "assertion_error", "union_tag_invalid", "uuid_parsing", "timezone_offset", "mapping_type"),
+    *("iteration_error", "get_attribute_error", "json_invalid", "datetime_object_invalid", "bytes_invalid_encoding"),
+}
+"""Kinds of problems whose text may quote the data, or comes from the application."""
+
+_PLAIN: Final = frozenset(get_args(core_schema.ErrorType)) - _QUOTING
+_MOST: Final = 5
+"""How many problems are told."""
+
+T = TypeVar("T")
+
+
+class Problem(NamedTuple):
+    """One thing that does not fit: where, the key of the state first, and pydantic's words; "" if they might tell."""
+
+    path: tuple[str | int, ...]
+    text: str = ""
+
+    @property
+    def key(self) -> str:
+        """The key of the state; "" if it is about the whole."""
+        return str(self.path[0]) if self.path else ""
+
+    def under(self, key: str) -> Problem:
+        """The same, within a key."""
+        return Problem((key, *self.path), self.text)
+
+    def __str__(self) -> str:
+        place = ".".join(_printable(str(part)) for part in self.path[1:])[:200]
+        return ": ".join(part for part in (place, self.text) if part)
+
+
+class Misfit(ValueError):  # noqa: N818  # named for what it says
+    """Data does not fit its type: the problems, whose paths begin within the data."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        super().__init__()
+        self.problems = [*problems]
+
+
+def tell(problems: Iterable[Problem], what: str = "does not fit") -> str:
+    """Say what does not fit, in one sentence per key of the state: `The state 'x' does not fit: place: reason`."""
+    problems = sorted(problems, key=lambda problem: str(problem.path[:1]))
+    sentences: list[str] = []
+    for start, those in groupby(problems[:_MOST], lambda problem: problem.path[:1]):
+        subject = f"The state {quoted(str(start[0]))}" if start else "The state"
+        reasons = "; ".join(text for problem in those if (text := str(problem)))
+        sentences.append(f"{subject} {what}: {reasons}" if reasons else f"{subject} {what}")
+    if len(problems) > _MOST:
+        sentences.append(f"And {len(problems) - _MOST} more")
+    return ". ".join(sentences)
+
+
+def quoted(key: str) -> str:
+    """A key as it may stand in a message: in quotes, and not of any length."""
+    return repr(key if len(key) <= 80 else f"{key[:80]}…")
+
+
+def _printable(text: str) -> str:
+    return "".join(char if char.isprintable() else "?" for char in text[:80])
+
+
+# -- annotations ------------------------------------------------------------------------------------------------------
+
+
+class Unread(str):
+    """An annotation that names what cannot be found."""
+
+
+def hints_of(schema: object) -> dict[str, object]:
+    """The annotations of a schema by key; nothing for what has none."""
+    if not hasattr(schema, "__annotations__"):
+        return {}
+    try:
+        return get_type_hints(schema, include_extras=True)
+    except Exception:  # an annotation may be any expression
+        return _single_hints(schema)
+
+
+def _single_hints(schema: object) -> dict[str, object]:
+    """The annotations of a schema, each read for itself."""
+    found: dict[str, object] = {}
+    for base in reversed(schema.__mro__ if isinstance(schema, type) else ()):
+        for key, annotation in get_annotations(base).items():
+            carrier = type(key, (), {"__annotations__": {key: annotation}, "__module__": base.__module__})
+            try:
+                found[key] = get_type_hints(carrier, include_extras=True)[key]
+            except Exception:  # as above
+                found[key] = Unread(annotation.__forward_arg__ if isinstance(annotation, ForwardRef) else annotation)
+    return found
+
+
+def is_private(hint: object) -> bool:
+    """Whether clients have nothing to do with a key: it is marked `Private`, or a constant of the class."""
+    for part in _parts(hint):
+        if isinstance(part, type(Private)) or part is ClassVar:
+            return True
+        if isinstance(part, Unread) and re.search(r"\bPrivate\b", part):
+            return True
+    return False
+
+
+def hides_reducer(hint: object) -> bool:
+    """Whether `Private` stands behind a reducer, in whose place LangGraph finds it."""
+    for part in _parts(hint):
+        metadata = getattr(part, "__metadata__", ())
+        if metadata and isinstance(metadata[-1], type(Private)):
+            return any(callable(one) and not isinstance(one, type) for one in metadata[:-1])
+    return False
+
+
+def holds_messages(hint: object) -> bool:
+    """Whether a key holds messages, alone or among others."""
+    return any(isinstance(part, type) and issubclass(part, BaseMessage) for part in _parts(hint))
+
+
+def _parts(hint: object) -> Iterator[object]:
+    """An annotation and all that it is made of."""
+    pending = [hint]
+    seen: dict[int, object] = {}  # holds them, so that no other gets the id of one
+    while pending:
+        part = pending.pop()
+        if id(part) in seen:
+            continue
+        seen[id(part)] = part
+        yield part
+        if (origin := get_origin(part)) is not None:
+            pending.extend((origin, *get_args(part)))
+        if isinstance(part, list):  # the parameters of a Callable
+            pending.extend(part)
+        if isinstance(part, NewType):
+            pending.append(part.__supertype__)
+        if type(part).__name__ == "TypeAliasType":
+            with suppress(Exception):  # what an alias stands for is looked up late
+                pending.append(cast("Any", part).__value__)
+
+
+def types_of(schema: object) -> dict[str, KeyType]:
+    """The type of each key of a schema."""
+    own = schema.model_config if isinstance(schema, type) and issubclass(schema, BaseModel) else ConfigDict()
+    open_: ConfigDict = {"extra": "allow", **own}  # a TypedDict does not lose the keys that its type does not name
+    fields: Mapping[str, FieldInfo] = getattr(schema, "__pydantic_fields__", {})
+    hints = {**hints_of(schema), **{name: _annotated(field.annotation, [field]) for name, field in fields.items()}}
+    return {key: KeyType(hint, (open_, own)) for key, hint in hints.items()}
+
+
+def _annotated(bare: object, metadata: Iterable[object]) -> object:
+    """`bare`, with what of the metadata is pydantic's: reducers, channels and markers are not."""
+    kept: list[object] = []
+    for item in metadata:
+        if isinstance(item, FieldInfo):  # its alias and default are the key's, not the type's
+            kept.extend(inner for inner in item.metadata if _constrains(inner))
+            if item.discriminator is not None:
+                kept.append(Field(discriminator=item.discriminator))
+        elif _constrains(item):
+            kept.append(item)
+    return Annotated[cast("Any", (bare, *kept))] if kept else bare
+
+
+def _constrains(item: object) -> bool:
+    if hasattr(item, "__get_pydantic_core_schema__"):
+        return True
+    return any(base.__module__.partition(".")[0] in ("pydantic", "annotated_types") for base in type(item).__mro__)
+
+
+def _opened(hint: object) -> tuple[object, list[object]]:
+    """The type in an annotation, and the metadata around it."""
+    metadata: list[object] = []
+    while (origin := get_origin(hint)) is not None:
+        if origin is Annotated:
+            hint, *outer = get_args(hint)
+            metadata = [*outer, *metadata]
+        elif getattr(origin, "_name", "") in ("Required", "NotRequired", "ReadOnly", "Final"):
+            (hint,) = get_args(hint)
+        else:
+            break
+    return hint, metadata
+
+
+# -- values -----------------------------------------------------------------------------------------------------------
+
+
+class KeyType:
+    """What fits one key of a state.
+
+    Args:
+        hint: The key's annotation.
+        configs: The pydantic configurations to read it with, tried in turn.
+    """
+
+    def __init__(self, hint: object, configs: Sequence[ConfigDict]) -> None:
+        self._hint = hint
+        self._configs = configs
+
+    def load(self, value: object) -> object:
+        """The Python value of a JSON value, by the rules for JSON: texts become dates, lists become sets.
+
+        Returns the value as it is if pydantic can make nothing of the type.
+
+        Raises:
+            Misfit: It does not fit.
+        """
+        misfit: Misfit | None = None
+        for adapter in self._adapters:
+            try:
+                return adapter.validate_json(f"[{dumped(value)}]")[0]
+            except ValidationError as error:
+                raise Misfit(_problem(details, 1) for details in _details(error)) from None
+            except (PydanticUserError, PydanticUndefinedAnnotation):  # the type is not complete
+                return value
+            except Exception:  # of a validator; or of a dataclass with slots, which has no place for another key
+                misfit = Misfit([Problem(())])
+        if misfit is not None:
+            raise misfit
+        return value
+
+    @property
+    def readable(self) -> bool:
+        """Whether pydantic can make something of the type."""
+        return bool(self._adapters)
+
+    @cached_property
+    def _adapters(self) -> Sequence[TypeAdapter[Any]]:
+        """What is tried in turn; in tuples, because a TypedDict by itself takes no configuration."""
+        bare, metadata = _opened(self._hint)
+        if holds_messages(bare):
+            return []  # LangGraph reads more forms of messages than pydantic
+        if bare in (Any, object) and not metadata:
+            return []
+        for hint in (_annotated(bare, metadata), bare):
+            # Pydantic may know no schema for it, or not find the name of a type.
+            with suppress(Exception):
+                kind = tuple.__class_getitem__(cast("Any", (hint,)))
+                return [TypeAdapter(kind, config=config) for config in self._configs]
+        return []
+
+
+def dumped(value: object) -> str:
+    """A JSON text of a value."""
+    return json.dumps(to_jsonable(value))
+
+
+def misfits(validate: Callable[[T], object], data: T) -> list[Problem]:
+    """What of a part of a state does not fit its model.
+
+    Args:
+        validate: The model's validation, of values or of a JSON text.
+        data: The part.
+
+    Returns:
+        The problems, also with keys that are not there; one with an empty path if the model refuses all as a whole.
+    """
+    try:
+        validate(data)
+    except ValidationError as error:
+        return [_problem(details) for details in _details(error)]
+    except Exception:  # of a validator, which may count on a key that is not there
+        return [Problem(())]
+    return []
+
+
+def _details(error: ValidationError) -> list[ErrorDetails]:
+    return error.errors(include_url=False, include_context=False, include_input=False)
+
+
+def _problem(details: ErrorDetails, start: int = 0) -> Problem:
+    return Problem(details["loc"][start:], details["msg"] if details["type"] in _PLAIN else "")
+
+
+# -- the agent's schema -------------------------------------------------------------------------------------------
+
+
+def keys_of(schema: type[BaseModel]) -> dict[str, str]:
+    """The keys by which a model knows its fields in JSON, each with the field's name."""
+    named = schema.model_config.get("populate_by_name") or schema.model_config.get("validate_by_name")
+    found: dict[str, str] = {}
+    for name, field in schema.model_fields.items():
+        alias = field.validation_alias
+        choices = alias.choices if isinstance(alias, AliasChoices) else [alias]
+        found |= {choice: name for choice in choices if isinstance(choice, str)}
+        if alias is None or named:
+            found[name] = name
+    return found
+
+
+def state_json_schema(schema: type[BaseModel], shows: Callable[[str], bool] = lambda key: True) -> dict[str, object]:
+    """The JSON schema of a state that `schema` describes; only of the keys that `shows` lets through.
+
+    It is the one of what the model takes, by alias: what goes out is checked by the same rules as what comes in, and
+    a key with a default may not be there yet.
+
+    Raises:
+        ValueError: A field is of a type that JSON schemas do not know.
+    """
+    hidden = {key for key in keys_of(schema) if not shows(key)}
+    try:
+        found: dict[str, Any] = schema.model_json_schema(by_alias=True, mode="validation")
+    except PydanticInvalidForJsonSchema as error:
+        raise ValueError(f"{schema.__name__} has no JSON schema: {error.message}") from error
+    definitions: dict[str, Any] = found.pop("$defs", {})
+    # A model that contains itself is among its own definitions.
+    for own in (found, definitions.get(schema.__name__, {})):
+        for part in ("properties", "required"):
+            if part in own:
+                kept = own[part]
+                own[part] = (
+                    {key: kept[key] for key in kept if key not in hidden}
+                    if isinstance(kept, dict)
+                    else [key for key in kept if key not in hidden]
+                )
+    if used := _reached(found, definitions):
+        found["$defs"] = {name: definitions[name] for name in definitions if name in used}
+    return found
+
+
+def _reached(schema: object, definitions: Mapping[str, object]) -> set[str]:
+    """The definitions that a schema needs."""
+    found, waiting = set[str](), [schema]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, Mapping):
+            name = str(part.get("$ref", "")).removeprefix("#/$defs/")
+            if name in definitions and name not in found:
+                found.add(name)
+                waiting.append(definitions[name])
+            waiting.extend(part.values())
+        elif isinstance(part, list):
+            waiting.extend(part)
+    return found

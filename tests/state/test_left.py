@@ -1,0 +1,226 @@
+"""Clients that stop reading, lose their stream or come back with what they were left with."""
+
+from __future__ import annotations
+
+import asyncio
+import operator
+from contextlib import aclosing
+from typing import Annotated, Any
+
+import pytest
+from ag_ui.core import AssistantMessage, FunctionCall, ToolCall
+from langchain_core.messages import AIMessage, AnyMessage
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph.message import add_messages
+from langgraph.types import interrupt
+from typing_extensions import TypedDict
+
+from langgraph_agui import LangGraphAgent, PredictState, StateOptions, emit_state
+from langgraph_agui.protocol import Fold
+from tests.adapter.graphs import chain_of
+from tests.adapter.models import Scripted, calling, part
+from tests.adapter.streams import Told, run_input, tell, user
+
+
+class Paper(TypedDict, total=False):
+    messages: Annotated[list[AnyMessage], add_messages]
+    doc: Any
+    log: Annotated[list[str], operator.add]
+
+
+class Writer:
+    """A graph that answers, and for a message that says so, previews, writes, waits or fails first."""
+
+    def __init__(self, **options: Any) -> None:
+        self.saw: list[Any] = []
+        self.hang = asyncio.Event()
+
+        async def first(state: Paper) -> dict[str, Any]:
+            self.saw.append(state.get("doc"))
+            match state["messages"][-1].content.split():
+                case ["preview", value]:
+                    emit_state({"doc": value, "progress": 0.5})
+                    await self.hang.wait()
+                case ["write", value]:
+                    return {"doc": value}
+                case ["predict", value]:
+                    pieces = [calling(part("write_doc", '{"doc": "', "c1"))]
+                    pieces += [calling(part(None, letter)) for letter in value]
+                    await Scripted([*pieces, 9.0]).ainvoke(state["messages"])
+            return {}
+
+        async def second(state: Paper) -> dict[str, Any]:
+            if state["messages"][-1].content.endswith("!"):
+                raise RuntimeError
+            if state["messages"][-1].content.endswith("..."):
+                await self.hang.wait()
+            return {"messages": [AIMessage("done")]}
+
+        options = {"predict": [PredictState("write_doc", "doc")], **options}
+        self.graph = chain_of(first, second, state=Paper, checkpointer=InMemorySaver())
+        self.agent = LangGraphAgent(self.graph, state=StateOptions(**options))
+
+    @property
+    def doc(self) -> Any:
+        return self.graph.get_state({"configurable": {"thread_id": "t"}}).values.get("doc")
+
+
+class Client:
+    """What a client holds; it may stop reading when its state is what it waits for."""
+
+    def __init__(self, writer: Writer, agent: LangGraphAgent | None = None) -> None:
+        self.agent = agent or writer.agent
+        self.messages: list[Any] = []
+        self.state: Any = {}
+
+    async def say(self, *texts: str, until: Any = None) -> Told | None:
+        given = run_input(*self.messages, *texts, thread="t", state=self.state)
+        if until is None:
+            told = await tell(self.agent, given)
+            self.messages, self.state = told.messages, told.state
+            return told
+        fold = Fold(given.messages, given.state)
+        async with aclosing(self.agent.run(given)) as events:
+            async for event in events:
+                fold.feed(event)
+                if until(fold.state):
+                    break
+        self.messages, self.state = fold.messages, fold.state
+        return None
+
+
+def holding(value: Any) -> Any:
+    return lambda state: state.get("doc") == value
+
+
+@pytest.mark.parametrize("how", ["preview", "predict"])
+async def test_a_preview_that_a_client_was_left_with_is_not_its_edit(how: str) -> None:
+    writer = Writer()
+    client = Client(writer)
+    await client.say("write good")
+    await client.say(f"{how} bad", until=holding("bad"))
+    assert client.state["doc"] == "bad"
+    await client.say("go on")
+    assert (writer.saw[-1], writer.doc, client.state) == ("good", "good", {"doc": "good", "log": []})
+
+
+async def test_stopped_twice_and_refused_in_between() -> None:
+    writer = Writer(refused="error")
+    client = Client(writer)
+    await client.say("write good")
+    await client.say("preview bad", until=holding("bad"))
+    await client.say("preview worse", until=lambda _state: True)
+    client.state["unknown"] = 1
+    refused = await client.say("go on")
+    assert refused is not None
+    assert refused.last.code == "state_refused"
+    del client.state["unknown"]
+    await client.say("go on")
+    assert (writer.saw[-1], client.state) == ("good", {"doc": "good", "log": []})
+
+
+@pytest.mark.parametrize("value", ["", "ba", [], None, "mine"])
+async def test_what_a_user_does_after_stopping_counts(value: Any) -> None:
+    writer = Writer()
+    client = Client(writer)
+    await client.say("write good")
+    await client.say("preview bad", until=holding("bad"))
+    client.state["doc"] = value
+    await client.say("go on")
+    assert (writer.saw[-1], client.state["doc"]) == (value, value)
+
+
+async def test_another_process_knows_what_was_predicted() -> None:
+    writer = Writer()
+    client = Client(writer)
+    await client.say("write good")
+    call = ToolCall(id="c1", type="function", function=FunctionCall(name="write_doc", arguments='{"doc": "bad one'))
+    client.messages.append(user("predict"))
+    client.messages.append(AssistantMessage(id="lost", role="assistant", tool_calls=[call]))
+    client.state["doc"] = "bad"
+    await client.say("go on")
+    assert (writer.saw[-1], client.state["doc"]) == ("good", "good")
+
+
+async def test_a_client_that_missed_a_change_does_not_take_it_back() -> None:
+    writer = Writer()
+    client = Client(writer)
+    await client.say("write one")
+    messages, state = client.messages, client.state
+    await client.say("write two...", until=holding("two..."))
+    client.messages, client.state = messages, state  # the stream had not come so far
+    await client.say("go on")
+    assert (writer.saw[-1], client.state["doc"]) == ("two...", "two...")
+
+
+async def test_another_process_guesses_what_a_client_has_missed() -> None:
+    writer = Writer()
+    client = Client(writer)
+    await client.say("write one")
+    messages, state = client.messages, client.state
+    await client.say("write two", "write two")
+    later = Client(writer, LangGraphAgent(writer.graph))
+    later.messages, later.state = messages, {**state, "log": ["mine"]}
+    await later.say("go on")
+    assert (writer.saw[-1], later.state) == ("two", {"doc": "two", "log": ["mine"]})
+
+
+async def test_an_undo_of_what_a_failed_run_has_made_counts() -> None:
+    writer = Writer()
+    client = Client(writer)
+    await client.say("write one")
+    failed = await client.say("write two!")
+    assert failed is not None
+    assert failed.last.code == "graph_error"
+    assert client.state["doc"] == "two!"
+    client.state["doc"] = "one"
+    await client.say("go on")
+    assert (writer.saw[-1], client.state["doc"]) == ("one", "one")
+
+
+async def test_a_key_that_was_only_previewed_goes_away_again() -> None:
+    writer = Writer(refused="error")
+    client = Client(writer)
+    await client.say("preview bad", until=lambda state: "progress" in state)
+    given = run_input(thread="t", state=client.state)
+    connected = Told([event async for event in writer.agent.connect(given)], given)
+    assert connected.state == {"log": []}
+    told = await client.say("go on")
+    assert told is not None
+    assert told.last.type.value == "RUN_FINISHED"
+    assert client.state == {"log": []}
+
+
+async def test_an_edit_comes_again_where_its_message_is_run_again() -> None:
+    writer = Writer()
+    client = Client(writer)
+    await client.say("write one")
+    client.state["doc"] = "mine"
+    await client.say("go on")
+    assert writer.saw[-1] == "mine"
+    client.messages = client.messages[:-1]
+    await client.say()
+    assert (writer.saw[-1], client.state["doc"]) == ("mine", "mine")
+
+
+class Asked(Paper, total=False):
+    answer: str
+
+
+async def test_what_is_changed_while_a_run_waits_reaches_the_node() -> None:
+    saw: list[Any] = []
+
+    async def ask(state: Asked) -> dict[str, Any]:
+        answer = interrupt("go on?")
+        saw.append((state["doc"], state["log"]))
+        return {"answer": answer, "log": ["asked"]}
+
+    graph = chain_of(ask, state=Asked, checkpointer=InMemorySaver())
+    agent = LangGraphAgent(graph)
+    hi = user("hi")
+    paused = await tell(agent, run_input(hi, thread="t", state={"doc": "old", "log": ["a"]}))
+    answer = [{"interruptId": paused.last.outcome.interrupts[0].id, "status": "resolved", "payload": "yes"}]
+    changed = {**paused.state, "doc": "new", "log": ["b"]}
+    told = await tell(agent, run_input(hi, thread="t", resume=answer, state=changed))
+    assert saw == [("new", ["b"])]
+    assert told.state == {"doc": "new", "log": ["b", "asked"], "answer": "yes"}
