@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NoReturn
 
+from langgraph_agui.protocol.same import same
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
@@ -50,7 +52,7 @@ class _Patched:
             case "remove":
                 self._remove(path)
             case "test":
-                if not _same(self._get(path, exact=False), operation["value"]):
+                if not same(self._get(path, exact=False), operation["value"]):
                     _fail("the test does not hold", path)
             case _:
                 self._transfer(_tokens(operation["from"]), path, keep=name == "copy")
@@ -159,23 +161,6 @@ def _index(token: str, items: list[object], *, exact: bool) -> int:
     if exact and token != str(index):
         _fail("there is nothing", [token])
     return index
-
-
-def _same(left: object, right: object) -> bool:
-    pairs = [(left, right)]
-    while pairs:
-        one, other = pairs.pop()
-        if isinstance(one, dict) and isinstance(other, dict):
-            if one.keys() != other.keys():
-                return False
-            pairs.extend((one[key], other[key]) for key in one)
-        elif isinstance(one, list) and isinstance(other, list):
-            if len(one) != len(other):
-                return False
-            pairs.extend(zip(one, other, strict=True))
-        elif isinstance(one, bool) is not isinstance(other, bool) or one != other:
-            return False
-    return True
 
 
 def _fail(reason: str, path: list[str]) -> NoReturn:

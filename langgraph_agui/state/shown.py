@@ -1,29 +1,50 @@
 """What clients may hold that is neither the graph's state nor their doing: previews, of runs that they have left.
 
-A client that stops reading keeps what it was shown last, and sends it with its next input. What runs have previewed,
-and whether they were heard to their end, enters; whether a client's value is such a preview leaves. It is known in this
-process only, and of the threads that ran last.
+A client that stops reading keeps what it was shown last, and sends it with its next input. What it was left with, and
+whether the thread's last run was heard to its end, enters; whether a client's value is such a preview leaves. It is
+known in this process only, and of the threads that ran last.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from hashlib import blake2b
 from typing import Final
 
-from langgraph_agui.protocol.jsonable import JsonValue
 from langgraph_agui.protocol.sse import canonical
 
 _THREADS: Final = 2_000
 """How many threads are remembered."""
 
 _PREVIEWS: Final = 1_000
-"""How many previews of a thread are."""
+"""How many previews of one key are."""
+
+
+class Previews:
+    """The previews of one run, by key: digests of JSON data."""
+
+    def __init__(self) -> None:
+        self.digests: dict[str, OrderedDict[bytes, None]] = {}
+
+    def add(self, key: str, value: object) -> None:
+        """Take note of a preview."""
+        self._keep(key, [_digest(value)])
+
+    def merge(self, others: Previews) -> None:
+        """Take note of more of them."""
+        for key, digests in others.digests.items():
+            self._keep(key, digests)
+
+    def _keep(self, key: str, digests: Iterable[bytes]) -> None:
+        known = self.digests.setdefault(key, OrderedDict())
+        known.update(dict.fromkeys(digests))
+        while len(known) > _PREVIEWS:
+            known.popitem(last=False)
 
 
 class Shown:
-    """What a thread's clients were shown before it was true, and whether they have heard its last run to the end.
+    """What a thread's clients were left with.
 
     Attributes:
         heard: Whether the last run that told its state was read to its end; None if that is not known.
@@ -31,26 +52,28 @@ class Shown:
 
     def __init__(self) -> None:
         self.heard: bool | None = None
-        self._digests: OrderedDict[bytes, None] = OrderedDict()
-        self._guesses: list[tuple[str, object]] = []
+        self._left = Previews()
+        self._met: set[str] = set()
 
-    def add(self, key: str, value: JsonValue) -> None:
-        """Take note of a preview."""
-        self._digests[_digest(key, value)] = None
-        if len(self._digests) > _PREVIEWS:
-            self._digests.popitem(last=False)
+    def leave(self, previews: Previews) -> None:
+        """Note that a reader has left a run that had previewed these."""
+        self.heard = False
+        self._left.merge(previews)
 
-    def with_guesses(self, guesses: list[tuple[str, object]]) -> Shown:
-        """The same with what another process may have previewed: values that the last preview was the beginning of."""
-        copy = Shown()
-        copy.heard, copy._digests, copy._guesses = self.heard, self._digests, guesses
-        return copy
+    def hear(self) -> None:
+        """Note that a run was read to its end: what its client was left with before, it holds no more."""
+        self.heard = True
+        for key in self._met:
+            self._left.digests.pop(key, None)
+        self._met.clear()
 
     def holds(self, key: str, value: object) -> bool:
-        """Whether a client's value of a key is a preview."""
-        if self._digests and _digest(key, value) in self._digests:
-            return True
-        return any(key == guessed and bool(value) and _begins(value, whole) for guessed, whole in self._guesses)
+        """Whether a client's value of a key is a preview that it was left with."""
+        digests = self._left.digests.get(key)
+        if not digests or _digest(value) not in digests:
+            return False
+        self._met.add(key)
+        return True
 
 
 class ShownThreads:
@@ -68,12 +91,12 @@ class ShownThreads:
         return shown
 
 
-def _digest(key: str, value: object) -> bytes:
-    return blake2b(canonical([key, value]), digest_size=16).digest()
+def begins(value: object, whole: object) -> bool:
+    """Whether `value` is what `whole` may have been while it was being written; nothing empty is."""
+    return bool(value) and _begins(value, whole)
 
 
 def _begins(value: object, whole: object) -> bool:
-    """Whether `value` is what `whole` may have been while it was being written."""
     if isinstance(value, str) and isinstance(whole, str):
         return whole.startswith(value)
     if isinstance(value, Mapping) and isinstance(whole, Mapping):
@@ -81,3 +104,7 @@ def _begins(value: object, whole: object) -> bool:
     if isinstance(value, list) and isinstance(whole, list):
         return len(value) <= len(whole) and all(map(_begins, value, whole))
     return type(value) is type(whole) and value == whole
+
+
+def _digest(value: object) -> bytes:
+    return blake2b(canonical(value), digest_size=16).digest()

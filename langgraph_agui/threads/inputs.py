@@ -26,7 +26,7 @@ from langgraph_agui.messages.found import as_mapping
 from langgraph_agui.messages.to_agui import shown_as
 from langgraph_agui.state.contract import StateContract
 from langgraph_agui.state.predicted import predicted
-from langgraph_agui.state.shown import Shown
+from langgraph_agui.state.shown import Shown, begins
 from langgraph_agui.threads.thread import Thread
 
 _FAR: Final = 50
@@ -116,8 +116,12 @@ class ClientState:
     def _changed(self, thread: Thread, older: Iterable[Mapping[str, object]]) -> dict[str, object]:
         sent = self.run_input.state
         if isinstance(sent, Mapping):
-            shown = self.shown.with_guesses(self._guesses(thread))
-            sent = {key: value for key, value in sent.items() if not shown.holds(key, value)}
+            guesses = self._guesses(thread)
+            sent = {
+                key: value
+                for key, value in sent.items()
+                if not self.shown.holds(key, value) and not any(begins(value, one) for one in guesses.get(key, ()))
+            }
         return self.contract.changed(sent, as_mapping(thread.state.values) or {}, *older)
 
     def _over(self, changed: Mapping[str, object], base: StateSnapshot) -> dict[str, object]:
@@ -129,19 +133,20 @@ class ClientState:
 
     # -- clients that have missed something -----------------------------------------------------------------------
 
-    def _guesses(self, thread: Thread) -> list[tuple[str, object]]:
+    def _guesses(self, thread: Thread) -> dict[str, list[object]]:
         """What may have been predicted when the client left its last run, in whatever process that was.
 
         A message that the client was left with, and that the thread does not have, says what there was to predict.
         """
-        guesses: list[tuple[str, object]] = []
+        guesses: dict[str, list[object]] = {}
         known = {message.id for message in thread.messages}
         for message in reversed(self.run_input.messages):
             if message.id in known:
                 break
             for call in (message.tool_calls or ()) if isinstance(message, AssistantMessage) else ():
                 predict = [one for one in self.contract.predict if one.tool == call.function.name]
-                guesses += predicted(predict, call.function.arguments).items()
+                for key, value in predicted(predict, call.function.arguments).items():
+                    guesses.setdefault(key, []).append(value)
         return guesses
 
     async def _older(self, thread: Thread) -> list[Mapping[str, object]]:

@@ -16,7 +16,7 @@ from ag_ui.core import BaseEvent
 from langgraph_agui.messages.found import as_mapping
 from langgraph_agui.protocol.jsonable import JsonValue, to_jsonable
 from langgraph_agui.protocol.patch import PatchError, apply_patch
-from langgraph_agui.state.shown import Shown
+from langgraph_agui.state.shown import Previews, Shown
 from langgraph_agui.translate.change import NOTHING, Change, Maybe, Nothing, Step, following, pointer
 
 logger = logging.getLogger(__name__)
@@ -97,11 +97,14 @@ class StateView:
         self._begun = False
         self._whole = False
         self._before = before or Shown()
+        self._previewed = Previews()
 
     def heard(self, to_the_end: bool) -> None:
-        """Note whether the reader has heard all, so far as the state was told."""
-        if self._begun or not to_the_end:
-            self._before.heard = to_the_end
+        """Note that a reader has heard all, or has left before; not of a run that was refused."""
+        if not to_the_end:
+            self._before.leave(self._previewed)
+        elif self._begun:
+            self._before.hear()
 
     def join(self, *, anew: bool) -> Iterable[BaseEvent]:
         """Return what tells one more reader the copy; nothing before the graph has spoken, then all are told.
@@ -216,7 +219,7 @@ class StateView:
         shown = [_Preview(owner, key, value) for key, value in values.items() if key not in hidden]
         for one in shown:
             if not isinstance(one.value, Nothing):
-                self._before.add(one.key, one.value)
+                self._previewed.add(one.key, one.value)
         if owner:
             self._ended.discard(owner)
         self._previews = [one for one in self._previews if one.owner != owner or one.key not in values] + shown

@@ -41,6 +41,8 @@ class Writer:
                 case ["preview", value]:
                     emit_state({"doc": value, "progress": 0.5})
                     await self.hang.wait()
+                case ["flash", value]:
+                    emit_state({"doc": value})
                 case ["write", value]:
                     return {"doc": value}
                 case ["predict", value]:
@@ -128,6 +130,22 @@ async def test_what_a_user_does_after_stopping_counts(value: Any) -> None:
     client.state["doc"] = value
     await client.say("go on")
     assert (writer.saw[-1], client.state["doc"]) == (value, value)
+
+
+async def test_what_was_previewed_once_may_be_set_later() -> None:
+    writer = Writer()
+    client = Client(writer)
+    await client.say("write good")
+    await client.say("flash bright")
+    assert client.state["doc"] == "good"
+    client.state["doc"] = "bright"
+    await client.say("go on")
+    assert (writer.saw[-1], client.state["doc"]) == ("bright", "bright")
+    await client.say("preview bad", until=holding("bad"))
+    await client.say("go on")
+    client.state["doc"] = "bad"
+    await client.say("go on")
+    assert (writer.saw[-1], client.state["doc"]) == ("bad", "bad")
 
 
 async def test_another_process_knows_what_was_predicted() -> None:

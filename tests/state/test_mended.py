@@ -1,0 +1,543 @@
+"""Shared state where it once went wrong: lost edits, values that were told to nobody or to the wrong one."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import operator
+from collections.abc import Callable
+from contextlib import aclosing
+from typing import Annotated, Any
+
+import pytest
+from ag_ui.core import Tool, ToolMessage
+from langchain.agents import AgentState, create_agent
+from langchain_core.messages import AIMessage, AnyMessage, SystemMessage
+from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.func import entrypoint
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.message import add_messages
+from langgraph.types import interrupt
+from pydantic import BaseModel
+from typing_extensions import TypedDict
+
+from langgraph_agui import LangGraphAgent, PredictState, Private, ReasoningOptions, StateOptions, emit_state
+from langgraph_agui.protocol import Fold
+from tests.adapter.canary import CANARY
+from tests.adapter.graphs import chain_of
+from tests.adapter.models import Scripted, calling, part
+from tests.adapter.streams import Told, plain, run_input, tell, user
+
+
+class Paper(TypedDict, total=False):
+    messages: Annotated[list[AnyMessage], add_messages]
+    doc: Any
+    log: Annotated[list[Any], operator.add]
+
+
+class Typed(BaseModel):
+    doc: int = 0
+
+
+class Client:
+    """What a client holds of a thread, from run to run."""
+
+    def __init__(self, agent: LangGraphAgent, state: Any = None) -> None:
+        self.agent = agent
+        self.messages: list[Any] = []
+        self.state: Any = state or {}
+
+    async def say(self, *messages: Any, **fields: Any) -> Told:
+        """Run the agent with what the client holds and `messages`."""
+        return self._take(
+            await tell(self.agent, run_input(*self.messages, *messages, thread="t", state=self.state, **fields))
+        )
+
+    async def answer(self, told: Told, payload: str = "yes", status: str = "resolved", *messages: Any) -> Told:
+        """Answer what `told` has asked."""
+        entry = {"interruptId": told.last.outcome.interrupts[0].id, "status": status, "payload": payload}
+        return await self.say(*messages, resume=[entry])
+
+    async def connect(self) -> Told:
+        given = run_input(*self.messages, thread="t", state=self.state)
+        return self._take(Told([event async for event in self.agent.connect(given)], given))
+
+    async def leave(self, message: str, until: Callable[[Any], bool]) -> None:
+        """Run the agent, and stop reading when the state is what is waited for."""
+        given = run_input(*self.messages, message, thread="t", state=self.state)
+        fold = Fold(given.messages, given.state)
+        async with aclosing(self.agent.run(given)) as events:
+            async for event in events:
+                fold.feed(event)
+                if until(fold.state):
+                    break
+        self.messages, self.state = fold.messages, fold.state
+
+    @property
+    def stored(self) -> Any:
+        """The thread's state."""
+        return self.agent.graph.get_state({"configurable": {"thread_id": "t"}}).values  # type: ignore[union-attr]
+
+    def _take(self, told: Told) -> Told:
+        self.messages, self.state = told.messages, told.state
+        return told
+
+
+def agent_of(*nodes: Any, state: Any = Paper, **options: Any) -> LangGraphAgent:
+    return LangGraphAgent(chain_of(*nodes, state=state, checkpointer=InMemorySaver()), **options)
+
+
+def finished(told: Told) -> bool:
+    return told.last.type.value == "RUN_FINISHED"
+
+
+def code(told: Told) -> Any:
+    assert told.last.type.value == "RUN_ERROR", told.last
+    return told.last.code
+
+
+def texts(told: Told) -> str:
+    return json.dumps([plain(event) for event in told.events])
+
+
+def states(told: Told) -> list[tuple[str, Any]]:
+    """The type of each event, and what the client's state was after it."""
+    fold = Fold(told.input.messages, told.input.state)
+    found = []
+    for event in told.events:
+        fold.feed(event)
+        found.append((event.type.value, fold.state))
+    return found
+
+
+# -- what a client has changed ----------------------------------------------------------------------------------------
+
+
+def merged(old: dict[str, Any] | None, new: dict[str, Any] | None) -> dict[str, Any]:
+    return {**(old or {}), **(new or {})}
+
+
+class Merging(TypedDict, total=False):
+    messages: Annotated[list[AnyMessage], add_messages]
+    doc: Annotated[dict[str, Any] | None, merged]
+
+
+async def test_an_edit_that_comes_with_an_edited_message_where_the_channel_held_nothing_yet() -> None:
+    saw: list[Any] = []
+
+    async def node(state: Merging) -> dict[str, Any]:
+        saw.append(state.get("doc"))
+        return {"doc": {"graph": 1}, "messages": [AIMessage("done")]}
+
+    client = Client(agent_of(node, state=Merging))
+    await client.say(user("hi", "u1"))
+    client.messages, client.state = [], {"doc": {"mine": 2}}
+    told = await client.say(user("hi, edited", "u1"))
+    assert finished(told)
+    assert saw == [None, {"mine": 2}]
+    assert client.state == {"doc": {"mine": 2, "graph": 1}}
+    assert client.stored["doc"] == client.state["doc"]
+
+
+class Around(Paper, total=False):
+    title: str
+
+
+def with_a_paused_subgraph(saw: list[Any], **options: Any) -> LangGraphAgent:
+    async def first(state: Around) -> dict[str, Any]:
+        return {"doc": "graph's", "title": "graph's"}
+
+    async def ask(state: Paper) -> dict[str, Any]:
+        interrupt("go on?")
+        saw.append(state["doc"])
+        return {"messages": [AIMessage("done")]}
+
+    async def last(state: Around) -> dict[str, Any]:
+        saw.append((state["doc"], state["title"]))
+        return {}
+
+    builder = StateGraph(Around)
+    builder.add_node("first", first)
+    builder.add_node("inner", chain_of(ask, state=Paper))
+    builder.add_node("last", last)
+    builder.add_edge(START, "first").add_edge("first", "inner").add_edge("inner", "last")
+    return LangGraphAgent(builder.compile(checkpointer=InMemorySaver()), state=StateOptions(**options))
+
+
+async def test_what_a_paused_subgraph_shares_is_not_changed_and_the_client_is_told(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    saw: list[Any] = []
+    client = Client(with_a_paused_subgraph(saw))
+    paused = await client.say("hi")
+    client.state |= {"doc": "mine", "title": "mine"}
+    caplog.clear()
+    told = await client.answer(paused)
+    assert finished(told)
+    assert saw == ["graph's", ("graph's", "mine")]
+    assert "left out: 'doc'" in caplog.text
+    assert client.state == {"doc": "graph's", "log": [], "title": "mine"}
+    assert (client.stored["doc"], client.stored["title"]) == ("graph's", "mine")
+
+
+async def test_what_a_paused_subgraph_shares_is_refused_where_refusals_are_errors() -> None:
+    saw: list[Any] = []
+    client = Client(with_a_paused_subgraph(saw, refused="error"))
+    paused = await client.say("hi")
+    client.state["doc"] = "mine"
+    told = await client.answer(paused)
+    assert (code(told), client.state["doc"], saw) == ("state_refused", "mine", [])
+    client.state["doc"] = "graph's"
+    assert finished(await client.answer(paused))
+    assert saw == ["graph's", ("graph's", "graph's")]
+
+
+async def test_an_edit_beside_answers_that_are_spent_counts_with_the_new_message() -> None:
+    saw: list[Any] = []
+
+    async def ask(state: Paper) -> dict[str, Any]:
+        if len(state["messages"]) == 1:
+            interrupt("go on?")
+        saw.append(state.get("doc"))
+        return {"messages": [AIMessage("done")]}
+
+    client = Client(agent_of(ask))
+    paused = await client.say("hi")
+    messages, state = client.messages, client.state
+    await client.answer(paused)
+    client.messages, client.state = messages, {**state, "doc": "mine"}  # the answer's stream did not get through
+    told = await client.answer(paused, "yes", "resolved", "use my text")
+    assert finished(told)
+    assert saw == [None, "mine"]
+    assert (client.state["doc"], client.stored["doc"]) == ("mine", "mine")
+
+
+def pausing_where_no_update_is_taken() -> LangGraphAgent:
+    """A graph that cannot be asked where to go from a node that was paused."""
+
+    async def ask(state: Paper) -> dict[str, Any]:
+        interrupt("go on?")
+        return {"messages": [AIMessage("done")]}
+
+    def route(state: Paper) -> str:
+        if not state.get("unknown"):
+            raise ValueError("Not prepared for this")
+        return END
+
+    builder = StateGraph(Paper)
+    builder.add_node("ask", ask)
+    builder.add_edge(START, "ask")
+    builder.add_conditional_edges("ask", route, [END])
+    return LangGraphAgent(builder.compile(checkpointer=InMemorySaver()))
+
+
+def pausing_within_a_call() -> LangGraphAgent:
+    """A graph whose paused node stands between a call and its result, and leads on by what its message says."""
+
+    async def ask(state: Paper) -> dict[str, Any]:
+        return {"messages": [AIMessage("", tool_calls=[{"name": "f", "args": {}, "id": "c1"}])]}
+
+    async def review(state: Paper) -> dict[str, Any]:
+        interrupt("go on?")
+        return {"messages": [AIMessage("done")]}
+
+    def route(state: Paper) -> str:
+        if state["messages"][-1].type == "tool":
+            raise ValueError("Not prepared for this")
+        return END
+
+    builder = StateGraph(Paper)
+    builder.add_node("ask", ask)
+    builder.add_node("review", review)
+    builder.add_edge(START, "ask").add_edge("ask", "review")
+    builder.add_conditional_edges("review", route, [END])
+    return LangGraphAgent(builder.compile(checkpointer=InMemorySaver()))
+
+
+async def test_an_edit_stays_when_the_pause_is_given_up() -> None:
+    client = Client(pausing_within_a_call())
+    paused = await client.say("hi")
+    client.state["doc"] = "mine"
+    told = await client.answer(paused, status="cancelled")
+    assert finished(told)
+    assert (client.state["doc"], client.stored["doc"]) == ("mine", "mine")
+
+
+@pytest.mark.parametrize("hidden", [True, False])
+async def test_a_revert_counts_although_the_last_message_is_one_that_clients_never_see(hidden: bool) -> None:
+    saw: list[Any] = []
+
+    async def node(state: Paper) -> dict[str, Any]:
+        saw.append(state.get("doc"))
+        messages = [AIMessage("done"), *([SystemMessage("a note to itself")] if hidden else [])]
+        return {"doc": "new", "messages": messages} if len(saw) == 1 else {"messages": messages}
+
+    client = Client(agent_of(node), {"doc": "old"})
+    await client.say("hi")
+    assert client.state["doc"] == "new"
+    client.state["doc"] = "old"
+    await client.say("use the old one")
+    assert saw == ["old", "old"]
+    assert (client.state["doc"], client.stored["doc"]) == ("old", "old")
+
+
+async def test_an_edit_with_some_of_the_results_is_kept_and_written_with_the_last_one() -> None:
+    saw: list[Any] = []
+
+    async def node(state: Paper) -> dict[str, Any]:
+        saw.append(state.get("doc"))
+        if len(saw) > 1:
+            return {"messages": [AIMessage("done")]}
+        calls = [{"name": "f", "args": {}, "id": call_id} for call_id in ("c1", "c2")]
+        return {"doc": "graph's", "messages": [AIMessage("", tool_calls=calls)]}
+
+    def result(call_id: str) -> ToolMessage:
+        return ToolMessage(id=f"of {call_id}", role="tool", tool_call_id=call_id, content="1")
+
+    client = Client(agent_of(node))
+    tools = [Tool(name="f", description="f", parameters={})]
+    await client.say("hi", tools=tools)
+    client.state["doc"] = "mine"
+    assert finished(await client.say(result("c1"), tools=tools))
+    assert (client.state["doc"], client.stored["doc"], len(saw)) == ("mine", "graph's", 1)
+    assert finished(await client.say(result("c2"), tools=tools))
+    assert (saw, client.state["doc"], client.stored["doc"]) == ([None, "mine"], "mine", "mine")
+
+
+def asking_function(**options: Any) -> LangGraphAgent:
+    @entrypoint(checkpointer=InMemorySaver())
+    async def function(given: dict[str, Any], *, previous: Any = None) -> dict[str, Any]:
+        return {"answer": interrupt("go on?"), "doc": given["doc"]}
+
+    return LangGraphAgent(function, state=StateOptions(**options))
+
+
+async def test_an_edit_with_an_answer_to_a_function_is_left_out(caplog: pytest.LogCaptureFixture) -> None:
+    client = Client(asking_function(), {"doc": "first"})
+    paused = await client.say("hi")
+    client.state["doc"] = "mine"
+    told = await client.answer(paused)
+    assert finished(told)
+    assert "left out: 'doc'" in caplog.text
+    assert "unknown channel" not in caplog.text
+    assert client.state == {"answer": "yes", "doc": "first"}
+
+
+async def test_an_edit_with_an_answer_to_a_function_is_refused_where_refusals_are_errors() -> None:
+    client = Client(asking_function(refused="error"), {"doc": "first"})
+    paused = await client.say("hi")
+    client.state["doc"] = "mine"
+    assert code(await client.answer(paused)) == "state_refused"
+    client.state["doc"] = "first"
+    assert finished(await client.answer(paused))
+
+
+# -- what stays private -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("as_patch", [True, False])
+async def test_hidden_reasoning_stays_hidden_in_what_is_emitted(as_patch: bool) -> None:
+    value = [{"type": "reasoning", "reasoning": CANARY, "id": "r"}, {"type": "text", "text": "words"}]
+
+    async def node(state: Paper) -> dict[str, Any]:
+        emit_state([{"op": "add", "path": "/doc", "value": value}] if as_patch else {"doc": value})
+        return {}
+
+    told = await tell(agent_of(node, reasoning=ReasoningOptions(visibility="hidden")), run_input("hi", thread="t"))
+    assert CANARY not in texts(told)
+    assert any("words" in json.dumps(state) for _, state in states(told))
+
+
+class Secret(BaseModel):
+    """CANARY"""
+
+    field: str = CANARY
+
+
+class Flat(BaseModel):
+    doc: str = ""
+    secret: Secret | None = None
+
+
+class Recursive(BaseModel):
+    doc: str = ""
+    children: list[Recursive] = []
+    secret: Secret | None = None
+    word: str = CANARY
+
+
+class Keeping(Paper, total=False):
+    children: list[Any]
+    secret: Annotated[Any, Private]
+    word: str
+
+
+@pytest.mark.parametrize("schema", [Flat, Recursive])
+def test_the_schema_for_clients_tells_nothing_of_private_keys(schema: Any) -> None:
+    options = StateOptions(exclude={"word"})
+    graph = chain_of(lambda state: {}, state=Keeping)
+    agent = LangGraphAgent(graph, state=options, state_schema=schema)
+    told = json.dumps(agent.capabilities().custom)
+    assert "doc" in told
+    assert not any(word in told for word in ("CANARY", "ecret", "word"))
+
+
+async def test_what_a_subgraph_marks_as_private_is_not_shown_while_it_runs() -> None:
+    class Inner(TypedDict, total=False):
+        messages: Annotated[list[AnyMessage], add_messages]
+        doc: Annotated[Any, Private]
+        log: Annotated[list[Any], operator.add]
+
+    async def raw(state: Inner) -> dict[str, Any]:
+        return {"doc": CANARY, "log": ["raw"]}
+
+    async def clean(state: Inner) -> dict[str, Any]:
+        return {"doc": "clean", "log": ["clean"]}
+
+    told = await tell(agent_of(chain_of(raw, clean, state=Inner)), run_input("hi", thread="t"))
+    assert CANARY not in texts(told)
+    seen = [state.get("log") for _, state in states(told)]
+    assert ["raw"] in seen
+    assert told.state == {"doc": "clean", "log": ["raw", "clean"]}
+
+
+# -- those who join ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("emit", ["delta", "snapshot"])
+@pytest.mark.parametrize("joins", ["while it is shown", "when it is over"])
+async def test_no_preview_stays_with_a_client_that_comes_back_to_a_run(emit: Any, joins: str) -> None:
+    shown, over = asyncio.Event(), asyncio.Event()
+
+    async def first(state: Paper) -> dict[str, Any]:
+        emit_state({"progress": 0.3})
+        await shown.wait()
+        return {"doc": "graph's"}
+
+    async def second(state: Paper) -> dict[str, Any]:
+        over.set()
+        await asyncio.sleep(0.05)
+        return {"messages": [AIMessage("done")]}
+
+    agent = agent_of(first, second, on_disconnect="continue", state=StateOptions(emit=emit))
+    client = Client(agent, {"mine": 1})
+    await client.leave("hi", lambda state: "progress" in state)
+    if joins == "when it is over":
+        shown.set()
+        await over.wait()
+    else:
+        asyncio.get_running_loop().call_later(0.05, shown.set)
+    assert finished(await client.connect())
+    assert client.state == {"mine": 1, "doc": "graph's", "log": []}
+
+
+async def joined_at_once(agent: LangGraphAgent, first: Client, second: Client) -> tuple[Told, Told]:
+    """`first` runs the agent, `second` joins before anything is told of the state."""
+    given = run_input("hi", thread="t", state=first.state)
+    running = agent.run(given)
+    events = [await anext(running)]
+    joining = asyncio.create_task(second.connect())
+    await asyncio.sleep(0)
+    events += [event async for event in running]
+    return first._take(Told(events, given)), await joining
+
+
+@pytest.mark.parametrize("emit", ["delta", "snapshot"])
+async def test_who_joins_early_holds_in_the_end_what_the_graph_holds(emit: Any) -> None:
+    async def node(state: Paper) -> dict[str, Any]:
+        await asyncio.sleep(0.02)
+        return {"log": [state["doc"]]}
+
+    agent = agent_of(node, on_disconnect="continue", state=StateOptions(emit=emit, client_keys={"tab1", "tab2"}))
+    first, second = Client(agent, {"doc": "edit", "tab1": 1}), Client(agent, {"doc": "stale", "tab2": 2})
+    told, heard = await joined_at_once(agent, first, second)
+    assert finished(told)
+    assert finished(heard)
+    assert first.state == {"doc": "edit", "log": ["edit"], "tab1": 1}
+    assert second.state == {"doc": "edit", "log": ["edit"], "tab2": 2}
+
+
+async def test_who_joins_early_is_not_told_what_another_client_has_sent() -> None:
+    async def node(state: Paper) -> dict[str, Any]:
+        return {}
+
+    agent = agent_of(node, on_disconnect="continue", state=StateOptions(refused="error"))
+    first, second = Client(agent, {"doc": "edit", "tab1": "draft", "guess": 1}), Client(agent, {"tab2": 2})
+    told, heard = await joined_at_once(agent, first, second)
+    assert code(told) == code(heard) == "state_refused"
+    assert second.state == {"tab2": 2}
+    assert not any(word in texts(heard) for word in ("edit", "draft", "tab1"))
+
+
+# -- the agent's schema -----------------------------------------------------------------------------------------------
+
+
+def writing(*values: Any, **options: Any) -> LangGraphAgent:
+    """An agent that previews 5 and writes the next value, in each run."""
+    rest = iter(values)
+
+    async def node(state: Paper) -> dict[str, Any]:
+        emit_state({"doc": 5})
+        return {"doc": next(rest), "messages": [AIMessage("done")]}
+
+    return agent_of(node, state_schema=Typed, state=StateOptions(**options))
+
+
+async def test_a_value_that_does_not_fit_leaves_nothing_of_a_preview() -> None:
+    client = Client(writing(1, "no number"))
+    assert finished(await client.say("hi"))
+    told = await client.say("again")
+    assert 5 in [state.get("doc") for _, state in states(told)]
+    assert (code(told), client.state["doc"]) == ("state_invalid", 1)
+    assert "no number" not in texts(told)
+
+
+async def test_what_does_not_fit_may_be_shown_where_that_is_not_checked() -> None:
+    client = Client(writing("no number", 2, check_output=False))
+    assert finished(await client.say("hi"))
+    assert client.state["doc"] == "no number"
+    client.state["doc"] = "neither"
+    assert code(await client.say("again")) == "state_invalid"
+    client.state["doc"] = 1
+    assert finished(await client.say("again"))
+    assert client.state["doc"] == 2
+
+
+async def test_what_the_thread_holds_already_ends_no_run() -> None:
+    client = Client(writing("no number", 2))
+    assert code(await client.say("hi")) == "state_invalid"
+    assert client.stored["doc"] == "no number"
+    assert finished(await client.connect())
+    assert client.state["doc"] == "no number"
+    assert finished(await client.say("again"))
+    assert (client.state["doc"], client.stored["doc"]) == (2, 2)
+
+
+# -- predictions ------------------------------------------------------------------------------------------------------
+
+
+class Document(AgentState[Any], total=False):
+    doc: Any
+
+
+async def test_a_call_id_that_comes_again_has_a_preview_of_its_own() -> None:
+    during: list[Any] = []
+
+    @tool
+    async def write(doc: str) -> str:
+        """Write."""
+        await asyncio.sleep(0.02)
+        return "done"
+
+    def turn(letter: str) -> list[Any]:
+        return [calling(part("write", '{"doc": "' + letter, "call_0")), calling(part(None, '!"}'))]
+
+    model = Scripted(turn("A"), turn("B"), ["done"])
+    graph = create_agent(model, [write], state_schema=Document)
+    agent = LangGraphAgent(graph, state=StateOptions(predict=[PredictState("write", "doc")]))
+    told = await tell(agent, run_input("hi", state={"doc": "old"}))
+    during = [(kind, state["doc"]) for kind, state in states(told) if kind in ("TOOL_CALL_END", "TOOL_CALL_RESULT")]
+    assert during == [("TOOL_CALL_END", "A!"), ("TOOL_CALL_RESULT", "A!"), ("TOOL_CALL_END", "B!"), ("TOOL_CALL_RESULT", "B!")]
+    assert told.state["doc"] == "old"
