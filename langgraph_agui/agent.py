@@ -159,6 +159,7 @@ class LangGraphAgent:
         async with reader as outlet:
             while batch := await outlet.take():
                 for event in batch:
+                    outlet.behind = event is not batch[-1]
                     yield cast("Event", event)
 
     async def stream_sse(
@@ -231,6 +232,7 @@ class LangGraphAgent:
         async with reader as outlet:
             while batch := await outlet.take():
                 for event in batch:
+                    outlet.behind = event is not batch[-1]
                     yield cast("Event", event)
 
     def look(

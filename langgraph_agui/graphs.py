@@ -102,6 +102,11 @@ def input_names(graph: Graph) -> list[str] | None:
     return None
 
 
+def is_function(graph: Graph) -> bool:
+    """Whether this is a function (functional API), whose input is no state."""
+    return not isinstance(graph, RemoteGraph | CompiledStateGraph) and input_names(graph) is None
+
+
 def declared(graph: Graph, namespace: Sequence[str]) -> list[Pregel[Any, Any, Any, Any]]:
     """The subgraphs on the way to `namespace`, if each is a node of the one around it; else none.
 

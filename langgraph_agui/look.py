@@ -37,13 +37,17 @@ class Look:
         self._config = merged(config, {"configurable": {"thread_id": run_input.thread_id}})
         self._settings = settings
         self._outlet = reader.outlet
+        self._thread_id = run_input.thread_id
+        self._version: object = None
         self._translation = settings.translation(run_input, reader.sink)
         self._translation.start()
         self._task = asyncio.create_task(self._work(), name=f"agui-look-{run_input.thread_id}")
         reader.leave = self._leave
 
-    async def _leave(self, _all_read: bool) -> None:
+    async def _leave(self) -> None:
         self._task.cancel()
+        if not self._outlet.unread and self._version is not None:
+            self._settings.shown.keep(self._thread_id).hear(self._version)
 
     async def _work(self) -> None:
         translation = self._translation
@@ -60,6 +64,7 @@ class Look:
     async def _read(self) -> Pause:
         thread = await open_thread(self._graph, self._config, self._settings.messages_key)
         self._translation.know(thread.messages)
+        self._version = thread.version
         if thread.state.created_at is not None:
             self._translation.values((), thread.state.values, thread.messages)
         return await self._settings.pauses(self._graph).of_thread(thread.state, self._config)

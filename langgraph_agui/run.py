@@ -6,6 +6,7 @@ import asyncio
 import inspect
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import TypeAlias, TypeVar
 
 from ag_ui.core import Message, RunAgentInput
@@ -28,7 +29,9 @@ from langgraph_agui.tasks import keep, see_through
 from langgraph_agui.threads.locks import ThreadLease
 from langgraph_agui.threads.repair import cancelled_results
 from langgraph_agui.threads.start import Beginning, Start
+from langgraph_agui.threads.thread import RUN
 from langgraph_agui.translate.driver import drive_for
+from langgraph_agui.translate.outlet import Outlet
 from langgraph_agui.translate.readers import Joined, Reader, Readers
 
 logger = logging.getLogger(__name__)
@@ -83,7 +86,9 @@ class Run:
         self._graph = graph
         self._input = run_input
         self._config = merged(
-            settings.client_config(run_input), config, {"configurable": {"thread_id": run_input.thread_id}}
+            settings.client_config(run_input),
+            config,
+            {"configurable": {"thread_id": run_input.thread_id}, "metadata": {RUN: run_input.run_id}},
         )
         self._context = context
         self._settings = settings
@@ -91,7 +96,7 @@ class Run:
         self._lease = None if callable(lease) else lease
         self._readers = Readers(reader.sink)
         self._closing: list[Callable[[], None]] = [reader.outlet.close]
-        reader.leave = self._leave
+        reader.leave = partial(self._leave, reader.outlet)
         key = settings.messages_key
         self._translation = settings.translation(run_input, self._readers)
         self._pauses = settings.pauses(graph)
@@ -135,10 +140,10 @@ class Run:
         self._closing.append(reader.outlet.close)
         self._translation.read_anew()
 
-        async def leave(all_read: bool) -> None:
+        async def leave() -> None:
             self._hush(sink)
-            if not all_read:
-                self._translation.shared.view.heard(False)
+            if reader.outlet.unread:
+                self._note(reader.outlet)
 
         reader.leave = leave
 
@@ -157,9 +162,9 @@ class Run:
         self._drive.stop()
         keep(asyncio.create_task(_end(self._task)))
 
-    async def _leave(self, all_read: bool) -> None:
+    async def _leave(self, outlet: Outlet[T]) -> None:
         """The run's own reader has left."""
-        self._translation.shared.view.heard(all_read)
+        self._note(outlet)
         if self._task.done():
             return
         if self._settings.on_disconnect == "cancel":
@@ -167,6 +172,14 @@ class Run:
             await asyncio.wait({self._task}, timeout=_LEAVING)
         else:
             keep(self._task)
+
+    def _note(self, outlet: Outlet[T]) -> None:
+        """Note what the client knows whose reader leaves."""
+        shown, view = self._settings.shown.keep(self._input.thread_id), self._translation.shared.view
+        if outlet.unread:
+            shown.leave(self._input.run_id, view.previewed, None if outlet.behind else view.copy)
+        elif view.told:  # else the run was refused, and its client knows no more than before
+            shown.hear(self._input.run_id)
 
     def _ended(self, _task: asyncio.Task[None]) -> None:
         try:

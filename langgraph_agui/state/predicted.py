@@ -27,3 +27,18 @@ def predicted(predict: Iterable[PredictState], arguments: str) -> dict[str, obje
         for one in predict
         if one.argument is None or one.argument in read
     }
+
+
+def begins(value: object, whole: object) -> bool:
+    """Whether `value` is what `whole` may have been while it was being written; nothing empty is."""
+    return bool(value) and _begins(value, whole)
+
+
+def _begins(value: object, whole: object) -> bool:
+    if isinstance(value, str) and isinstance(whole, str):
+        return whole.startswith(value)
+    if isinstance(value, Mapping) and isinstance(whole, Mapping):
+        return all(key in whole and _begins(inner, whole[key]) for key, inner in value.items())
+    if isinstance(value, list) and isinstance(whole, list):
+        return len(value) <= len(whole) and all(map(_begins, value, whole))
+    return type(value) is type(whole) and value == whole

@@ -29,6 +29,7 @@ from typing import (
 )
 
 from langchain_core.messages import BaseMessage
+from langgraph.graph.message import add_messages
 from pydantic import (
     AliasChoices,
     BaseModel,
@@ -159,8 +160,16 @@ def hides_reducer(hint: object) -> bool:
 
 
 def holds_messages(hint: object) -> bool:
-    """Whether a key holds messages, alone or among others."""
-    return any(isinstance(part, type) and issubclass(part, BaseMessage) for part in _parts(hint))
+    """Whether a key holds messages, alone, among others or in the fields of a class."""
+    waiting, seen = [hint], set[int]()
+    while waiting:
+        for part in _parts(waiting.pop()):
+            if part is add_messages or (isinstance(part, type) and issubclass(part, BaseMessage)):
+                return True
+            if isinstance(part, type) and id(part) not in seen and "__annotations__" in vars(part):
+                seen.add(id(part))
+                waiting.extend(hints_of(part).values())
+    return False
 
 
 def _parts(hint: object) -> Iterator[object]:

@@ -1,79 +1,81 @@
 """What clients may hold that is neither the graph's state nor their doing: previews, of runs that they have left.
 
 A client that stops reading keeps what it was shown last, and sends it with its next input. What it was left with, and
-whether the thread's last run was heard to its end, enters; whether a client's value is such a preview leaves. It is
-known in this process only, and of the threads that ran last.
+which state of the thread was heard to its end, enters; whether a client's value is such a preview leaves. It is known
+in this process only, and of the threads that ran last.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections import OrderedDict, deque
+from collections.abc import Iterator, Mapping
 from hashlib import blake2b
 from typing import Final
 
+from langgraph_agui.protocol.same import same
 from langgraph_agui.protocol.sse import canonical
 
 _THREADS: Final = 2_000
 """How many threads are remembered."""
 
-_PREVIEWS: Final = 1_000
-"""How many previews of one key are."""
+_LAST: Final = 50
+"""How many previews of a key a client may be behind."""
 
 
 class Previews:
-    """The previews of one run, by key: digests of JSON data."""
+    """The last previews of one run, by key: JSON data that nobody changes."""
 
     def __init__(self) -> None:
-        self.digests: dict[str, OrderedDict[bytes, None]] = {}
+        self._values: dict[str, deque[object]] = {}
 
     def add(self, key: str, value: object) -> None:
         """Take note of a preview."""
-        self._keep(key, [_digest(value)])
+        self._values.setdefault(key, deque(maxlen=_LAST)).append(value)
 
-    def merge(self, others: Previews) -> None:
-        """Take note of more of them."""
-        for key, digests in others.digests.items():
-            self._keep(key, digests)
+    def has(self, key: str, value: object) -> bool:
+        """Whether this is one of them."""
+        return any(same(value, one) for one in self._values.get(key, ()))
 
-    def _keep(self, key: str, digests: Iterable[bytes]) -> None:
-        known = self.digests.setdefault(key, OrderedDict())
-        known.update(dict.fromkeys(digests))
-        while len(known) > _PREVIEWS:
-            known.popitem(last=False)
+    def digests(self) -> Iterator[tuple[str, bytes]]:
+        """The same, so that nothing need be held."""
+        for key, values in self._values.items():
+            for value in values:
+                yield key, _digest(value)
 
 
 class Shown:
-    """What a thread's clients were left with.
+    """What a thread's clients know of it, and what they were left with.
 
     Attributes:
-        heard: Whether the last run that told its state was read to its end; None if that is not known.
+        version: Which state of the thread was told last here, see `Thread.version`; None if none was.
+        heard: Whether it is known what the client has heard of that: all, or all until it left.
     """
 
     def __init__(self) -> None:
-        self.heard: bool | None = None
-        self._left = Previews()
-        self._met: set[str] = set()
-
-    def leave(self, previews: Previews) -> None:
-        """Note that a reader has left a run that had previewed these."""
+        self.version: object = None
         self.heard = False
-        self._left.merge(previews)
+        self._left: dict[str, set[bytes]] = {}
 
-    def hear(self) -> None:
-        """Note that a run was read to its end: what its client was left with before, it holds no more."""
-        self.heard = True
-        for key in self._met:
-            self._left.digests.pop(key, None)
-        self._met.clear()
+    def leave(self, version: object, previews: Previews, copy: Mapping[str, object] | None) -> None:
+        """Note that a reader has left before the end.
+
+        Args:
+            version: What it was being told.
+            previews: What that had previewed.
+            copy: The state as it was told by then; None if the reader has not taken all that there was.
+        """
+        self.version, self.heard = version, copy is not None
+        for key, digest in (*previews.digests(), *((key, _digest(value)) for key, value in (copy or {}).items())):
+            self._left.setdefault(key, set()).add(digest)
+
+    def hear(self, version: object) -> None:
+        """Note that the state was told to the end: what a client was left with before is not held any more."""
+        self.version, self.heard = version, True
+        self._left.clear()
 
     def holds(self, key: str, value: object) -> bool:
-        """Whether a client's value of a key is a preview that it was left with."""
-        digests = self._left.digests.get(key)
-        if not digests or _digest(value) not in digests:
-            return False
-        self._met.add(key)
-        return True
+        """Whether a client's value of a key is what it was left with, rather than its doing."""
+        return key in self._left and _digest(value) in self._left[key]
 
 
 class ShownThreads:
@@ -83,7 +85,11 @@ class ShownThreads:
         self._threads: OrderedDict[str, Shown] = OrderedDict()
 
     def of(self, thread_id: str) -> Shown:
-        """What is known of a thread; it is remembered from now on."""
+        """What is known of a thread."""
+        return self._threads.get(thread_id) or Shown()
+
+    def keep(self, thread_id: str) -> Shown:
+        """The same, to take note of more."""
         shown = self._threads.setdefault(thread_id, Shown())
         self._threads.move_to_end(thread_id)
         if len(self._threads) > _THREADS:
@@ -91,20 +97,14 @@ class ShownThreads:
         return shown
 
 
-def begins(value: object, whole: object) -> bool:
-    """Whether `value` is what `whole` may have been while it was being written; nothing empty is."""
-    return bool(value) and _begins(value, whole)
-
-
-def _begins(value: object, whole: object) -> bool:
-    if isinstance(value, str) and isinstance(whole, str):
-        return whole.startswith(value)
-    if isinstance(value, Mapping) and isinstance(whole, Mapping):
-        return all(key in whole and _begins(inner, whole[key]) for key, inner in value.items())
-    if isinstance(value, list) and isinstance(whole, list):
-        return len(value) <= len(whole) and all(map(_begins, value, whole))
-    return type(value) is type(whole) and value == whole
-
-
 def _digest(value: object) -> bytes:
-    return blake2b(canonical(value), digest_size=16).digest()
+    return blake2b(canonical(_counted(value)), digest_size=16).digest()
+
+
+def _counted(value: object) -> object:
+    """The value with whole numbers as integers: JavaScript sends 10.0 back as 10."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, Mapping):
+        return {key: _counted(inner) for key, inner in value.items()}
+    return [_counted(inner) for inner in value] if isinstance(value, list) else value

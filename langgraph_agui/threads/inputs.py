@@ -18,6 +18,7 @@ from langgraph_agui.graphs import (
     Graph,
     input_form,
     input_names,
+    is_function,
     load_history,
     overwrites,
     thread_messages,
@@ -25,8 +26,8 @@ from langgraph_agui.graphs import (
 from langgraph_agui.messages.found import as_mapping
 from langgraph_agui.messages.to_agui import shown_as
 from langgraph_agui.state.contract import StateContract
-from langgraph_agui.state.predicted import predicted
-from langgraph_agui.state.shown import Shown, begins
+from langgraph_agui.state.predicted import begins, predicted
+from langgraph_agui.state.shown import Shown
 from langgraph_agui.threads.thread import Thread
 
 _FAR: Final = 50
@@ -83,20 +84,19 @@ class ClientState:
         """
         if not self._counts():
             return {}
-        return self._over(self._changed(thread, await self._older(thread)), base or thread.state)
+        older = await self._older(thread, again=base is not None, stopped=bool(thread.state.next))
+        return self._over(self._changed(thread, older), base or thread.state)
 
-    def writes_beside(self, thread: Thread, superstep: Mapping[str, object]) -> dict[str, object]:
+    async def writes_beside(self, thread: Thread, superstep: Mapping[str, object]) -> dict[str, object]:
         """`writes`, for a thread that is paused in the middle of a superstep, which has made `superstep` so far.
 
         What that has written comes after all that can be written now, and a paused subgraph goes on with what it holds
         and writes all of it: there the client can change nothing.
         """
-        if not self._counts():
+        if not self._counts() or is_function(self.graph):  # that goes on with the input that it has
             return {}
-        changed = self._changed(thread, ())
+        changed = self._changed(thread, await self._older(thread, again=False, stopped=False))
         taken = changed.keys() & (superstep.keys() | self._inside(thread.state))
-        if input_names(self.graph) is None:  # a function goes on with the input that it has
-            taken = set(changed)
         self.contract.refuse(taken)
         return self._over({key: value for key, value in changed.items() if key not in taken}, thread.state)
 
@@ -116,7 +116,7 @@ class ClientState:
     def _changed(self, thread: Thread, older: Iterable[Mapping[str, object]]) -> dict[str, object]:
         sent = self.run_input.state
         if isinstance(sent, Mapping):
-            guesses = self._guesses(thread)
+            guesses = self._guesses(thread) if self.shown.version is None else {}
             sent = {
                 key: value
                 for key, value in sent.items()
@@ -149,28 +149,35 @@ class ClientState:
                     guesses.setdefault(key, []).append(value)
         return guesses
 
-    async def _older(self, thread: Thread) -> list[Mapping[str, object]]:
+    async def _older(self, thread: Thread, *, again: bool, stopped: bool) -> list[Mapping[str, object]]:
         """What the thread's channels held when the client may have been told last; nothing, if it knows their values.
 
-        A client has missed something if it left its last run, or that was stopped in another process, or if there are
-        messages that it lacks. Then all is looked through, back to the input before which it had missed nothing.
+        It does not if it has left the thread's last run and had not taken all that there was, if somebody else has
+        changed the thread since it heard one, if (as far as this process knows no better) a run was `stopped` in the
+        middle, or if there are messages that it lacks; unless it lacks them because it wants to run `again` from an
+        earlier one. Then all is looked through, back to what it has heard, or to the input before which it had missed
+        nothing.
         """
-        held = {message.id for message in self.run_input.messages}
-
-        def lacks(messages: Iterable[BaseMessage]) -> bool:
-            return any(message.id not in held for message in messages if shown_as(message) is not None)
-
-        heard = not thread.state.next if self.shown.heard is None else self.shown.heard
-        if heard and not lacks(thread.messages[-1:]):
+        lacks = self._lacks if not again else lambda _messages: False
+        told, version = self.shown.version, thread.version
+        stale = stopped if told is None else told != version or not self.shown.heard
+        if not stale and not lacks(thread.messages[-1:]):
             return []
         older: list[Mapping[str, object]] = []
         begun = False
         async for earlier in load_history(self.graph, self.config):
+            messages = thread_messages(self.graph, earlier, self.messages_key)
             older.append(as_mapping(earlier.values) or {})
-            if (begun and not lacks(thread_messages(self.graph, earlier, self.messages_key))) or len(older) == _FAR:
+            heard = self.shown.heard and Thread(earlier, messages).version == told
+            if heard or (begun and not lacks(messages)) or len(older) == _FAR:
                 break
             begun = begun or (earlier.metadata or {}).get("source") == "input"
         return older
+
+    def _lacks(self, messages: Iterable[BaseMessage]) -> bool:
+        """Whether the client lacks any of these, though it sends what it holds: some send only what is new."""
+        held = {message.id for message in self.run_input.messages}
+        return len(held) > 1 and any(message.id not in held for message in messages if shown_as(message) is not None)
 
 
 def written_beside(stored: StateSnapshot) -> dict[str, object]:

@@ -146,7 +146,7 @@ class Beginning:
             if entries is None or again or not self._converses():
                 return await self._beside(thread, state=self.run_input.state)
         if entries or (pause and not self._goes_on(request, thread)):
-            return self._resumed(entries or (), given, thread, pause)
+            return await self._resumed(entries or (), given, thread, pause)
         return await self._again(request, thread) if request is not None else await self._append(thread)
 
     async def rest(self, start: Start) -> Start:
@@ -186,7 +186,7 @@ class Beginning:
             return False
         return request is not None or any(isinstance(message, UserMessage) for message in self._news(thread))
 
-    def _resumed(
+    async def _resumed(
         self, entries: Sequence[ResumeEntry], given: Sequence[ResumeEntry], thread: Thread, pause: Pause
     ) -> Start:
         resolution = resolve(entries, pause)
@@ -195,7 +195,7 @@ class Beginning:
         waiting = json.dumps([*_waiting(thread), *(message.id for message in late if isinstance(message, UserMessage))])
         config = RunnableConfig(metadata={ANSWERED: fingerprint(given), BESIDE: waiting})
         beside = written_beside(thread.state)
-        writes = self._state.writes_beside(thread, beside)
+        writes = await self._state.writes_beside(thread, beside)
         if resolution.abandoned:
             config = merged(config, RunnableConfig(metadata={GIVEN_UP: True}))
             node = next(iter(thread.state.next), "")

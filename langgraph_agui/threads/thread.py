@@ -11,12 +11,20 @@ from langgraph.types import StateSnapshot
 from langgraph_agui.errors import StateError
 from langgraph_agui.graphs import Graph, load_state, thread_messages
 
+RUN = "agui_run"
+"""Key in the metadata of checkpoints: the run that has made them."""
+
 
 class Thread(NamedTuple):
     """The state of a thread, and the messages in it."""
 
     state: StateSnapshot
     messages: list[BaseMessage]
+
+    @property
+    def version(self) -> object:
+        """What names the state of the thread: the run that has made it, or its checkpoint if none of ours has."""
+        return self.mark(RUN) or self.state.config.get("configurable", {}).get("checkpoint_id")
 
     def mark(self, key: str) -> object:
         """What the metadata of the checkpoint say under `key`."""

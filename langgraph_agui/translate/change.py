@@ -110,6 +110,7 @@ class Change:
         weight = measure(operations)
         if weight >= _TOO_LARGE:
             logger.warning("The state %r is too large for a client and is not shown.", key)
+            self.make(key, NOTHING)  # rather than that the client sends back what was there before
             return
         if self.result is self._before:
             self.result = dict(self._before)

@@ -14,6 +14,10 @@ INTERVAL = 0.005
 class Outlet(Generic[T]):
     """A queue with one consumer. Putting never waits: a run does not stop because its reader is slow.
 
+    Attributes:
+        behind: Whether the consumer has not taken all that there was, when it left; it may say so of what it took.
+        unread: Whether it has left before the end.
+
     The first item after a silence leaves at once, those that follow within `INTERVAL` leave together: waking a reader
     costs more than a token does.
     """
@@ -25,11 +29,8 @@ class Outlet(Generic[T]):
         self._timer: asyncio.TimerHandle | None = None
         self._closed = False
         self._abandoned = False
-
-    @property
-    def empty(self) -> bool:
-        """Whether all has been taken out, and nothing more will come."""
-        return self._closed and not self._items
+        self.behind = False
+        self.unread = False
 
     def put(self, item: T) -> None:
         """Add an item."""
@@ -47,6 +48,8 @@ class Outlet(Generic[T]):
     def abandon(self) -> None:
         """Say that nobody reads any more: what comes is dropped."""
         self._abandoned = True
+        self.behind = self.behind or bool(self._items)
+        self.unread = self.behind or not self._closed
         self._items.clear()
 
     def _wake(self) -> None:

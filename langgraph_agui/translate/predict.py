@@ -62,6 +62,7 @@ class Predictor:
         self._sink.event(event)
         match event:
             case ToolCallStartEvent(tool_call_id=call_id, tool_call_name=name) if name in self._expected:
+                self._state.begin(call_id)
                 self._calls[call_id] = _Call(self._expected[name], event.subagent_run_id)
             case ToolCallEndEvent(tool_call_id=call_id) if call_id in self._calls:
                 self._show(call_id, self._calls[call_id], whole=True)

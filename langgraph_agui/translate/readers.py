@@ -112,15 +112,14 @@ class Reader(Generic[T]):
     def __init__(self, sink: Callable[[Callable[[T], object]], Sink]) -> None:
         self.outlet = Outlet[T]()
         self.sink = sink(self.outlet.put)
-        self.leave: Callable[[bool], Awaitable[None]] | None = None
+        self.leave: Callable[[], Awaitable[None]] | None = None
 
     async def __aenter__(self) -> Outlet[T]:
         """Read: what is said comes out of the outlet."""
         return self.outlet
 
     async def __aexit__(self, *_: object) -> None:
-        """Read no more. Who made the reader is told, and whether all was read."""
-        all_read = self.outlet.empty
+        """Read no more."""
         self.outlet.abandon()
         if self.leave is not None:
-            await self.leave(all_read)
+            await self.leave()

@@ -16,6 +16,7 @@ from ag_ui.core import BaseEvent
 from langgraph_agui.messages.found import as_mapping
 from langgraph_agui.protocol.jsonable import JsonValue, to_jsonable
 from langgraph_agui.protocol.patch import PatchError, apply_patch
+from langgraph_agui.protocol.same import same
 from langgraph_agui.state.shown import Previews, Shown
 from langgraph_agui.translate.change import NOTHING, Change, Maybe, Nothing, Step, following, pointer
 
@@ -71,6 +72,10 @@ class StateView:
         emit: Takes the events.
         deltas: Whether changes are sent as patches, where those are smaller than the state.
         before: What the thread's clients were shown before.
+
+    Attributes:
+        told: Whether all that the graph has said is told.
+        previewed: What was previewed.
     """
 
     def __init__(
@@ -95,16 +100,15 @@ class StateView:
         self._previews: list[_Preview] = []
         self._ended: set[str] = {""}
         self._begun = False
+        self.told = False
         self._whole = False
         self._before = before or Shown()
-        self._previewed = Previews()
+        self.previewed = Previews()
 
-    def heard(self, to_the_end: bool) -> None:
-        """Note that a reader has heard all, or has left before; not of a run that was refused."""
-        if not to_the_end:
-            self._before.leave(self._previewed)
-        elif self._begun:
-            self._before.hear()
+    @property
+    def copy(self) -> Mapping[str, JsonValue]:
+        """The client's copy as it is now; not changed afterwards."""
+        return self._client
 
     def join(self, *, anew: bool) -> Iterable[BaseEvent]:
         """Return what tells one more reader the copy; nothing before the graph has spoken, then all are told.
@@ -130,6 +134,7 @@ class StateView:
 
     def update(self, values: object) -> None:
         """Take the graph's values after a superstep. Only channels that were written are looked at."""
+        self.told = False
         written, self._written = self._written, set()
         channels = as_mapping(values)
         if channels is None:
@@ -141,7 +146,7 @@ class StateView:
         }
         gone = [key for key in (self._seen if self._begun else self._claimed()) if key not in channels]
         self._take(found, gone, written)
-        self._begun = True
+        self._begun = self.told = True
         if self._whole:
             self._whole = False
             for event in self.whole():
@@ -158,7 +163,8 @@ class StateView:
             return {}
         holds, shows = self._contract.holds, self._contract.shows
         foreign = {key: value for key, value in state.items() if not (holds(key) and shows(key))}
-        return {key: value for key, value in foreign.items() if not self._before.holds(key, value)}
+        left, previewed = self._before.holds, self.previewed.has
+        return {key: value for key, value in foreign.items() if not left(key, value) and not previewed(key, value)}
 
     def settle(self) -> None:
         """Compare once more, without previews: a node may have changed an object in place and not returned it."""
@@ -193,7 +199,12 @@ class StateView:
             values: By key.
             lane: The subagent that it is from.
         """
-        return self._preview(owner, {key: self._contract.show(value) for key, value in values.items()}, lane)
+        show = self._contract.show
+        made = {
+            key: following(NOTHING if key == "__proto__" else self._target(key), value, pointer(key), show).after
+            for key, value in values.items()
+        }
+        return self._preview(owner, made, lane)
 
     def patch(self, owner: str, operations: Sequence[Mapping[str, object]], lane: str | None = None) -> set[str]:
         """Show what a patch makes of the client's copy, as `preview` does."""
@@ -215,16 +226,18 @@ class StateView:
     def _preview(self, owner: str, values: Mapping[str, Maybe], lane: str | None) -> set[str]:
         held = {one.key: one.value for one in self._previews if one.owner == owner}
         hidden = {key for key in values if not self._contract.shows(key)}
-        values = {key: value for key, value in values.items() if key not in held or held[key] != value}
+        values = {key: value for key, value in values.items() if key not in held or not same(held[key], value)}
         shown = [_Preview(owner, key, value) for key, value in values.items() if key not in hidden]
         for one in shown:
             if not isinstance(one.value, Nothing):
-                self._previewed.add(one.key, one.value)
-        if owner:
-            self._ended.discard(owner)
+                self.previewed.add(one.key, one.value)
         self._previews = [one for one in self._previews if one.owner != owner or one.key not in values] + shown
         self._show([one.key for one in shown], {}, lane)
         return hidden
+
+    def begin(self, owner: str) -> None:
+        """A call begins; its id may have been that of an earlier one."""
+        self._ended.discard(owner)
 
     def end(self, owner: str) -> None:
         """A task or a call has ended: its previews stay until the graph's values say what became of them."""

@@ -164,6 +164,23 @@ async def test_a_change_in_place_is_seen_at_the_end() -> None:
     assert told.state["thing"] == {"n": 5}
 
 
+@pytest.mark.parametrize("fresh", [False, True], ids=["the-same", "under-a-fresh-top"])
+async def test_a_change_in_place_that_is_returned_is_seen_with_its_superstep(fresh: bool) -> None:
+    async def changing(state: Any) -> Any:
+        state["thing"]["rows"][0]["n"] = 5
+        return {"thing": {**state["thing"]} if fresh else state["thing"]}
+
+    rows = [{"n": 0, "text": "x" * 99}, {"n": 1, "text": "y" * 99}]
+    told = await telling(writing("one", thing={"rows": rows}), changing, talker_of_any("a"))
+    assert told.state["thing"]["rows"][0]["n"] == 5
+    (patch,) = told.of("STATE_DELTA")
+    assert [operation.model_dump() for operation in patch.delta] == [
+        {"op": "replace", "path": "/thing/rows/0/n", "value": 5}
+    ]
+    started = next(event for event in told.of("STEP_STARTED") if event.step_name == "model")
+    assert told.events.index(patch) < told.events.index(started)
+
+
 async def test_state_in_reaches_the_node() -> None:
     seen: list[Any] = []
 

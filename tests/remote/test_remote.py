@@ -164,6 +164,26 @@ async def test_previews_and_patches_of_a_state(agent: Agents) -> None:
     assert added in patches
 
 
+async def test_what_is_changed_while_a_graph_waits(agent: Agents) -> None:
+    asking, thread = agent("asking"), str(uuid4())
+    paused = await told(asking, "go", thread=thread, state={"file": "old"})
+    (interrupt,) = paused.last.outcome.interrupts
+    resume = [ResumeEntry(interrupt_id=interrupt.id, status="resolved", payload="this")]
+    done = await told(asking, *paused.messages, thread=thread, resume=resume, state={**paused.state, "file": "new"})
+    assert done.state == {"file": "new", "notes": ["asked"]}
+
+
+async def test_what_the_output_does_not_show_stays_on_the_server(agent: Agents) -> None:
+    narrow, thread = agent("narrow"), str(uuid4())
+    first = await told(narrow, "go", thread=thread)
+    assert first.state == {"notes": ["n"]}
+    given = run_input(thread=thread)
+    seen = Told([event async for event in narrow.connect(given)], given)
+    assert seen.state == {"notes": ["n"]}
+    forged = await told(agent("narrow", state=StateOptions(refused="error")), "go", thread=thread, state={"file": "x"})
+    assert (forged.last.type, forged.last.code) == ("RUN_ERROR", "state_refused")
+
+
 async def test_the_state_of_a_thread(server: str, agent: Agents) -> None:
     graph = RemoteGraph("nested", url=server)
     thread = "thread " + str(uuid4())

@@ -17,6 +17,7 @@ from typing_extensions import TypedDict
 
 from langgraph_agui import LangGraphAgent, PredictState, StateOptions, emit_state
 from langgraph_agui.protocol import Fold
+from langgraph_agui.state.shown import Previews, Shown
 from tests.adapter.graphs import chain_of
 from tests.adapter.models import Scripted, calling, part
 from tests.adapter.streams import Told, run_input, tell, user
@@ -74,6 +75,15 @@ class Client:
         self.agent = agent or writer.agent
         self.messages: list[Any] = []
         self.state: Any = {}
+
+    async def stop_in_silence(self, *texts: str) -> None:
+        """Say something, take all that comes, and stop when nothing has come for a while."""
+        given = run_input(*self.messages, *texts, thread="t", state=self.state)
+        fold, events = Fold(given.messages, given.state), self.agent.run(given)
+        with pytest.raises(TimeoutError):
+            while True:
+                fold.feed(await asyncio.wait_for(anext(events), 0.2))
+        self.messages, self.state = fold.messages, fold.state
 
     async def say(self, *texts: str, until: Any = None) -> Told | None:
         given = run_input(*self.messages, *texts, thread="t", state=self.state)
@@ -150,8 +160,9 @@ async def test_what_was_previewed_once_may_be_set_later() -> None:
 
 async def test_another_process_knows_what_was_predicted() -> None:
     writer = Writer()
-    client = Client(writer)
-    await client.say("write good")
+    await (client := Client(writer)).say("write good")
+    predict = StateOptions(predict=[PredictState("write_doc", "doc")])
+    client.agent = LangGraphAgent(writer.graph, state=predict)
     call = ToolCall(id="c1", type="function", function=FunctionCall(name="write_doc", arguments='{"doc": "bad one'))
     client.messages.append(user("predict"))
     client.messages.append(AssistantMessage(id="lost", role="assistant", tool_calls=[call]))
@@ -203,6 +214,7 @@ async def test_a_key_that_was_only_previewed_goes_away_again() -> None:
     given = run_input(thread="t", state=client.state)
     connected = Told([event async for event in writer.agent.connect(given)], given)
     assert connected.state == {"log": []}
+    client.state = connected.state
     told = await client.say("go on")
     assert told is not None
     assert told.last.type.value == "RUN_FINISHED"
@@ -242,3 +254,51 @@ async def test_what_is_changed_while_a_run_waits_reaches_the_node() -> None:
     told = await tell(agent, run_input(hi, thread="t", resume=answer, state=changed))
     assert saw == [("new", ["b"])]
     assert told.state == {"doc": "new", "log": ["b", "asked"], "answer": "yes"}
+
+
+async def test_an_undo_after_stopping_counts() -> None:
+    writer = Writer()
+    client = Client(writer)
+    await client.say("write one")
+    await client.stop_in_silence("write two...")
+    assert client.state["doc"] == "two..."
+    client.state["doc"] = "one"
+    await client.say("go on")
+    assert (writer.saw[-1], client.state["doc"]) == ("one", "one")
+
+
+async def test_an_undo_with_the_same_message_run_again_counts() -> None:
+    writer = Writer()
+    client = Client(writer)
+    await client.say("write one")
+    client.state["doc"] = "mine"
+    await client.say("go on")
+    client.messages = client.messages[:-1]
+    client.state["doc"] = "one"
+    await client.say()
+    assert (writer.saw[-1], client.state["doc"]) == ("one", "one")
+
+
+async def test_what_somebody_else_has_written_is_not_taken_back() -> None:
+    writer = Writer()
+    client = Client(writer)
+    await client.say("write one")
+    config = {"configurable": {"thread_id": "t"}}
+    await writer.graph.aupdate_state(config, {"doc": "theirs"}, "second")
+    client.state["log"] = ["mine"]
+    await client.say("go on")
+    assert (writer.saw[-1], client.state) == ("theirs", {"doc": "theirs", "log": ["mine"]})
+    other = Client(writer, LangGraphAgent(writer.graph))
+    other.messages, other.state = client.messages, dict(client.state)
+    await other.say("write four")
+    await client.say("go on")
+    assert (writer.saw[-1], client.state["doc"]) == ("four", "four")
+
+
+def test_numbers_come_back_from_javascript_as_they_are_written_there() -> None:
+    previews, shown = Previews(), Shown()
+    previews.add("doc", {"price": 10.0, "all": [1.5, 2.0]})
+    shown.leave("run", previews, None)
+    assert shown.holds("doc", {"all": [1.5, 2], "price": 10})
+    assert not shown.holds("doc", {"all": [1.5, 2], "price": True})
+    assert not shown.holds("other", {"all": [1.5, 2], "price": 10})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 import operator
 from collections.abc import Callable
 from contextlib import aclosing
@@ -26,7 +25,7 @@ from typing_extensions import TypedDict
 from langgraph_agui import LangGraphAgent, PredictState, Private, ReasoningOptions, StateOptions, emit_state
 from langgraph_agui.protocol import Fold
 from tests.adapter.canary import CANARY
-from tests.adapter.graphs import chain_of
+from tests.adapter.graphs import Chat, chain_of
 from tests.adapter.models import Scripted, calling, part
 from tests.adapter.streams import Told, plain, run_input, tell, user
 
@@ -51,18 +50,17 @@ class Client:
 
     async def say(self, *messages: Any, **fields: Any) -> Told:
         """Run the agent with what the client holds and `messages`."""
-        return self._take(
-            await tell(self.agent, run_input(*self.messages, *messages, thread="t", state=self.state, **fields))
-        )
+        given = run_input(*self.messages, *messages, thread="t", state=self.state, **fields)
+        return self.take(await tell(self.agent, given))
 
-    async def answer(self, told: Told, payload: str = "yes", status: str = "resolved", *messages: Any) -> Told:
-        """Answer what `told` has asked."""
-        entry = {"interruptId": told.last.outcome.interrupts[0].id, "status": status, "payload": payload}
+    async def answer(self, told: Told, *messages: Any, status: str = "resolved") -> Told:
+        """Answer what `told` has asked, and say more beside."""
+        entry = {"interruptId": told.last.outcome.interrupts[0].id, "status": status, "payload": "yes"}
         return await self.say(*messages, resume=[entry])
 
     async def connect(self) -> Told:
         given = run_input(*self.messages, thread="t", state=self.state)
-        return self._take(Told([event async for event in self.agent.connect(given)], given))
+        return self.take(Told([event async for event in self.agent.connect(given)], given))
 
     async def leave(self, message: str, until: Callable[[Any], bool]) -> None:
         """Run the agent, and stop reading when the state is what is waited for."""
@@ -80,13 +78,14 @@ class Client:
         """The thread's state."""
         return self.agent.graph.get_state({"configurable": {"thread_id": "t"}}).values  # type: ignore[union-attr]
 
-    def _take(self, told: Told) -> Told:
+    def take(self, told: Told) -> Told:
+        """Hold what a client holds after `told`."""
         self.messages, self.state = told.messages, told.state
         return told
 
 
-def agent_of(*nodes: Any, state: Any = Paper, **options: Any) -> LangGraphAgent:
-    return LangGraphAgent(chain_of(*nodes, state=state, checkpointer=InMemorySaver()), **options)
+def agent_of(*nodes: Any, schema: Any = Paper, **options: Any) -> LangGraphAgent:
+    return LangGraphAgent(chain_of(*nodes, state=schema, checkpointer=InMemorySaver()), **options)
 
 
 def finished(told: Told) -> bool:
@@ -102,13 +101,14 @@ def texts(told: Told) -> str:
     return json.dumps([plain(event) for event in told.events])
 
 
-def states(told: Told) -> list[tuple[str, Any]]:
-    """The type of each event, and what the client's state was after it."""
+def states(told: Told, kind: str = "") -> list[tuple[Any, Any]]:
+    """The events, all or of one kind, each with what the client's state was after it."""
     fold = Fold(told.input.messages, told.input.state)
     found = []
     for event in told.events:
         fold.feed(event)
-        found.append((event.type.value, fold.state))
+        if kind in ("", event.type.value):
+            found.append((event, fold.state))
     return found
 
 
@@ -131,7 +131,7 @@ async def test_an_edit_that_comes_with_an_edited_message_where_the_channel_held_
         saw.append(state.get("doc"))
         return {"doc": {"graph": 1}, "messages": [AIMessage("done")]}
 
-    client = Client(agent_of(node, state=Merging))
+    client = Client(agent_of(node, schema=Merging))
     await client.say(user("hi", "u1"))
     client.messages, client.state = [], {"doc": {"mine": 2}}
     told = await client.say(user("hi, edited", "u1"))
@@ -208,33 +208,14 @@ async def test_an_edit_beside_answers_that_are_spent_counts_with_the_new_message
     messages, state = client.messages, client.state
     await client.answer(paused)
     client.messages, client.state = messages, {**state, "doc": "mine"}  # the answer's stream did not get through
-    told = await client.answer(paused, "yes", "resolved", "use my text")
+    told = await client.answer(paused, "use my text")
     assert finished(told)
     assert saw == [None, "mine"]
     assert (client.state["doc"], client.stored["doc"]) == ("mine", "mine")
 
 
-def pausing_where_no_update_is_taken() -> LangGraphAgent:
-    """A graph that cannot be asked where to go from a node that was paused."""
-
-    async def ask(state: Paper) -> dict[str, Any]:
-        interrupt("go on?")
-        return {"messages": [AIMessage("done")]}
-
-    def route(state: Paper) -> str:
-        if not state.get("unknown"):
-            raise ValueError("Not prepared for this")
-        return END
-
-    builder = StateGraph(Paper)
-    builder.add_node("ask", ask)
-    builder.add_edge(START, "ask")
-    builder.add_conditional_edges("ask", route, [END])
-    return LangGraphAgent(builder.compile(checkpointer=InMemorySaver()))
-
-
-def pausing_within_a_call() -> LangGraphAgent:
-    """A graph whose paused node stands between a call and its result, and leads on by what its message says."""
+def pausing_within_a_call(*unprepared_for: str) -> LangGraphAgent:
+    """A graph that pauses between a call and its result; what leads on from there takes no such last message."""
 
     async def ask(state: Paper) -> dict[str, Any]:
         return {"messages": [AIMessage("", tool_calls=[{"name": "f", "args": {}, "id": "c1"}])]}
@@ -244,25 +225,35 @@ def pausing_within_a_call() -> LangGraphAgent:
         return {"messages": [AIMessage("done")]}
 
     def route(state: Paper) -> str:
-        if state["messages"][-1].type == "tool":
+        if state["messages"][-1].type in unprepared_for:
             raise ValueError("Not prepared for this")
         return END
 
     builder = StateGraph(Paper)
     builder.add_node("ask", ask)
     builder.add_node("review", review)
-    builder.add_edge(START, "ask").add_edge("ask", "review")
+    builder.add_edge(START, "ask")
+    builder.add_conditional_edges("ask", lambda state: "review", ["review"])
     builder.add_conditional_edges("review", route, [END])
     return LangGraphAgent(builder.compile(checkpointer=InMemorySaver()))
 
 
-async def test_an_edit_stays_when_the_pause_is_given_up() -> None:
-    client = Client(pausing_within_a_call())
+async def test_an_edit_stays_when_the_pause_is_given_up(caplog: pytest.LogCaptureFixture) -> None:
+    client = Client(pausing_within_a_call("tool"))
     paused = await client.say("hi")
     client.state["doc"] = "mine"
     told = await client.answer(paused, status="cancelled")
     assert finished(told)
+    assert "are answered with the next message" in caplog.text
     assert (client.state["doc"], client.stored["doc"]) == ("mine", "mine")
+
+
+async def test_an_edit_that_cannot_be_written_when_the_pause_is_given_up_is_not_taken_from_the_client() -> None:
+    client = Client(pausing_within_a_call("ai", "tool"))
+    paused = await client.say("hi")
+    client.state["doc"] = "mine"
+    await client.answer(paused, status="cancelled")
+    assert client.state["doc"] == "mine"
 
 
 @pytest.mark.parametrize("hidden", [True, False])
@@ -314,24 +305,22 @@ def asking_function(**options: Any) -> LangGraphAgent:
     return LangGraphAgent(function, state=StateOptions(**options))
 
 
-async def test_an_edit_with_an_answer_to_a_function_is_left_out(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_function_goes_on_with_the_input_that_it_has(caplog: pytest.LogCaptureFixture) -> None:
     client = Client(asking_function(), {"doc": "first"})
     paused = await client.say("hi")
     client.state["doc"] = "mine"
     told = await client.answer(paused)
     assert finished(told)
-    assert "left out: 'doc'" in caplog.text
     assert "unknown channel" not in caplog.text
     assert client.state == {"answer": "yes", "doc": "first"}
 
 
-async def test_an_edit_with_an_answer_to_a_function_is_refused_where_refusals_are_errors() -> None:
+async def test_what_a_function_was_given_is_no_edit_when_it_is_answered(caplog: pytest.LogCaptureFixture) -> None:
     client = Client(asking_function(refused="error"), {"doc": "first"})
     paused = await client.say("hi")
-    client.state["doc"] = "mine"
-    assert code(await client.answer(paused)) == "state_refused"
-    client.state["doc"] = "first"
+    assert client.state == {"doc": "first"}
     assert finished(await client.answer(paused))
+    assert "left out" not in caplog.text
 
 
 # -- what stays private -----------------------------------------------------------------------------------------------
@@ -433,6 +422,27 @@ async def test_no_preview_stays_with_a_client_that_comes_back_to_a_run(emit: Any
     assert client.state == {"mine": 1, "doc": "graph's", "log": []}
 
 
+async def test_no_preview_stays_where_the_graph_has_no_state() -> None:
+    shown, over = asyncio.Event(), asyncio.Event()
+
+    async def first(state: Chat) -> dict[str, Any]:
+        emit_state({"progress": 0.3})
+        await shown.wait()
+        return {}
+
+    async def second(state: Chat) -> dict[str, Any]:
+        over.set()
+        await asyncio.sleep(0.05)
+        return {"messages": [AIMessage("done")]}
+
+    client = Client(agent_of(first, second, schema=Chat, on_disconnect="continue"))
+    await client.leave("hi", lambda state: "progress" in state)
+    shown.set()
+    await over.wait()
+    assert finished(await client.connect())
+    assert client.state == {}
+
+
 async def joined_at_once(agent: LangGraphAgent, first: Client, second: Client) -> tuple[Told, Told]:
     """`first` runs the agent, `second` joins before anything is told of the state."""
     given = run_input("hi", thread="t", state=first.state)
@@ -441,22 +451,23 @@ async def joined_at_once(agent: LangGraphAgent, first: Client, second: Client) -
     joining = asyncio.create_task(second.connect())
     await asyncio.sleep(0)
     events += [event async for event in running]
-    return first._take(Told(events, given)), await joining
+    return first.take(Told(events, given)), await joining
 
 
 @pytest.mark.parametrize("emit", ["delta", "snapshot"])
 async def test_who_joins_early_holds_in_the_end_what_the_graph_holds(emit: Any) -> None:
     async def node(state: Paper) -> dict[str, Any]:
         await asyncio.sleep(0.02)
-        return {"log": [state["doc"]]}
+        return {"log": [len(state["doc"])]}
 
-    agent = agent_of(node, on_disconnect="continue", state=StateOptions(emit=emit, client_keys={"tab1", "tab2"}))
-    first, second = Client(agent, {"doc": "edit", "tab1": 1}), Client(agent, {"doc": "stale", "tab2": 2})
+    agent = agent_of(node, on_disconnect="continue", state=StateOptions(emit=emit, client_keys={"tab"}))
+    edit = "edit " * 100  # so that changes beside it are smaller than the whole
+    first, second = Client(agent, {"doc": edit}), Client(agent, {"doc": "stale", "tab": 2})
     told, heard = await joined_at_once(agent, first, second)
     assert finished(told)
     assert finished(heard)
-    assert first.state == {"doc": "edit", "log": ["edit"], "tab1": 1}
-    assert second.state == {"doc": "edit", "log": ["edit"], "tab2": 2}
+    assert first.state == {"doc": edit, "log": [len(edit)]}
+    assert second.state == {**first.state, "tab": 2}
 
 
 async def test_who_joins_early_is_not_told_what_another_client_has_sent() -> None:
@@ -464,11 +475,11 @@ async def test_who_joins_early_is_not_told_what_another_client_has_sent() -> Non
         return {}
 
     agent = agent_of(node, on_disconnect="continue", state=StateOptions(refused="error"))
-    first, second = Client(agent, {"doc": "edit", "tab1": "draft", "guess": 1}), Client(agent, {"tab2": 2})
+    first, second = Client(agent, {"doc": "edit", "unknown": "guess"}), Client(agent, {"tab": 2})
     told, heard = await joined_at_once(agent, first, second)
     assert code(told) == code(heard) == "state_refused"
-    assert second.state == {"tab2": 2}
-    assert not any(word in texts(heard) for word in ("edit", "draft", "tab1"))
+    assert second.state == {"tab": 2}
+    assert not any(word in texts(heard) for word in ("edit", "guess"))
 
 
 # -- the agent's schema -----------------------------------------------------------------------------------------------
@@ -522,8 +533,8 @@ class Document(AgentState[Any], total=False):
     doc: Any
 
 
-async def test_a_call_id_that_comes_again_has_a_preview_of_its_own() -> None:
-    during: list[Any] = []
+async def calling_twice() -> Told:
+    """A model calls the same tool twice, and gives both calls one id."""
 
     @tool
     async def write(doc: str) -> str:
@@ -534,10 +545,13 @@ async def test_a_call_id_that_comes_again_has_a_preview_of_its_own() -> None:
     def turn(letter: str) -> list[Any]:
         return [calling(part("write", '{"doc": "' + letter, "call_0")), calling(part(None, '!"}'))]
 
-    model = Scripted(turn("A"), turn("B"), ["done"])
-    graph = create_agent(model, [write], state_schema=Document)
+    graph = create_agent(Scripted(turn("A"), turn("B"), ["done"]), [write], state_schema=Document)
     agent = LangGraphAgent(graph, state=StateOptions(predict=[PredictState("write", "doc")]))
-    told = await tell(agent, run_input("hi", state={"doc": "old"}))
-    during = [(kind, state["doc"]) for kind, state in states(told) if kind in ("TOOL_CALL_END", "TOOL_CALL_RESULT")]
-    assert during == [("TOOL_CALL_END", "A!"), ("TOOL_CALL_RESULT", "A!"), ("TOOL_CALL_END", "B!"), ("TOOL_CALL_RESULT", "B!")]
+    return await tell(agent, run_input("hi", state={"doc": "old"}))
+
+
+async def test_a_call_id_that_comes_again_is_previewed_while_its_call_runs() -> None:
+    told = await calling_twice()
+    during = [(event.step_name, state["doc"]) for event, state in states(told, "STEP_FINISHED")]
+    assert during[:4] == [("model", "A!"), ("tools", "A!"), ("model", "B!"), ("tools", "B!")]
     assert told.state["doc"] == "old"

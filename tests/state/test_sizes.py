@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import pytest
-from langchain_core.messages import AnyMessage
+from langchain_core.messages import AIMessage, AnyMessage
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph.message import add_messages
 from typing_extensions import TypedDict
 
 from langgraph_agui import LangGraphAgent, StateOptions
 from langgraph_agui.protocol import Fold
-from langgraph_agui.protocol.sse import SSEDecoder
+from langgraph_agui.protocol.sse import MAX_FRAME, SSEDecoder, encode
 from tests.adapter.graphs import chain_of
-from tests.adapter.streams import run_input
+from tests.adapter.streams import run_input, tell
 
 
 class Large(TypedDict, total=False):
@@ -24,20 +25,21 @@ class Large(TypedDict, total=False):
     small: str
 
 
-async def held_by_the_client(graph: Any, emit: Any) -> tuple[Any, list[str]]:
-    """What a client holds that reads the bytes, and the types of what it was told."""
-    agent = LangGraphAgent(graph, state=StateOptions(emit=emit))
-    given = run_input("hi", thread="t")
-    decoder, fold, types = SSEDecoder(), Fold(given.messages, given.state), []
+def units(frame: bytes) -> int:
+    """How long a frame is for a client that counts as JavaScript does."""
+    return len(frame.decode().encode("utf-16-le")) // 2
 
-    def take(events: list[Any]) -> None:
-        for event in events:
-            types.append(event["type"])
-            fold.feed(event)
 
-    async for piece in agent.stream_sse(given):
-        take(decoder.feed(piece))
-    take(decoder.finish())
+def held_after(body: bytes) -> tuple[Any, list[str]]:
+    """What a client holds that reads these bytes, and the types of what it was told."""
+    assert all(units(frame) <= MAX_FRAME for frame in body.split(b"\n\n"))
+    decoder, fold, types = SSEDecoder(), Fold(), []
+    events: list[Any] = []
+    for begin in range(0, len(body), 1 << 20):  # a frame counts while it is unfinished
+        events += decoder.feed(body[begin : begin + (1 << 20)])
+    for event in [*events, *decoder.finish()]:
+        types.append(event["type"])
+        fold.feed(event)
     assert fold.warnings == []
     return fold.state, types
 
@@ -55,7 +57,7 @@ VALUES = {
 
 @pytest.mark.parametrize("emit", ["delta", "snapshot"])
 @pytest.mark.parametrize("name", VALUES)
-async def test_the_client_holds_what_fits_and_goes_on_with_that(
+async def test_a_client_holds_what_fits_and_goes_on_with_that(
     name: str, emit: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     values = {key: {"text": text, "n": 1} for key, text in VALUES[name].items()}
@@ -67,9 +69,35 @@ async def test_the_client_holds_what_fits_and_goes_on_with_that(
     async def second(state: Large) -> dict[str, Any]:
         return {"small": "small", **later}
 
-    state, types = await held_by_the_client(chain_of(first, second, state=Large), emit)
-    assert types[-1] == "RUN_FINISHED"
+    graph = chain_of(first, second, state=Large, checkpointer=InMemorySaver())
+    agent = LangGraphAgent(graph, state=StateOptions(emit=emit))
     left_out = {"a"} if name.endswith("too large") else set()
+    shown = {"small": "small", **{key: value for key, value in later.items() if key not in left_out}}
+
+    state, types = held_after(b"".join([piece async for piece in agent.stream_sse(run_input("hi", thread="t"))]))
+    assert types[-1] == "RUN_FINISHED"
+    assert "STATE_DELTA" in types or emit == "snapshot" or left_out
+    assert state == shown
     for key in left_out:
         assert f"The state {key!r} is too large for a client and is not shown" in caplog.text
-    assert state == {"small": "small", **{key: value for key, value in later.items() if key not in left_out}}
+
+    connected = [encode(event) async for event in agent.connect(run_input(thread="t"))]
+    assert held_after(b"".join(connected))[0] == shown
+
+
+async def test_what_has_become_too_large_is_not_replaced_by_what_the_client_held_before() -> None:
+    saw: list[int] = []
+    values = iter(["small", "\x01" * 2_000_000, None])
+
+    async def node(state: Large) -> dict[str, Any]:
+        saw.append(len(state.get("a") or ""))
+        value = next(values)
+        return {"messages": [AIMessage("done")], **({"a": value} if value else {})}
+
+    agent = LangGraphAgent(chain_of(node, state=Large, checkpointer=InMemorySaver()))
+    messages: list[Any] = []
+    state: Any = {}
+    for text in ("one", "two", "three"):
+        told = await tell(agent, run_input(*messages, text, thread="t", state=state))
+        messages, state = told.messages, told.state
+    assert saw == [0, 5, 2_000_000]
