@@ -65,7 +65,7 @@ class Predictor:
                 self._state.begin(call_id)
                 self._calls[call_id] = _Call(self._expected[name], event.subagent_run_id)
             case ToolCallEndEvent(tool_call_id=call_id) if call_id in self._calls:
-                self._show(call_id, self._calls[call_id], whole=True)
+                self._show(call_id, self._calls[call_id])
             case ToolCallResultEvent(tool_call_id=call_id) if call_id in self._calls:
                 self._state.end(call_id)
                 if (event.metadata or {}).get("status") == "error":  # it has changed nothing
@@ -87,10 +87,10 @@ class Predictor:
 
         return tell
 
-    def _show(self, call_id: str, call: _Call, *, whole: bool = False) -> None:
+    def _show(self, call_id: str, call: _Call) -> None:
         call.due = len(call.text) + 1 + len(call.text) // _SHARE
-        values = predicted(call.predictions, call.text)
-        if not whole:  # what is empty so far would only make what was there flicker
-            values = {key: value for key, value in values.items() if value not in ("", [], {}, None)}
+        # What is empty so far would only make what was there flicker.
+        found = predicted(call.predictions, call.text)
+        values = {key: value for key, value in found.items() if value not in ("", [], {}, None)}
         if values:
             self._state.preview(call_id, values, call.lane)

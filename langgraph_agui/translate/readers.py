@@ -16,7 +16,10 @@ from ag_ui.core import (
     ReasoningMessage,
     RunAgentInput,
     RunFinishedEvent,
+    RunFinishedOutcome,
+    RunFinishedSuccessOutcome,
     StateSnapshotEvent,
+    ToolCallStartEvent,
 )
 
 from langgraph_agui.messages.blocks import Kind
@@ -42,6 +45,7 @@ class Joined:
         self._sink = sink
         self._input = run_input
         self._held: Sequence[Message] = run_input.messages
+        self._calls: dict[str, int] = {}
         self.own: Mapping[str, object] = {}
         self.writer: Callable[[Kind, str], Writer] = sink.writer
 
@@ -59,14 +63,23 @@ class Joined:
     def event(self, event: BaseEvent) -> None:
         """Pass an event on, in the reader's terms."""
         match event:
+            case ToolCallStartEvent():
+                self._calls[event.tool_call_id] = len(self._calls)
             case RunFinishedEvent():
-                event = event.model_copy(update={"run_id": self._input.run_id})
+                event = event.model_copy(update={"run_id": self._input.run_id, "outcome": self._ordered(event.outcome)})
             case MessagesSnapshotEvent():
                 truth = [(message.id, [message]) for message in event.messages]
                 event = event.model_copy(update={"messages": restate(self._held, truth)})
             case StateSnapshotEvent() if self.own and isinstance(event.snapshot, Mapping):
                 event = event.model_copy(update={"snapshot": {**self.own, **event.snapshot}})
         self._sink.event(event)
+
+    def _ordered(self, outcome: RunFinishedOutcome | None) -> RunFinishedOutcome | None:
+        """The outcome with its pending calls in the order in which this reader has heard of them."""
+        if not isinstance(outcome, RunFinishedSuccessOutcome) or not outcome.pending_tool_call_ids:
+            return outcome
+        pending = sorted(outcome.pending_tool_call_ids, key=lambda call_id: self._calls.get(call_id, -1))
+        return outcome.model_copy(update={"pending_tool_call_ids": pending})
 
 
 class Readers:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
-import time
+import sys
 from enum import StrEnum
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -466,20 +466,54 @@ def test_weighing_stops_early_and_goes_deep() -> None:
     assert weigh(10**5000, 10**9) > 4000
 
 
-def test_long_and_deep_lists_take_no_squared_time() -> None:
+def effort(before: Any, after: Any) -> int:
+    """How many calls, of Python and of C, it takes to find the changes."""
+    calls = 0
+
+    def count(*_: object) -> None:
+        nonlocal calls
+        calls += 1
+
+    sys.setprofile(count)
+    try:
+        found = changes(before, after)[1]
+    finally:
+        sys.setprofile(None)
+    assert found == after
+    return calls
+
+
+def bits(size: int) -> tuple[Any, Any]:
     random = Random(1)
-    bits, others = ([random.randint(0, 1) for _ in range(30_000)] for _ in range(2))
-    shuffled = random.sample(range(30_000), 30_000)
-    deep, changed = ([{"v": [place]} for place in range(5_000)] for _ in range(2))
-    changed[-1] = {"v": [True]}
-    twins: tuple[Any, Any] = (1, 2)
-    for level in range(MAX_LEVELS - 4):
-        deep, changed = [deep], [changed]
-        twins = [twins[0], level], ["new", twins[1], level, "old"]
-    started = time.process_time()
-    for before, after in [(bits, others), ([*range(30_000)], shuffled), (deep, changed), twins]:
-        assert changes(before, after)[1] == after
-    assert time.process_time() - started < 5
+    one, other = ([random.randint(0, 1) for _ in range(size)] for _ in range(2))
+    return one, other
+
+
+def shuffled(size: int) -> tuple[Any, Any]:
+    return [*range(size)], Random(1).sample(range(size), size)
+
+
+def deep(size: int) -> tuple[Any, Any]:
+    before, after = ([{"v": [place]} for place in range(size)] for _ in range(2))
+    after[-1] = {"v": [True]}
+    for _ in range(MAX_LEVELS - 4):
+        before, after = [before], [after]
+    return before, after
+
+
+@pytest.mark.parametrize("make", [bits, shuffled, deep])
+def test_four_times_as_much_takes_no_squared_effort(make: Any) -> None:
+    assert effort(*make(8_000)) < 6 * effort(*make(2_000))
+
+
+def test_two_deep_twins_take_no_doubled_effort_at_each_level() -> None:
+    def twins(levels: int) -> tuple[Any, Any]:
+        both: tuple[Any, Any] = (1, 2)
+        for level in range(levels):
+            both = [both[0], level], ["new", both[1], level, "old"]
+        return both
+
+    assert effort(*twins(MAX_LEVELS - 4)) < 20 * effort(*twins((MAX_LEVELS - 4) // 4))
 
 
 def test_a_client_follows(node_client: NodeClient) -> None:

@@ -404,14 +404,14 @@ class Oracle:
                 self._look(call_id, one)
             yield ""
         for call_id in mine:
-            self._look(call_id, self.open[call_id], whole=True)
+            self._look(call_id, self.open[call_id])
         if talk.breaks:
             self._end(set(mine))
             for call_id in mine:
                 del self.open[call_id]
         yield ""
 
-    def _look(self, call_id: str, one: _Said, *, whole: bool = False) -> None:
+    def _look(self, call_id: str, one: _Said) -> None:
         one.due = len(one.text) + 1 + len(one.text) // 32
         try:
             told = from_json(one.text, allow_partial="trailing-strings")
@@ -422,7 +422,7 @@ class Oracle:
         for known in PREDICT:
             if known.tool == one.tool and (known.argument is None or known.argument in told):
                 value = told if known.argument is None else told[known.argument]
-                if not whole and exact(value) in ('""', "[]", "{}", "null"):
+                if exact(value) in ('""', "[]", "{}", "null"):
                     continue
                 held = [old for owner, key, old in self._previews if (owner, key) == (call_id, known.key)]
                 if not held or held[0] is None or exact(held[0][0]) != exact(value):
