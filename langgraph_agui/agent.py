@@ -117,8 +117,7 @@ class LangGraphAgent:
         # What a checkpointer holds is the graph's own; only a client's history comes past here.
         known = has_checkpointer(graph) or bool(options.providers)
         providers = Providers() if known else Providers.of(graph)
-        shared = state or StateOptions()
-        self._contract = StateContract(graph, shared, messages_key, state_schema, shower(options))
+        self._contract = StateContract(graph, state or StateOptions(), messages_key, state_schema, shower(options))
         self._settings = RunSettings(
             contract=self._contract,
             messages_key=messages_key,
@@ -131,7 +130,6 @@ class LangGraphAgent:
             approvals=approvals,
             approval_timeout=approval_timeout,
             on_approval=on_approval,
-            state=shared,
         )
         self._locks = locks_for(getattr(graph, "checkpointer", graph)) if has_checkpointer(graph) else None
         self._waits = on_busy == "wait"
@@ -269,9 +267,7 @@ class LangGraphAgent:
             identity=IdentityCapabilities(name=self.name, type="langgraph", description=self.description),
             transport=TransportCapabilities(streaming=True),
             tools=ToolsCapabilities(supported=True, parallel_calls=True, client_provided=True),
-            state=StateCapabilities(
-                snapshots=True, deltas=self._settings.state.emit == "delta", persistent_state=stored
-            ),
+            state=StateCapabilities(snapshots=True, deltas=self._contract.deltas, persistent_state=stored),
             reasoning=ReasoningCapabilities(supported=True, streaming=True, encrypted=True),
             human_in_the_loop=humans,
             custom={"stateSchema": schema} if schema is not None else None,

@@ -17,7 +17,6 @@ from langgraph_agui.interrupts.pause import PauseReader
 from langgraph_agui.messages.options import ReasoningOptions
 from langgraph_agui.models.known import Providers
 from langgraph_agui.state.contract import StateContract
-from langgraph_agui.state.options import StateOptions
 from langgraph_agui.state.shown import ShownThreads
 from langgraph_agui.threads.start import ThreadPolicy
 from langgraph_agui.translate.shared import SharedState
@@ -41,7 +40,6 @@ class RunSettings:
     approvals: Literal["interrupt", "tool_call"] = "interrupt"
     approval_timeout: timedelta | None = None
     on_approval: OnApproval = log_approval
-    state: StateOptions = field(default_factory=StateOptions)
     shown: ShownThreads = field(default_factory=ShownThreads)
 
     def client_config(self, run_input: RunAgentInput) -> RunnableConfig:
@@ -53,9 +51,9 @@ class RunSettings:
 
     def translation(self, run_input: RunAgentInput, sink: Sink) -> Translation:
         """What tells `sink` of a run, and of the state that its client sees."""
-        deltas, before = self.state.emit == "delta", self.shown.of(run_input.thread_id)
-        view = StateView(run_input.state, self.contract, sink.event, deltas=deltas, before=before)
-        shared = SharedState(view, sink, self.contract.shared, self.state.predict)
+        contract, before = self.contract, self.shown.of(run_input.thread_id)
+        view = StateView(run_input.state, contract, sink.event, deltas=contract.deltas, before=before)
+        shared = SharedState(view, sink, contract.shared, contract.predict)
         return Translation(run_input, sink, shared, reasoning=self.reasoning, expose_errors=self.expose_errors)
 
     def pauses(self, graph: Graph) -> PauseReader:

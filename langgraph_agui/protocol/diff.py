@@ -75,6 +75,11 @@ def plain(value: object) -> JsonValue:
     return _copy(value, 1)
 
 
+def escaped(key: str) -> str:
+    """Return ``key`` as one token of a JSON pointer (RFC 6901)."""
+    return key.replace("~", "~0").replace("/", "~1")
+
+
 def weigh(value: object, limit: int) -> int:
     """Return about how many characters JSON data takes as text; any number from ``limit`` on if it reaches that.
 
@@ -172,7 +177,7 @@ def _edited(before: dict[str, JsonValue], edits: dict[str, _Change], token: str 
         if token is None:
             raise Unpatchable("a key of the document")
         return _whole(merged)
-    return _container(merged, [(key.replace("~", "~0").replace("/", "~1"), edits[key]) for key in edits])
+    return _container(merged, [(escaped(key), edits[key]) for key in edits])
 
 
 def _compare_lists(before: list[Any], after: list[Any], level: int, owned: bool) -> _Change | None:

@@ -46,6 +46,8 @@ class StateContract(StateKeys):
         show: Makes JSON data of a graph's value, without what clients do not see.
 
     Attributes:
+        predict: Which tool arguments are shown while they stream.
+        deltas: Whether changes are sent as patches, where those are smaller than the state.
         json_schema: The JSON schema of the state as the client sees it; None if nothing describes it.
 
     Raises:
@@ -63,6 +65,7 @@ class StateContract(StateKeys):
     ) -> None:
         super().__init__(graph, options, messages_key, marked(schema))
         self.predict = options.predict
+        self.deltas = options.emit == "delta"
         self.show = show
         self._checks_output = options.check_output
         self._raises = options.refused == "error"
@@ -119,8 +122,9 @@ class StateContract(StateKeys):
             return {}
         state = cast("Mapping[str, object]", sent)
         now = stored or {}
-        same = {key for key in state if key not in self.ignored and self._unchanged(key, state[key], [now, *older])}
-        touched = state.keys() - same - self.ignored
+        held = [now, *older]
+        unchanged = {key for key in state if key not in self.ignored and self._unchanged(key, state[key], held)}
+        touched = state.keys() - unchanged - self.ignored
         empty = {key for key in touched if state[key] is None and key not in now and self.shows(key)}
         names = input_names(self.graph)
         taken = {key: state[key] for key in state if key in touched and self.writable(key, names)}
@@ -135,7 +139,7 @@ class StateContract(StateKeys):
             told = ", ".join(sorted(stood_for))
             logger.warning("Without a checkpointer, values that JSON does not have are lost between runs: %s", told)
         problems = [problem for problem in problems if problem.key not in empty | stood_for]
-        if problems := problems or self._schema_problems(state, same | empty | refused):
+        if problems := problems or self._schema_problems(state, unchanged | empty | refused):
             raise RunInputError(ErrorCode.STATE_INVALID, tell(problems))
         return values
 

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple, TypeAlias, cast
 
 from ag_ui.core import BaseEvent, StateDeltaEvent, StateSnapshotEvent
 
-from langgraph_agui.protocol.diff import NotPlain, Operation, changes, plain, weigh
+from langgraph_agui.protocol.diff import NotPlain, Operation, changes, escaped, plain, weigh
 from langgraph_agui.protocol.jsonable import JsonValue, to_jsonable
 from langgraph_agui.protocol.sse import MAX_FRAME
 
@@ -51,7 +51,7 @@ class Step(NamedTuple):
 
 def pointer(key: str) -> str:
     """The JSON pointer to a key of the state."""
-    return "/" + key.replace("~", "~0").replace("/", "~1")
+    return f"/{escaped(key)}"
 
 
 def towards(before: Maybe, after: Maybe, path: str) -> Step:

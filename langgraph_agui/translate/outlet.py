@@ -14,12 +14,12 @@ INTERVAL = 0.005
 class Outlet(Generic[T]):
     """A queue with one consumer. Putting never waits: a run does not stop because its reader is slow.
 
+    The first item after a silence leaves at once, those that follow within `INTERVAL` leave together: waking a reader
+    costs more than a token does.
+
     Attributes:
         behind: Whether the consumer has not taken all that there was, when it left; it may say so of what it took.
         unread: Whether it has left before the end.
-
-    The first item after a silence leaves at once, those that follow within `INTERVAL` leave together: waking a reader
-    costs more than a token does.
     """
 
     def __init__(self) -> None:

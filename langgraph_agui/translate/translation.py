@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from uuid import UUID, uuid4
 
 from ag_ui.core import (
@@ -37,7 +36,7 @@ from langgraph_agui.messages.provider import maker_of
 from langgraph_agui.messages.record import Record
 from langgraph_agui.messages.to_agui import shown_as
 from langgraph_agui.messages.values import Values
-from langgraph_agui.messages.veil import visible
+from langgraph_agui.messages.veil import shower
 from langgraph_agui.translate.items import Items, LiveMessage
 from langgraph_agui.translate.lifecycle import failed, finished, started
 from langgraph_agui.translate.readers import Joined
@@ -103,7 +102,7 @@ class Translation:
         self.usage = Usage()
         self.providers: set[str] = set()
         self.blame = Blame()
-        self._show = partial(visible, options=values.options)
+        self._show = shower(values.options)
         self.raised: dict[str, GraphInterrupt] = {}
         self.paused = False
         self._result: object = None

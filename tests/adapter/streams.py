@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
@@ -10,7 +11,7 @@ from uuid import uuid4
 from ag_ui.core import BaseEvent, Event, EventType, Message, RunAgentInput, UserMessage
 
 from langgraph_agui import LangGraphAgent
-from langgraph_agui.protocol import Verifier, fold
+from langgraph_agui.protocol import Fold, Verifier, fold
 
 
 def user(text: str, message_id: str | None = None) -> UserMessage:
@@ -95,6 +96,17 @@ async def collect(events: AsyncIterator[Event]) -> list[Event]:
 async def tell(agent: LangGraphAgent, given: RunAgentInput, **options: Any) -> Told:
     """Run `agent` to its end and check the stream."""
     return Told(await collect(agent.run(given, **options)), given)
+
+
+async def hear_until(agent: LangGraphAgent, given: RunAgentInput, enough: Callable[[Any], bool]) -> Fold:
+    """What a client holds that stops reading a run when its state is `enough`."""
+    fold = Fold(given.messages, given.state)
+    async with aclosing(agent.run(given)) as events:
+        async for event in events:
+            fold.feed(event)
+            if enough(fold.state):
+                break
+    return fold
 
 
 def plain(event: BaseEvent) -> dict[str, Any]:

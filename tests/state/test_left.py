@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import operator
-from contextlib import aclosing, suppress
+from contextlib import suppress
 from typing import Annotated, Any
 
 import pytest
@@ -20,7 +20,7 @@ from langgraph_agui.protocol import Fold
 from langgraph_agui.state.shown import Previews, Shown
 from tests.adapter.graphs import chain_of
 from tests.adapter.models import Scripted, calling, part
-from tests.adapter.streams import Told, run_input, tell, user
+from tests.adapter.streams import Told, hear_until, run_input, tell, user
 
 
 class Paper(TypedDict, total=False):
@@ -91,12 +91,7 @@ class Client:
             told = await tell(self.agent, given)
             self.messages, self.state = told.messages, told.state
             return told
-        fold = Fold(given.messages, given.state)
-        async with aclosing(self.agent.run(given)) as events:
-            async for event in events:
-                fold.feed(event)
-                if until(fold.state):
-                    break
+        fold = await hear_until(self.agent, given, until)
         self.messages, self.state = fold.messages, fold.state
         return None
 

@@ -6,7 +6,6 @@ import asyncio
 import json
 import operator
 from collections.abc import Callable
-from contextlib import aclosing
 from typing import Annotated, Any
 
 import pytest
@@ -27,7 +26,7 @@ from langgraph_agui.protocol import Fold
 from tests.adapter.canary import CANARY
 from tests.adapter.graphs import Chat, chain_of
 from tests.adapter.models import Scripted, calling, part
-from tests.adapter.streams import Told, plain, run_input, tell, user
+from tests.adapter.streams import Told, hear_until, plain, run_input, tell, user
 
 
 class Paper(TypedDict, total=False):
@@ -65,12 +64,7 @@ class Client:
     async def leave(self, message: str, until: Callable[[Any], bool]) -> None:
         """Run the agent, and stop reading when the state is what is waited for."""
         given = run_input(*self.messages, message, thread="t", state=self.state)
-        fold = Fold(given.messages, given.state)
-        async with aclosing(self.agent.run(given)) as events:
-            async for event in events:
-                fold.feed(event)
-                if until(fold.state):
-                    break
+        fold = await hear_until(self.agent, given, until)
         self.messages, self.state = fold.messages, fold.state
 
     @property
