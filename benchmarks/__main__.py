@@ -1,12 +1,15 @@
-"""``python -m benchmarks [--rounds 9] [--only W1,S] [--write]`` or ``python -m benchmarks --profile W1``."""
+"""``python -m benchmarks [--rounds 9] [--only W1,S,H] [--write]`` or ``python -m benchmarks --profile W1``."""
 
 import argparse
 import asyncio
 
+from .handler import KEY as HANDLER
+from .handler import Ride, measure_handler
 from .measure import Result, measure
 from .profiling import profile
-from .report import markdown, state_markdown, write
-from .state_size import KEY, Cell, measure_state
+from .report import handler_markdown, markdown, state_markdown, write
+from .state_size import KEY as STATE
+from .state_size import Cell, measure_state
 from .subjects import SUBJECTS, subjects_for
 from .workloads import BUILDERS, build
 
@@ -15,7 +18,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="CPU over consuming a graph raw.")
     keys = [subject.key for subject in SUBJECTS]
     parser.add_argument("--rounds", type=int, default=9, help="counted rounds (9)")
-    parser.add_argument("--only", default=",".join([*BUILDERS, KEY]), help="workloads, for example W1,S")
+    parser.add_argument("--only", default=",".join([*BUILDERS, STATE, HANDLER]), help="workloads, for example W1,S,H")
     parser.add_argument("--subjects", default=",".join(keys), help=f"of {','.join(keys)}; raw is always there")
     parser.add_argument("--scale", type=float, default=1.0, help="smaller workloads, to try things out")
     parser.add_argument("--write", action="store_true", help="put the tables into docs/performance.md")
@@ -41,6 +44,12 @@ async def _run_state(chosen: list[str], rounds: int, scale: float) -> list[Cell]
     return cells
 
 
+async def _run_handler(rounds: int, scale: float) -> list[Ride]:
+    rides = await measure_handler(rounds, scale)
+    print("\n\n".join(handler_markdown(rides)), end="\n\n", flush=True)
+    return rides
+
+
 def main() -> None:
     """Measure, print each workload's tables as they come, and the whole at the end."""
     arguments = _arguments()
@@ -49,9 +58,10 @@ def main() -> None:
         return
     keys, chosen = arguments.only.split(","), arguments.subjects.split(",")
     rounds, scale = arguments.rounds, arguments.scale
-    results = asyncio.run(_run([key for key in keys if key != KEY], chosen, rounds, scale))
-    cells = asyncio.run(_run_state(chosen, rounds, scale)) if KEY in keys else []
-    text = markdown(results, rounds, cells)
+    results = asyncio.run(_run([key for key in keys if key not in (STATE, HANDLER)], chosen, rounds, scale))
+    cells = asyncio.run(_run_state(chosen, rounds, scale)) if STATE in keys else []
+    rides = asyncio.run(_run_handler(rounds, scale)) if HANDLER in keys else []
+    text = markdown(results, rounds, cells, rides)
     print("=" * 80, text, sep="\n")
     if arguments.write:
         write(text)

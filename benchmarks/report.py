@@ -7,6 +7,7 @@ from importlib.metadata import version
 from pathlib import Path
 from statistics import median
 
+from .handler import ALONE, GOAL, Ride
 from .measure import Result
 from .state_size import COMPARED, KEY, SLOW_ROUNDS, Cell
 from .subjects import RAW, SUBJECTS
@@ -28,13 +29,15 @@ MEASURED = [subject for subject in SUBJECTS if subject is not RAW]
 ADAPTERS = [subject for subject in SUBJECTS if subject.adapter]
 
 
-def markdown(results: Sequence[Result], rounds: int, cells: Sequence[Cell] = ()) -> str:
+def markdown(results: Sequence[Result], rounds: int, cells: Sequence[Cell] = (), rides: Sequence[Ride] = ()) -> str:
     """Everything that one session measured."""
     parts = [_machine(rounds)]
     if results:
         parts += [_ratios(results), "CPU of one run and its parts, medians:", _figures(results)]
     if cells:
         parts += state_markdown(cells)
+    if rides:
+        parts += handler_markdown(rides)
     return "\n\n".join(part for part in [*parts, _notes([*results, *cells])] if part)
 
 
@@ -118,6 +121,34 @@ def state_markdown(cells: Sequence[Cell]) -> list[str]:
         times,
         _table([*of_time, "growth"], _rows(cells, sizes, "one", "step", _ms, growth=True), left=2),
     ]
+
+
+def handler_markdown(rides: Sequence[Ride]) -> list[str]:
+    """Section H: the share of the model's own stream that a handler adds to it."""
+    about = (
+        f"**H** `AGUICallbackHandler` on `astream` of a model, {rides[0].tokens:,} text tokens: what it adds, as a "
+        f"share of what the stream costs alone. The goal is {_percent(GOAL)} with a provider's package. What a handler "
+        "adds that does nothing is LangChain's share, and part of ours:"
+    )
+    head = ["model", "", "CPU ms", "wall ms", "CPU added", "wall added", "CPU µs per token"]
+    rows = []
+    for ride in rides:
+        alone = ride.median(ALONE, "cpu")
+        for way in ride.costs:
+            row = [ride.label, way, *(f"{ride.median(way, name) * 1e3:.1f}" for name in ("cpu", "wall"))]
+            if way != ALONE:
+                row += [_share(ride.shares(way, name)) for name in ("cpu", "wall")]
+                row.append(f"{(ride.median(way, 'cpu') - alone) / ride.tokens * 1e6:.1f}")
+            rows.append(row + [""] * (len(head) - len(row)))
+    return [about, _table(head, rows, left=2)]
+
+
+def _share(shares: Sequence[float]) -> str:
+    return f"{_percent(median(shares))} ({_percent(min(shares))}..{_percent(max(shares))})"
+
+
+def _percent(share: float) -> str:
+    return f"{share:.0%}"
 
 
 def _rows(

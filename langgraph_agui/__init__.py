@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from langgraph_agui.agent import LangGraphAgent
-from langgraph_agui.callbacks import AGUICallbackHandler
+from langgraph_agui.callbacks import AGUICallbackHandler, astream_agui
 from langgraph_agui.errors import ErrorCode
 from langgraph_agui.frontend import agui_context, frontend_tools
 from langgraph_agui.interrupts.approvals import Approval
@@ -43,6 +43,7 @@ __all__ = [
     "agui_context",
     "agui_messages_to_langchain",
     "agui_router",
+    "astream_agui",
     "emit_state",
     "for_provider",
     "frontend_tools",

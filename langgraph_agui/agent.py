@@ -42,6 +42,7 @@ from langgraph_agui.state.contract import StateContract
 from langgraph_agui.state.options import StateOptions
 from langgraph_agui.threads.locks import ThreadLease, locks_for
 from langgraph_agui.threads.start import ThreadPolicy
+from langgraph_agui.translate.lanes import Subagents, checked
 from langgraph_agui.translate.lifecycle import refused
 from langgraph_agui.translate.readers import Reader
 from langgraph_agui.translate.sinks import EventSink, Sink, SSESink
@@ -67,6 +68,8 @@ class LangGraphAgent:
             them in any case, under the `correlationId` of the event's metadata.
         reasoning: Who sees the model's reasoning, and how it travels (docs/reasoning.md). By default all of it is
             shown, and comes back on the next turn.
+        subagents: What clients see of subagents, the graphs inside the graph (docs/subagents.md): who they are and what
+            each of them says (`"attributed"`), that as the agent's own words (`"inline"`), or nothing (`"hidden"`).
         approvals: How approvals are shown: as AG-UI interrupts, or (`"tool_call"`), for clients that know none, as
             calls of a client tool `request_approval` (docs/approvals.md).
         approval_timeout: For how long an interrupt may be answered; it can be cancelled at any time. An interrupt whose
@@ -96,6 +99,7 @@ class LangGraphAgent:
         emit_raw: bool = False,
         expose_errors: bool = False,
         reasoning: ReasoningOptions | None = None,
+        subagents: Subagents = "attributed",
         approvals: Literal["interrupt", "tool_call"] = "interrupt",
         approval_timeout: timedelta | None = None,
         on_approval: OnApproval = log_approval,
@@ -125,6 +129,7 @@ class LangGraphAgent:
             emit_raw=emit_raw,
             expose_errors=expose_errors,
             reasoning=options,
+            subagents=checked(subagents),
             providers=providers,
             threads=ThreadPolicy(client_instructions, input_while_paused),
             approvals=approvals,

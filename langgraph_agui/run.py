@@ -222,8 +222,11 @@ class Run:
                     translation.restate()
                     return translation.cancel
                 pause = await self._go(rest)
-            interrupts = ask(pause, self._settings.approvals, translation.announce) if pause is not None else None
-            translation.restate()
+            if pause is None:
+                interrupts = None
+            else:
+                interrupts = translation.owned(ask(pause, self._settings.approvals, translation.announce))
+            translation.restate(interrupts or ())
             return lambda: translation.finish(interrupts)
         except (asyncio.CancelledError, GraphDrained):
             return translation.cancel

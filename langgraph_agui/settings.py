@@ -19,6 +19,7 @@ from langgraph_agui.models.known import Providers
 from langgraph_agui.state.contract import StateContract
 from langgraph_agui.state.shown import ShownThreads
 from langgraph_agui.threads.start import ThreadPolicy
+from langgraph_agui.translate.lanes import Subagents
 from langgraph_agui.translate.shared import SharedState
 from langgraph_agui.translate.sinks import Sink
 from langgraph_agui.translate.state import StateView
@@ -34,6 +35,7 @@ class RunSettings:
     on_disconnect: Literal["cancel", "continue"] = "cancel"
     emit_raw: bool = False
     expose_errors: bool = False
+    subagents: Subagents = "attributed"
     reasoning: ReasoningOptions = field(default_factory=ReasoningOptions)
     providers: Providers = field(default_factory=Providers)
     threads: ThreadPolicy = field(default_factory=ThreadPolicy)
@@ -54,8 +56,16 @@ class RunSettings:
         contract, before = self.contract, self.shown.of(run_input.thread_id)
         view = StateView(run_input.state, contract, sink.event, deltas=contract.deltas, before=before)
         shared = SharedState(view, sink, contract.shared, contract.predict)
-        return Translation(run_input, sink, shared, reasoning=self.reasoning, expose_errors=self.expose_errors)
+        return Translation(
+            run_input,
+            sink,
+            shared,
+            reasoning=self.reasoning,
+            subagents=self.subagents,
+            expose_errors=self.expose_errors,
+        )
 
     def pauses(self, graph: Graph) -> PauseReader:
         """Reads what threads of `graph` wait for."""
-        return PauseReader(graph, self.messages_key, self.contract.show, self.approval_timeout)
+        owned = self.subagents == "attributed"
+        return PauseReader(graph, self.messages_key, self.contract.show, self.approval_timeout, owned)

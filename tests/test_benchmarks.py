@@ -1,15 +1,19 @@
 """Each benchmark workload runs and folds to what its script says. Nothing is timed here."""
 
 import pytest
+from ag_ui.core import Event
 
 pytest.importorskip("ag_ui_langgraph", reason="the benchmarks need the incumbent (extra `bench`)")
 
 from benchmarks import report
 from benchmarks.check import check
+from benchmarks.handler import ALONE, DEAF, OURS, PER_ROUND, Ride, check_ride, measure_handler
 from benchmarks.measure import Result, measure
+from benchmarks.model import ScriptedModel, plain
 from benchmarks.state_size import COMPARED, SHAPES, SIZES, after_whole, measure_state
 from benchmarks.subjects import SUBJECTS, Recording, subjects_for
 from benchmarks.workloads import BUILDERS, build
+from langgraph_agui import AGUICallbackHandler
 
 TINY = 0.01
 
@@ -41,6 +45,31 @@ async def test_the_state_section_measures_every_shape_at_every_size() -> None:
     assert "| one channel | **`stream_sse`** |" in text
     assert "growth" in text
     assert text.count("incumbent as shipped |") == 2 * len(SHAPES)
+
+
+async def test_the_handler_section_measures_every_model_in_every_way() -> None:
+    rides = await measure_handler(rounds=2, scale=TINY)  # raises if a stream of ours is wrong
+
+    assert [ride.label for ride in rides] == ["`ChatOpenAI`", "`ChatAnthropic`", "in memory"]
+    for ride in rides:
+        assert {way: len(costs) for way, costs in ride.costs.items()} == dict.fromkeys(
+            [ALONE, DEAF, OURS], 2 * PER_ROUND
+        )
+        assert all(cost.cpu > 0 and cost.wall > 0 for costs in ride.costs.values() for cost in costs)
+        assert ride.shares(ALONE, "cpu") == [0] * 2 * PER_ROUND
+    text = report.markdown([], 2, rides=rides)
+    assert "| `ChatAnthropic` | **`AGUICallbackHandler`** |" in text
+    assert "CPU added" in text
+
+
+async def test_a_handler_that_tells_something_else_is_noticed() -> None:
+    told: list[Event] = []
+    await ScriptedModel(script=lambda _: map(plain, ["one", "two"])).ainvoke(
+        "Go.", {"callbacks": [AGUICallbackHandler(told.append)]}
+    )
+
+    with pytest.raises(AssertionError, match="2 of 3 tokens, 6 characters"):
+        check_ride(Ride("none", ScriptedModel(script=lambda _: []), tokens=3), told)
 
 
 def test_state_events_count_once_the_whole_state_is_told() -> None:

@@ -7,7 +7,7 @@ Their answers come back to `Asked.value`, which makes of them the one value that
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias, cast
 
 from ag_ui.core import Interrupt
@@ -69,6 +69,14 @@ class Asked:
         """Its questions as AG-UI has them."""
         return [question.interrupt for question in self.questions]
 
+    def owned(self, owner: str) -> Asked:
+        """The same, asked by the subagent `owner`."""
+        told = {"subagent_run_id": owner}
+        questions = [
+            replace(question, interrupt=question.interrupt.model_copy(update=told)) for question in self.questions
+        ]
+        return replace(self, questions=questions)
+
     def value(self, decisions: Sequence[Decision]) -> object:
         """What LangGraph is resumed with, for the decisions about its questions in their order."""
         values = [
@@ -83,14 +91,22 @@ def calls_in(messages: Sequence[BaseMessage]) -> list[ToolCall]:
     return last.tool_calls if last is not None else []
 
 
-def asked(interrupt: GraphInterrupt, calls: Sequence[ToolCall], show: Show = to_jsonable) -> Asked:
+def asked(
+    interrupt: GraphInterrupt, calls: Sequence[ToolCall], show: Show = to_jsonable, owner: str | None = None
+) -> Asked:
     """Return what an interrupt asks.
 
     Args:
         interrupt: An `interrupt()` of a node or a tool, or one of LangChain's `HumanInTheLoopMiddleware`.
         calls: The calls of the message that the graph stands at: a batched approval does not say which it is about.
         show: Makes of values what a client may see of them.
+        owner: The subagent that has raised it.
     """
+    asks = _asked(interrupt, calls, show)
+    return asks if owner is None else asks.owned(owner)
+
+
+def _asked(interrupt: GraphInterrupt, calls: Sequence[ToolCall], show: Show) -> Asked:
     value = interrupt.value
     if isinstance(value, Mapping):
         if _is_batched(value):

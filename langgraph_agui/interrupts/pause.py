@@ -17,7 +17,7 @@ from langgraph.types import StateSnapshot
 from langgraph_agui.graphs import Graph, thread_messages
 from langgraph_agui.interrupts.asked import Asked, Question, Show, asked, calls_in
 from langgraph_agui.interrupts.decisions import Action, answer_schema
-from langgraph_agui.interrupts.places import Holder, asked_anew, breaks_at, holders
+from langgraph_agui.interrupts.places import Holder, asked_anew, breaks_at, holders, owner_of
 from langgraph_agui.messages.found import messages_in
 from langgraph_agui.protocol.jsonable import to_jsonable
 
@@ -63,12 +63,14 @@ class PauseReader:
         messages_key: The state channel that holds the conversation.
         show: Makes of values what a client may see of them.
         expire: For how long a question may be answered; None for ever. A question that names its own end keeps it.
+        owned: Whether clients are told which subagent asks.
     """
 
     graph: Graph
     messages_key: str = "messages"
     show: Show = to_jsonable
     expire: timedelta | None = None
+    owned: bool = False
 
     async def of_thread(self, stored: StateSnapshot, config: RunnableConfig) -> Pause:
         """What a thread waits for, by its checkpoint."""
@@ -83,10 +85,13 @@ class PauseReader:
         for interrupt in waiting:
             one, since = asked(interrupt, root, self.show), stored.created_at
             lost = one.batched and all(question.action and not question.action.call_id for question in one.questions)
-            if (lost or self.expire is not None) and (held := await self._innermost(interrupt.id, config)) is not None:
+            looks = lost or self.owned or self.expire is not None
+            if looks and (held := await self._innermost(interrupt.id, config)) is not None:
                 since = held.since
                 if lost:
                     one = asked(interrupt, calls_in(messages_in(held.values, self.messages_key)), self.show)
+                if self.owned and (owner := owner_of(held.namespace, stored)) is not None:
+                    one = one.owned(owner)
             open_.append(self._expiring(one, since))
         return Pause(open_)
 

@@ -15,6 +15,7 @@ from langgraph.types import All, StateSnapshot
 from langgraph.types import Interrupt as GraphInterrupt
 
 from langgraph_agui.graphs import Graph, load_state
+from langgraph_agui.namespaces import lane_id
 
 _RESUME = "__resume__"
 
@@ -73,6 +74,16 @@ async def holders(graph: Graph, config: RunnableConfig, interrupt_id: str) -> As
         if any(interrupt_id in _raised_by(write) for write in saved.pending_writes or ()):
             checkpoint = saved.checkpoint
             yield Holder(_namespace(saved.config), checkpoint["channel_values"], checkpoint["ts"])
+
+
+def owner_of(namespace: str, stored: StateSnapshot) -> str | None:
+    """The subagent whose graph has the checkpoint namespace; None is the root graph.
+
+    The namespace of a graph that keeps its own state does not say which task runs it.
+    """
+    owner = lane_id(namespace.split("|")) if namespace else None
+    running = {task.name: f"{task.name}:{task.id}" for task in stored.tasks}
+    return running.get(owner, owner) if owner is not None else None
 
 
 async def answers_to(graph: Graph, config: RunnableConfig, interrupt_id: str) -> list[object]:

@@ -14,6 +14,7 @@ from typing import TypeAlias
 from ag_ui.core import AssistantMessage, Message, ToolMessage
 
 from langgraph_agui.messages.record import Item, Record
+from langgraph_agui.messages.values import Speaker
 
 
 @dataclass(slots=True)
@@ -39,9 +40,13 @@ class Conversation:
 
     Args:
         held: What the client holds already.
+
+    Attributes:
+        speakers: The subagents that say messages, by the message's id.
+        accounts: The messages that subagents have said since, and that the agent's own history is not known to hold.
     """
 
-    def __init__(self, held: Iterable[Message] = ()) -> None:
+    def __init__(self, held: Sequence[Message] = ()) -> None:
         self._entries: list[_Entry] = list(held)
         self.ids: set[str] = {entry.id for entry in self._entries}
         self.records: dict[str, Record] = {}
@@ -49,12 +54,28 @@ class Conversation:
         self._call_names: dict[str, str] = {}
         self._elsewhere: set[str] = set()
         self.answered: set[str] = set()
+        self.speakers = {entry.id: Speaker(entry.subagent_run_id) for entry in held if entry.subagent_run_id}
+        self.accounts: set[str] = set()
         for entry in self._entries:
             if isinstance(entry, AssistantMessage):
                 for call in entry.tool_calls or ():
                     self._hold(call.id, call.function.name, entry.id)
             elif isinstance(entry, ToolMessage):
                 self.answered.add(entry.tool_call_id)
+
+    def held(self, message_id: str) -> Record | Message:
+        """What is held under this id."""
+        return self.records.get(message_id) or next(
+            entry for entry in self._entries if entry.id == message_id and not isinstance(entry, _Slot)
+        )
+
+    def replace(self, message: Message) -> None:
+        """Put a message that is not made of items in the place of the one with its id."""
+        self._entries = [message if entry.id == message.id else entry for entry in self._entries]
+
+    def holder(self, call_id: str) -> str | None:
+        """The id of the message that holds a tool call, if the client holds it."""
+        return self._holders.get(call_id)
 
     def _hold(self, call_id: str, name: str, message_id: str) -> None:
         self._holders[call_id] = message_id
@@ -98,6 +119,7 @@ class Conversation:
             self._entries.append(slot)
             self.ids.add(slot.id)
         self.records[slot.record.message_id] = slot.record
+        self._spoken(slot.record.message_id, slot.record.speaker)
 
     def hold(self, record: Record) -> None:
         """Append a whole message."""
@@ -106,12 +128,24 @@ class Conversation:
         if record.encrypted is not None:
             self.begin_assistant(record)
 
-    def add(self, message: Message) -> None:
+    def add(self, message: Message, speaker: Speaker | None = None) -> None:
         """Append a message that is not made of items."""
         self._entries.append(message)
         self.ids.add(message.id)
+        self._spoken(message.id, speaker)
 
-    def answer(self, result: ToolMessage) -> None:
+    def _spoken(self, message_id: str, speaker: Speaker | None) -> None:
+        if speaker is not None and message_id not in self.speakers:
+            self.speakers[message_id] = speaker
+            self.accounts.add(message_id)
+
+    def claim(self, message_id: str) -> Speaker:
+        """Note that the agent's own history holds this account; return who says it."""
+        self.accounts.discard(message_id)
+        speaker = self.speakers[message_id] = self.speakers[message_id]._replace(of_thread=True)
+        return speaker
+
+    def answer(self, result: ToolMessage, speaker: Speaker | None = None) -> None:
         """Put a tool result behind the message that holds its call, after the results already there."""
         position = len(self._entries)
         if (holder := self._holders.get(result.tool_call_id)) is not None:
@@ -121,6 +155,7 @@ class Conversation:
                 position += 1
         self._entries.insert(position, result)
         self.ids.add(result.id)
+        self._spoken(result.id, speaker)
         self.answered.add(result.tool_call_id)
 
     def messages(self) -> list[Message]:

@@ -51,6 +51,16 @@ def messages_in(value: object, key: str) -> list[BaseMessage]:
     return _channel(channels.get(key)) if channels is not None else []
 
 
+def holds_messages(value: object) -> bool:
+    """Whether a value is a message, or a collection with a message in it."""
+    if isinstance(value, BaseMessage):
+        return True
+    inner = as_mapping(value)
+    if inner is not None:
+        return any(holds_messages(one) for one in inner.values())
+    return isinstance(value, list | tuple) and any(holds_messages(one) for one in value)
+
+
 def _channel(value: object) -> list[BaseMessage]:
     if isinstance(value, Overwrite):
         value = value.value

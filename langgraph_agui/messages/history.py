@@ -31,7 +31,7 @@ from langgraph_agui.messages.envelope import Shown, derived_id, unwrap
 from langgraph_agui.messages.foreign import Bare, Thought, from_bare_values
 from langgraph_agui.messages.plain import Held, restored
 from langgraph_agui.messages.template import Damaged, Seen
-from langgraph_agui.messages.values import Envelope, Fault, Values
+from langgraph_agui.messages.values import Envelope, Fault, Values, is_account, is_mark
 
 logger = logging.getLogger(__name__)
 
@@ -64,9 +64,11 @@ class History:
         self._messages = messages
         self._values = values
         self._faults: Counter[Fault] = Counter()
+        self._opened = [self._open(message) for message in messages]
         self._thoughts = {message.id: message for message in messages if isinstance(message, ReasoningMessage)}
         self._unclaimed = dict(self._thoughts)
-        self._made_of = [self._parts(message) for message in messages]
+        told = zip(messages, self._opened, strict=True)
+        self._made_of = [self._parts(message, opened) for message, opened in told]
         self._names: dict[str, str] = {}
 
     def to_langchain(self) -> list[BaseMessage]:
@@ -77,14 +79,22 @@ class History:
             logger.warning("Opaque values of the client's messages were not used: %s.", why)
         return result
 
+    def _open(self, message: Message) -> Envelope | Fault | None:
+        """The envelope of a message as a whole, if it has one."""
+        if not isinstance(message, UserMessage | AssistantMessage | ToolMessage) or not message.encrypted_value:
+            return None
+        return self._values.read(message.role, message.id, message.encrypted_value)
+
     def _convert(self) -> Iterator[BaseMessage]:
         waiting: list[ReasoningMessage] = []
-        for message, parts in zip(self._messages, self._made_of, strict=True):
+        for message, opened, parts in zip(self._messages, self._opened, self._made_of, strict=True):
             match message:
+                case UserMessage() | AssistantMessage() | ToolMessage() if is_account(message.subagent_run_id, opened):
+                    continue
                 case UserMessage():
-                    yield self._user(message)
+                    yield self._user(message, opened)
                 case ToolMessage():
-                    yield self._tool(message)
+                    yield self._tool(message, opened)
                 case AssistantMessage():
                     own = [thought for thought in waiting if thought.subagent_run_id == message.subagent_run_id]
                     waiting = [thought for thought in waiting if thought.subagent_run_id != message.subagent_run_id]
@@ -98,12 +108,12 @@ class History:
 
     # -- user and tool messages ---------------------------------------------------------------------------------
 
-    def _user(self, message: UserMessage) -> HumanMessage:
-        held = self._held("user", message, message.name)
+    def _user(self, message: UserMessage, opened: Envelope | Fault | None) -> HumanMessage:
+        held = self._held(message, opened, message.name)
         return HumanMessage(held.content, id=message.id, name=held.name, additional_kwargs=held.kwargs)
 
-    def _tool(self, message: ToolMessage) -> LCToolMessage:
-        held = self._held("tool", message, self._names.get(message.tool_call_id))
+    def _tool(self, message: ToolMessage, opened: Envelope | Fault | None) -> LCToolMessage:
+        held = self._held(message, opened, self._names.get(message.tool_call_id))
         failed = message.error is not None or (message.metadata or {}).get("status") == "error"
         return LCToolMessage(
             held.content,
@@ -114,26 +124,24 @@ class History:
             additional_kwargs=held.kwargs,
         )
 
-    def _held(self, holder: Literal["user", "tool"], message: UserMessage | ToolMessage, name: str | None) -> Held:
+    def _held(self, message: UserMessage | ToolMessage, opened: Envelope | Fault | None, name: str | None) -> Held:
         """All of a message that is whole without its envelope."""
-        if message.encrypted_value:
-            opened = self._values.read(holder, message.id, message.encrypted_value)
-            try:
-                if not isinstance(opened, Fault):
-                    return restored(message, opened, name)
-            except Damaged:
-                opened = Fault.DAMAGED
+        if isinstance(opened, Fault):
             self._faults[opened] += 1
+        elif opened is not None and not is_mark(opened):
+            try:
+                return restored(message, opened, name)
+            except Damaged:
+                self._faults[Fault.DAMAGED] += 1
         return restored(message, None, name)
 
     # -- assistant messages -------------------------------------------------------------------------------------
 
-    def _parts(self, message: Message) -> _Parts | Fault | None:
+    def _parts(self, message: Message, opened: Envelope | Fault | None) -> _Parts | Fault | None:
         """What an assistant message is made of, by its envelope; None if it has none."""
-        if not isinstance(message, AssistantMessage) or not message.encrypted_value:
-            return None
-        opened = self._values.read("assistant", message.id, message.encrypted_value)
-        return opened if isinstance(opened, Fault) else _Parts(opened, self._claim(message.id, opened.get("r", 0)))
+        if not isinstance(message, AssistantMessage) or opened is None or isinstance(opened, Fault):
+            return opened if isinstance(opened, Fault) else None
+        return None if is_mark(opened) else _Parts(opened, self._claim(message.id, opened.get("r", 0)))
 
     def _claim(self, message_id: str, claimed: object) -> list[ReasoningMessage] | None:
         """The reasoning messages that a message says are its own, in order; None if one of them is not there for it."""

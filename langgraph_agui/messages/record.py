@@ -19,7 +19,7 @@ from langgraph_agui.messages.calls import Call
 from langgraph_agui.messages.envelope import Shown, wrap
 from langgraph_agui.messages.template import Seen, parsed
 from langgraph_agui.messages.think import Piece
-from langgraph_agui.messages.values import Envelope, Holder, Values
+from langgraph_agui.messages.values import Envelope, Holder, Speaker, Values, is_mark, tag_of
 from langgraph_agui.messages.veil import warn_withheld, withholds
 
 logger = logging.getLogger(__name__)
@@ -103,6 +103,7 @@ class Record:
         values: Writes the opaque values; has the options for reasoning.
         provider: Who says it, by LangChain's name.
         model: The name of the model.
+        speaker: The subagent that says it; None is the agent itself.
     """
 
     def __init__(
@@ -113,8 +114,10 @@ class Record:
         *,
         provider: str | None = None,
         model: str | None = None,
+        speaker: Speaker | None = None,
     ) -> None:
         self.message_id = message_id
+        self.speaker = speaker
         self.provider = provider if isinstance(provider, str) else None
         self.items: list[Item] = []
         self.encrypted: str | None = None
@@ -141,11 +144,12 @@ class Record:
         values: Values | None = None,
         *,
         like: Record | None = None,
+        speaker: Speaker | None = None,
     ) -> Record:
         """Hold what a whole message says: text, reasoning and calls. `like` has shown it already."""
         told = message.response_metadata
         provider = told.get("model_provider") if like is None else like.provider
-        record = cls(message_id, taken, values, provider=provider, model=told.get("model_name"))
+        record = cls(message_id, taken, values, provider=provider, model=told.get("model_name"), speaker=speaker)
         for part in [*record.split(read(message, whole=True)), *record.rest()]:
             record.item(part).grow(part.text)
         for item in record.items:
@@ -256,16 +260,15 @@ class Record:
         """Attach the opaque values of the finished message.
 
         Returns:
-            Those that are new, each with its item (None: the assistant message). None at all if one would be too
+            Those that are new, each with its item (None: the assistant message). None of them if one would be too
             long, or if words that the client must not read would travel unsealed: a message comes back whole or
             plain.
         """
-        options = self._values.options
-        if options.seal is None and withholds(message, options):
-            warn_withheld()
-            return []
+        return self._write(list(self._envelopes(message))) or self._write(self._mark())
+
+    def _write(self, envelopes: Iterable[tuple[Holder, Item | None, Envelope]]) -> list[tuple[Item | None, str]]:
         fresh: list[tuple[Item | None, Envelope, str]] = []
-        for holder, item, envelope in self._envelopes(message):
+        for holder, item, envelope in envelopes:
             if envelope == (self._envelope if item is None else item.envelope):
                 continue
             value = self._values.write(holder, self.message_id if item is None else item.id, envelope)
@@ -281,6 +284,10 @@ class Record:
         return [(item, value) for item, _, value in fresh]
 
     def _envelopes(self, message: AIMessage) -> Iterator[tuple[Holder, Item | None, Envelope]]:
+        options = self._values.options
+        if options.seal is None and withholds(message, options):
+            warn_withheld()
+            return
         thoughts, calls = self._of_kind("reasoning"), self._of_kind("call")
         try:
             envelopes = wrap(message, self._shown(thoughts, calls))
@@ -291,8 +298,15 @@ class Record:
             yield "reasoning", thoughts[number], envelope
         for number, envelope in envelopes.calls.items():
             yield "call", calls[number], envelope
-        if envelopes.message is not None:
-            yield "assistant", None, envelopes.message
+        own = self.speaker.marked(envelopes.message) if self.speaker is not None else envelopes.message
+        if own is not None:
+            yield "assistant", None, own
+
+    def _mark(self) -> Iterator[tuple[Holder, Item | None, Envelope]]:
+        """Where nothing else travels: whose the message is."""
+        mark = self.speaker.marked(None) if self.speaker is not None else None
+        if mark is not None and (self._envelope is None or is_mark(self._envelope)):
+            yield "assistant", None, mark
 
     def _of_kind(self, kind: Kind) -> list[Item]:
         return [item for item in self.items if item.kind == kind]
@@ -330,6 +344,7 @@ class Record:
             content=item.text,
             encrypted_value=item.encrypted,
             metadata=item.metadata,
+            subagent_run_id=tag_of(self.speaker),
         )
 
     def assistant(self) -> AssistantMessage:
@@ -351,6 +366,7 @@ class Record:
             content="".join(texts) if texts or not calls else None,
             tool_calls=calls or None,
             encrypted_value=self.encrypted,
+            subagent_run_id=tag_of(self.speaker),
         )
 
 

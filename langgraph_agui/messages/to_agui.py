@@ -15,7 +15,7 @@ from langgraph_agui.messages.conversation import Conversation
 from langgraph_agui.messages.options import ReasoningOptions
 from langgraph_agui.messages.plain import UNTOLD, hold
 from langgraph_agui.messages.record import Record
-from langgraph_agui.messages.values import Envelope, Holder, Values
+from langgraph_agui.messages.values import Envelope, Holder, Speaker, Values, tag_of
 from langgraph_agui.protocol.jsonable import clean_text
 
 logger = logging.getLogger(__name__)
@@ -48,8 +48,8 @@ def shown_as(message: BaseMessage) -> Role | None:
     return None
 
 
-def user_message(message: BaseMessage, message_id: str, values: Values) -> UserMessage:
-    """A human message, its media as parts."""
+def user_message(message: BaseMessage, message_id: str, values: Values, speaker: Speaker | None = None) -> UserMessage:
+    """A human message, its media as parts; or one that a subagent tells."""
     name = clean_text(message.name) if message.name else None
     content, own = hold(message, message_id, name, values.options)
     return UserMessage(
@@ -57,11 +57,18 @@ def user_message(message: BaseMessage, message_id: str, values: Values) -> UserM
         role="user",
         content=content,
         name=name,
-        encrypted_value=_value(values, "user", message_id, own),
+        encrypted_value=_value(values, "user", message_id, own, speaker),
+        subagent_run_id=tag_of(speaker),
     )
 
 
-def tool_message(message: LCToolMessage, message_id: str, values: Values, call_name: str | None) -> ToolMessage:
+def tool_message(
+    message: LCToolMessage,
+    message_id: str,
+    values: Values,
+    call_name: str | None,
+    speaker: Speaker | None = None,
+) -> ToolMessage:
     """A tool's result, its media as parts. A failed one carries its text as `error` and is marked in metadata.
 
     Args:
@@ -69,6 +76,7 @@ def tool_message(message: LCToolMessage, message_id: str, values: Values, call_n
         message_id: Its public id.
         values: Writes its opaque value.
         call_name: The tool that its call names, as the client knows it.
+        speaker: The subagent whose tool has answered; None is the agent itself.
     """
     content, own = hold(message, message_id, call_name, values.options)
     failed = message.status == "error"
@@ -79,11 +87,16 @@ def tool_message(message: LCToolMessage, message_id: str, values: Values, call_n
         tool_call_id=message.tool_call_id,
         error=(content if isinstance(content, str) else UNTOLD) if failed else None,
         metadata=dict(FAILED) if failed else None,
-        encrypted_value=_value(values, "tool", message_id, own),
+        encrypted_value=_value(values, "tool", message_id, own, speaker),
+        subagent_run_id=tag_of(speaker),
     )
 
 
-def _value(values: Values, holder: Holder, message_id: str, own: Envelope | None) -> str | None:
+def _value(
+    values: Values, holder: Holder, message_id: str, own: Envelope | None, speaker: Speaker | None
+) -> str | None:
+    if speaker is not None:
+        own = speaker.marked(own)
     if own is None:
         return None
     value = values.write(holder, message_id, own)

@@ -12,7 +12,7 @@ import logging
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from langgraph_agui.messages.options import ReasoningOptions
 from langgraph_agui.messages.seal import SEALED, ReasoningSeal, SealError
@@ -23,6 +23,11 @@ Envelope: TypeAlias = Mapping[str, object]
 Holder: TypeAlias = Literal["user", "assistant", "tool", "reasoning", "call"]
 
 VERSION = 1
+
+OF_THREAD = "t"
+"""Key in the envelope of a subagent's message: whether it is of the agent's own history too (1), or only an account of
+what the subagent said (0), which the agent's model never hears. By default, what is tagged is an account."""
+
 _OWN = "eyJ2Ijo"
 """How every envelope that is not sealed begins: the base64 of `{"v":`."""
 
@@ -112,6 +117,47 @@ _FAULTS = {
     "altered": Fault.ALTERED,
     "malformed": Fault.MALFORMED,
 }
+
+
+class Speaker(NamedTuple):
+    """A subagent, as the one who says a message.
+
+    Attributes:
+        lane: Its id.
+        tagged: Whether its words carry that (`subagentRunId`), rather than being shown as the agent's own.
+        of_thread: Whether the agent's own history holds the message too.
+    """
+
+    lane: str
+    tagged: bool = True
+    of_thread: bool = False
+
+    @property
+    def tag(self) -> str | None:
+        """The `subagentRunId` of its words."""
+        return self.lane if self.tagged else None
+
+    def marked(self, envelope: Envelope | None) -> Envelope | None:
+        """The envelope of the message, with the mark of whose it is, where the tag alone would not tell."""
+        if self.tagged and not self.of_thread:
+            return envelope
+        return {"v": VERSION, **(envelope or {}), OF_THREAD: int(self.of_thread)}
+
+
+def tag_of(speaker: Speaker | None) -> str | None:
+    """The `subagentRunId` of a message that `speaker` says; None is the agent itself."""
+    return speaker.tag if speaker is not None else None
+
+
+def is_account(tag: str | None, envelope: Envelope | Fault | None) -> bool:
+    """Whether a message that came back with this tag and envelope is only an account of what a subagent said."""
+    mark = envelope.get(OF_THREAD) if isinstance(envelope, Mapping) else None
+    return mark == 0 if mark is not None else tag is not None
+
+
+def is_mark(envelope: Envelope) -> bool:
+    """Whether the envelope says only whose its message is."""
+    return OF_THREAD in envelope and "h" not in envelope
 
 
 def _decoded(value: str) -> bytes:

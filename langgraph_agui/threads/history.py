@@ -40,11 +40,16 @@ def forked(client: Sequence[Message], thread: Sequence[BaseMessage], same: Same)
     change of the graph's (a redaction, a summary) or has dropped what it no longer shows, not a user's who has edited.
     """
     human = {message.id: message for message in thread if isinstance(message, HumanMessage)}
-    spoken = [message for message in client if not isinstance(message, ActivityMessage | ReasoningMessage)]
+    spoken = [message for message in own(client) if not isinstance(message, ActivityMessage | ReasoningMessage)]
     last = spoken[-1] if spoken else None
     if not isinstance(last, UserMessage) or last.id not in human:
         return None
     return Fork(last.id, None if same(last, human[last.id]) else last)
+
+
+def own(client: Sequence[Message], known: Collection[str | None] = ()) -> list[Message]:
+    """A client's list without what subagents have said, which is no business of the thread's unless it is `known`."""
+    return [message for message in client if message.subagent_run_id is None or message.id in known]
 
 
 def behind(client: Sequence[Message], thread: Sequence[BaseMessage]) -> int | None:
@@ -56,7 +61,9 @@ def behind(client: Sequence[Message], thread: Sequence[BaseMessage]) -> int | No
     settled = [
         place
         for place, message in enumerate(client)
-        if message.id in known or not isinstance(message, UserMessage | ToolMessage)
+        if message.id in known
+        or message.subagent_run_id is not None
+        or not isinstance(message, UserMessage | ToolMessage)
     ]
     return settled[-1] + 1 if settled else None
 
@@ -85,6 +92,7 @@ def news(
         waiting: Ids of messages that came with answers whose run has paused again: they are new wherever they stand.
     """
     known = {message.id for message in thread}
+    client = own(client, known)
     heard = (UserMessage, SystemMessage, DeveloperMessage) if instructions else (UserMessage,)
     settled = [place for place, message in enumerate(client) if message.id in known]
     if not settled and not unheard:

@@ -12,24 +12,26 @@ class Copies:
     """
 
     def __init__(self) -> None:
-        self._said: list[tuple[str, AIMessage]] = []
+        self._said: list[tuple[str, str | None, AIMessage]] = []
 
-    def say(self, namespace: str, message: BaseMessage) -> None:
-        """Note what a model said in the task with this checkpoint namespace."""
+    def say(self, namespace: str, message: BaseMessage, lane: str | None) -> None:
+        """Note what a model (of the subagent `lane`) said in the task with this checkpoint namespace."""
         if isinstance(message, AIMessage) and message.id is not None:
-            self._said.append((namespace, message))
+            self._said.append((namespace, lane, message))
 
-    def original(self, namespace: str, message: BaseMessage, returned: set[str]) -> str | None:
+    def original(self, namespace: str, message: BaseMessage, returned: set[str], lane: str | None) -> str | None:
         """The id of the message that `message` copies, said by its node or inside it and not returned itself.
 
-        Each is copied once: a node may return the same words several times.
+        Each is copied once: a node may return the same words several times. What a subagent has said, the agent says
+        once more: it is another's.
         """
         if not isinstance(message, AIMessage) or not message.text:
             return None
         calls = [call["id"] for call in message.tool_calls]
-        for position, (said_in, said) in enumerate(self._said):
+        for position, (said_in, speaker, said) in enumerate(self._said):
             if (
                 said.id not in returned
+                and speaker == lane
                 and (said_in == namespace or said_in.startswith(f"{namespace}|"))
                 and said.text == message.text
                 and [call["id"] for call in said.tool_calls] == calls

@@ -124,6 +124,7 @@ class GraphDrive:
 
     def _part(self, part: Part) -> None:
         data, namespace = part["data"], part["ns"]
+        lane = self._source.places.lane_at(namespace)
         if self._raw is not None:
             self._raw(RawEvent(event=to_jsonable(dict(part)), source="langgraph"))
         match part["type"]:
@@ -139,9 +140,9 @@ class GraphDrive:
                 if not namespace:
                     self._order.superstep()
                 messages = messages_in(data, self._key) if not isinstance(data, list | BaseMessage) else []
-                self._translation.values(namespace, data, messages)
+                self._translation.values(namespace, data, messages, lane)
             case "custom":
-                self._translation.written(namespace, data)
+                self._translation.written(data, lane)
             case "updates" if not namespace:
                 self._interrupts(cast("Mapping[str, object]", data))
 

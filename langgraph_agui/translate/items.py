@@ -39,7 +39,8 @@ from langgraph_agui.messages.conversation import Conversation
 from langgraph_agui.messages.plain import text_of
 from langgraph_agui.messages.record import Item, Record
 from langgraph_agui.messages.to_agui import shown_as, tool_message, user_message
-from langgraph_agui.messages.values import Values
+from langgraph_agui.messages.values import Speaker, Values, tag_of
+from langgraph_agui.translate.lanes import in_lane
 from langgraph_agui.translate.sinks import Sink
 
 PIECE = 1_000_000
@@ -53,7 +54,7 @@ class LiveMessage:
         self.record = record
         self._streamed = streamed
         self._conversation = conversation
-        self._sink = sink
+        self._sink = in_lane(sink, tag_of(record.speaker))
         self._said: Item | None = None
         self.message: AIMessage | None = None
         self._name: str | None = None
@@ -115,6 +116,7 @@ class LiveMessage:
 
     def reopen(self, sink: Sink, answered: Collection[str]) -> None:
         """Say to one more reader, who hears from now on, what is open: items, and calls without a result."""
+        sink = in_lane(sink, tag_of(self.record.speaker))
         for item in self.record.items:
             if item.say is not None or self._waits(item, answered):
                 self._begin(item, sink.event)
@@ -211,10 +213,17 @@ class Items:
         self._said: list[LiveMessage] = []
 
     def begin(
-        self, message_id: str, provider: str | None = None, model: str | None = None, *, streamed: bool = True
+        self,
+        message_id: str,
+        provider: str | None = None,
+        model: str | None = None,
+        *,
+        speaker: Speaker | None = None,
+        streamed: bool = True,
     ) -> LiveMessage:
         """Begin an assistant message. `message_id` must be new to the conversation."""
-        record = Record(message_id, self.conversation.ids, self._values, provider=provider, model=model)
+        taken, values = self.conversation.ids, self._values
+        record = Record(message_id, taken, values, provider=provider, model=model, speaker=speaker)
         live = LiveMessage(record, self.conversation, self._sink, streamed=streamed)
         self._open.append(live)
         self._said.append(live)
@@ -232,44 +241,48 @@ class Items:
         self.finish(live)
         self._failed.append(live)
 
-    def whole(self, message: BaseMessage, message_id: str) -> None:
+    def whole(self, message: BaseMessage, message_id: str, speaker: Speaker | None = None) -> None:
         """Say a message that arrives in one piece."""
         match shown_as(message):
             case "assistant":
                 told = message.response_metadata
                 provider, model = told.get("model_provider"), told.get("model_name")
-                live = self.begin(message_id, provider, model, streamed=False)
+                live = self.begin(message_id, provider, model, speaker=speaker, streamed=False)
                 live.feed(read(message, whole=True))
                 self.finish(live, message)
             case "tool":
-                self._tool(cast("LCToolMessage", message), message_id)
+                self._tool(cast("LCToolMessage", message), message_id, speaker)
             case "user":
-                user = user_message(message, message_id, self._values)
-                self._sink.event(TextMessageStartEvent(message_id=message_id, role="user", name=user.name))
+                user = user_message(message, message_id, self._values, speaker)
+                sink = in_lane(self._sink, tag_of(speaker))
+                sink.event(TextMessageStartEvent(message_id=message_id, role="user", name=user.name))
                 if text := text_of(user.content):
-                    self._sink.event(TextMessageContentEvent(message_id=message_id, delta=text))
-                self._sink.event(TextMessageEndEvent(message_id=message_id))
-                self.conversation.add(user)
+                    sink.event(TextMessageContentEvent(message_id=message_id, delta=text))
+                sink.event(TextMessageEndEvent(message_id=message_id))
+                self.conversation.add(user, speaker)
                 self._value(user)
 
-    def _tool(self, message: LCToolMessage, message_id: str) -> None:
+    def _tool(self, message: LCToolMessage, message_id: str, speaker: Speaker | None) -> None:
         name = self.conversation.call_name(message.tool_call_id)
-        self._result(tool_message(message, message_id, self._values, name))
+        self._result(tool_message(message, message_id, self._values, name, speaker), speaker)
 
     def _value(self, message: ToolMessage | UserMessage) -> None:
         if message.encrypted_value is not None:
             self._sink.event(
                 ReasoningEncryptedValueEvent(
-                    subtype="message", entity_id=message.id, encrypted_value=message.encrypted_value
+                    subtype="message",
+                    entity_id=message.id,
+                    encrypted_value=message.encrypted_value,
+                    subagent_run_id=message.subagent_run_id,
                 )
             )
 
-    def _result(self, result: ToolMessage) -> None:
+    def _result(self, result: ToolMessage, speaker: Speaker | None) -> None:
         call_id = result.tool_call_id
         if call_id in self.conversation.answered or not self.conversation.holds_call(call_id):
             return  # a hidden call's result is hidden, one that the client lacks comes with it, and none is told twice
         self._answered.add(call_id)
-        self.conversation.answer(result)
+        self.conversation.answer(result, speaker)
         self._sink.event(
             ToolCallResultEvent(
                 message_id=result.id,
@@ -277,6 +290,7 @@ class Items:
                 content=result.content,
                 role="tool",
                 metadata=result.metadata,
+                subagent_run_id=result.subagent_run_id,
             )
         )
         self._value(result)
@@ -284,21 +298,49 @@ class Items:
     def stored(self, record: Record, message: BaseMessage) -> None:
         """Take a message of this run as its node has returned it."""
         if isinstance(message, AIMessage):
-            for live in self._said:
-                if live.record is record:
-                    live.stored(message)
+            self._live(record).stored(message)
+
+    def _live(self, record: Record) -> LiveMessage:
+        return next(live for live in self._said if live.record is record)
+
+    def of_thread(self, message: BaseMessage, message_id: str) -> None:
+        """Note that what a subagent said in this run is in the agent's own history, too."""
+        speaker, held = self.conversation.claim(message_id), self.conversation.held(message_id)
+        if isinstance(held, Record):
+            held.speaker = speaker
+            if isinstance(message, AIMessage):
+                self._live(held).seal(message)
+        elif isinstance(held, ToolMessage):
+            name = self.conversation.call_name(held.tool_call_id)
+            kept = tool_message(cast("LCToolMessage", message), message_id, self._values, name, speaker)
+            self.conversation.replace(kept)
+            self._value(kept)
+        elif isinstance(held, UserMessage):
+            said = user_message(message, message_id, self._values, speaker)
+            self.conversation.replace(said)
+            self._value(said)
 
     def answer_failed(self) -> None:
         """Answer the calls of failed models as interrupted: the run went on without them."""
         for live in self._failed:
             for item in live.record.items:
                 if item.kind == "call":
-                    self._tool(interrupted(item.id, item.name), f"{item.id}:interrupted")
+                    self._tool(interrupted(item.id, item.name), f"{item.id}:interrupted", live.record.speaker)
 
-    def close_all(self) -> None:
-        """Close everything that is open, whoever left it."""
+    def abandon(self, lane: str) -> None:
+        """Answer the open calls of a subagent that has not come to its end as interrupted: nobody waits for them."""
+        for live in [live for live in self._said if live.record.speaker and live.record.speaker.lane == lane]:
+            if live in self._open:
+                self.finish(live)
+            for item in live.record.items:
+                if item.kind == "call" and item.id not in self._answered:
+                    self._tool(interrupted(item.id, item.name), f"{item.id}:interrupted", live.record.speaker)
+
+    def close(self, lane: str | None = None) -> None:
+        """Close what a subagent has left open, or (None) everything that is."""
         for live in list(self._open):
-            self.finish(live)
+            if lane is None or tag_of(live.record.speaker) == lane:
+                self.finish(live)
 
     def settled(self, messages: Iterable[Message]) -> list[Message]:
         """`messages` without what is open: that is said to a reader who joins by `reopen`."""

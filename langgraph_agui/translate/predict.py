@@ -71,9 +71,9 @@ class Predictor:
                 if (event.metadata or {}).get("status") == "error":  # it has changed nothing
                     self._state.drop({call_id})
 
-    def writer(self, kind: Kind, item_id: str) -> Writer:
+    def writer(self, kind: Kind, item_id: str, lane: str | None = None) -> Writer:
         """Return what passes the fragments of an item on."""
-        write = self._sink.writer(kind, item_id)
+        write = self._sink.writer(kind, item_id, lane)
         if kind != "call" or not self._expected:
             return write
 

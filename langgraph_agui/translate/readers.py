@@ -47,15 +47,21 @@ class Joined:
         self._held: Sequence[Message] = run_input.messages
         self._calls: dict[str, int] = {}
         self.own: Mapping[str, object] = {}
-        self.writer: Callable[[Kind, str], Writer] = sink.writer
+        self.writer = sink.writer
 
     def take_back(self, message_ids: Collection[str]) -> None:
         """Take back what the reader holds of messages that it will be told from their beginning.
 
         Snapshots delete what they leave out, but for reasoning (AG-UI 1.0, client apply step): that is emptied.
         """
+
+        def emptied(message: Message) -> Message:
+            return ReasoningMessage(
+                id=message.id, role="reasoning", content="", subagent_run_id=message.subagent_run_id
+            )
+
         self._held = [
-            ReasoningMessage(id=message.id, role="reasoning", content="") if message.id in message_ids else message
+            emptied(message) if message.id in message_ids else message
             for message in self._held
             if message.id not in message_ids or isinstance(message, ReasoningMessage)
         ]
@@ -102,9 +108,9 @@ class Readers:
         for sink in self._sinks:
             sink.event(event)
 
-    def writer(self, kind: Kind, item_id: str) -> Writer:
+    def writer(self, kind: Kind, item_id: str, lane: str | None = None) -> Writer:
         """Return what tells the fragments of an item to those who read now: one reader costs nothing extra."""
-        writers = [sink.writer(kind, item_id) for sink in self._sinks]
+        writers = [sink.writer(kind, item_id, lane) for sink in self._sinks]
         if len(writers) == 1:
             return writers[0]
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, cast
 from uuid import NAMESPACE_OID, UUID, uuid5
 
@@ -30,6 +31,8 @@ from langgraph_agui.remote import learn, server_config
 from langgraph_agui.tasks import see_through
 from langgraph_agui.translate.copies import Copies
 from langgraph_agui.translate.drive import Part
+from langgraph_agui.translate.lanes import Lane
+from langgraph_agui.translate.remote_lanes import RemoteLanes
 from langgraph_agui.translate.remote_models import RemoteModels
 from langgraph_agui.translate.translation import Translation
 
@@ -65,7 +68,8 @@ class RemoteDrive:
         self._fail = fail
         self._revival = Revival()
         self._copies = Copies()
-        self._models = RemoteModels(translation, self._copies)
+        self._lanes = RemoteLanes()
+        self._models = RemoteModels(translation, self._copies, self._lanes)
         self._inputs: dict[str, object] = {}
         self._blamed: ErrorCode | None = None
         self._created: RunCreateMetadata | None = None
@@ -164,6 +168,7 @@ class RemoteDrive:
 
     def _part(self, part: Part) -> None:
         data, namespace = part["data"], tuple(part["ns"])
+        lane = self._lanes.at(namespace)
         if self._raw is not None:
             self._raw(RawEvent(event=to_jsonable(dict(part)), source="langgraph"))
         match part["type"]:
@@ -174,18 +179,21 @@ class RemoteDrive:
                 task = cast("Mapping[str, object]", data)
                 if "result" in task or "error" in task:
                     self._translation.shared.task_end(namespace, str(task["id"]), task.get("result"))
-                    self._task_end(task, namespace)
+                    for inner, error in self._lanes.end(namespace, task):
+                        self._translation.lane_end(inner, error)
+                    self._task_end(task, namespace, lane)
                 else:
                     self._translation.shared.task_start(namespace)
                     self._inputs[str(task["id"])] = task.get("input")
-                    self._translation.node_start(_run_id(task), str(task["name"]))
+                    self._lanes.start(namespace, task)
+                    self._translation.node_start(_run_id(task), str(task["name"]), self._lanes.at(namespace))
             case "values":
-                self._values(namespace, data)
+                self._values(namespace, data, lane)
             case "custom":
-                self._translation.written(namespace, self._revival.of(data))
-            case "updates" if not namespace and isinstance(data, Mapping) and "__interrupt__" in data:
+                self._translation.written(self._revival.of(data), lane)
+            case "updates" if isinstance(data, Mapping) and "__interrupt__" in data:
                 self._paused = True
-                self._translation.pause([_interrupt(raised) for raised in data["__interrupt__"]])
+                self._translation.pause([_interrupt(raised) for raised in data["__interrupt__"]], lane)
 
     def _message(self, data: Mapping[str, object], metadata: Mapping[str, object]) -> None:
         message = message_of(data)
@@ -194,14 +202,14 @@ class RemoteDrive:
         elif isinstance(message, AIMessage):
             self._models.whole(message, metadata)
 
-    def _values(self, namespace: tuple[str, ...], data: object) -> None:
+    def _values(self, namespace: tuple[str, ...], data: object, lane: Lane | None) -> None:
         values = self._revival.of(data)
         messages = messages_in(values, self._key) if not isinstance(values, list | BaseMessage) else []
-        self._translation.values(namespace, values, messages)
+        self._translation.values(namespace, values, messages, lane)
 
     # -- nodes --------------------------------------------------------------------------------------------------
 
-    def _task_end(self, task: Mapping[str, object], around: tuple[str, ...]) -> None:
+    def _task_end(self, task: Mapping[str, object], around: tuple[str, ...], lane: Lane | None) -> None:
         run_id = _run_id(task)
         namespace = "|".join((*around, f"{task['name']}:{task['id']}"))
         told = str(task["id"]) in self._inputs
@@ -212,14 +220,19 @@ class RemoteDrive:
             self._translation.node_error(run_id)
             return
         self._blamed = None  # what failed in it was caught
-        found = messages_in(self._revival.of(task.get("result")), self._key)
+        found = self._messages(task.get("result"))
         returned = {message.id for message in found if message.id is not None}
         self._models.leave(namespace, returned, None)
         if task.get("interrupts"):
             self._translation.node_error(run_id)
         elif told:  # else it ran before the pause that this run goes on from
-            messages = [(message, self._copies.original(namespace, message, returned)) for message in found]
-            self._translation.node_end(run_id, messages, lambda: messages_in(self._revival.of(inputs), self._key))
+            owner = self._translation.lanes.owner(lane)
+            messages = [(message, self._copies.original(namespace, message, returned, owner)) for message in found]
+            given = partial(self._messages, inputs)
+            self._translation.node_end(run_id, messages, given, lane)
+
+    def _messages(self, data: object) -> list[BaseMessage]:
+        return messages_in(self._revival.of(data), self._key)
 
 
 def _with_context(config: RunnableConfig, context: object) -> RunnableConfig:

@@ -15,8 +15,10 @@ from uuid import UUID, uuid4
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, message_chunk_to_message
 
 from langgraph_agui.messages.to_agui import SUMMARIZATION
+from langgraph_agui.namespaces import graph_of, namespace_of
 from langgraph_agui.translate.copies import Copies
-from langgraph_agui.translate.namespaces import namespace_of
+from langgraph_agui.translate.lanes import Lane
+from langgraph_agui.translate.remote_lanes import RemoteLanes
 from langgraph_agui.translate.translation import Translation
 
 Metadata: TypeAlias = Mapping[str, object]
@@ -27,6 +29,7 @@ class _Call:
     """A model call whose message is being streamed."""
 
     namespace: str
+    lane: Lane | None
     metadata: Metadata
     chunks: list[AIMessageChunk]
     run_id: UUID = field(default_factory=uuid4)
@@ -50,11 +53,13 @@ class RemoteModels:
     Args:
         translation: Is told of them.
         copies: Notes what they say.
+        lanes: Knows which subagent they belong to.
     """
 
-    def __init__(self, translation: Translation, copies: Copies) -> None:
+    def __init__(self, translation: Translation, copies: Copies, lanes: RemoteLanes) -> None:
         self._to = translation
         self._copies = copies
+        self._lanes = lanes
         self._open: list[_Call] = []
         self._by_id: dict[tuple[str, str | None], _Call] = {}
         self._ended: set[tuple[str, str | None]] = set()
@@ -81,10 +86,10 @@ class RemoteModels:
             if call.namespace == namespace and call.may_be(message_id, metadata):
                 break
         else:
-            call = _Call(namespace, metadata, [])
+            call = _Call(namespace, self._lane(namespace), metadata, [])
             self._open.append(call)
             if metadata.get("lc_source") != SUMMARIZATION:
-                self._to.model_start(call.run_id, metadata)
+                self._to.model_start(call.run_id, metadata, call.lane)
         if message_id is not None:
             call.ids.add(message_id)
             self._by_id[namespace, message_id] = call
@@ -94,11 +99,20 @@ class RemoteModels:
         """Tell a message that came in one piece, if a model made it: those of nodes come with what the node returns."""
         if not _is_models(message):
             return
-        run_id = uuid4()
-        if metadata.get("lc_source") != SUMMARIZATION:
-            self._to.model_start(run_id, metadata)
-            self._copies.say(namespace_of(metadata), message)
-        self._to.model_end(run_id, message, metadata)
+        run_id, namespace = uuid4(), namespace_of(metadata)
+        lane, hidden = self._lane(namespace), metadata.get("lc_source") == SUMMARIZATION
+        if not hidden:
+            self._to.model_start(run_id, metadata, lane)
+            self._say(namespace, message, lane)
+        self._to.model_end(run_id, message, metadata, hidden=hidden)
+
+    def _lane(self, namespace: str) -> Lane | None:
+        graph = graph_of(namespace)
+        return self._lanes.at(tuple(graph.split("|"))) if graph else None
+
+    def _say(self, namespace: str, message: BaseMessage, lane: Lane | None) -> None:
+        if not self._to.lanes.hides(lane):
+            self._copies.say(namespace, message, self._to.lanes.owner(lane))
 
     def leave(self, namespace: str, returned: set[str], error: BaseException | None) -> bool:
         """End what the calls of a task, or of a graph in it, have left open.
@@ -126,10 +140,10 @@ class RemoteModels:
 
     def _end(self, call: _Call) -> None:
         self._close(call)
-        message = call.message()
-        if call.metadata.get("lc_source") != SUMMARIZATION:
-            self._copies.say(call.namespace, message)
-        self._to.model_end(call.run_id, message, call.metadata)
+        message, hidden = call.message(), call.metadata.get("lc_source") == SUMMARIZATION
+        if not hidden:
+            self._say(call.namespace, message, call.lane)
+        self._to.model_end(call.run_id, message, call.metadata, hidden=hidden)
 
     def _close(self, call: _Call) -> None:
         self._open.remove(call)

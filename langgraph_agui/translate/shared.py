@@ -10,9 +10,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Final
 
 from langgraph_agui.messages.found import as_mapping
+from langgraph_agui.namespaces import task_id
 from langgraph_agui.state.emit import emission_in, predictions_in, predictions_of
 from langgraph_agui.state.options import PredictState
-from langgraph_agui.translate.namespaces import lane_of, task_id
 from langgraph_agui.translate.predict import Predictor
 from langgraph_agui.translate.sinks import Sink
 from langgraph_agui.translate.state import StateView, Unshared
@@ -76,8 +76,14 @@ class SharedState:
             self.view.end(task)
             self.view.end(_SUPERSTEP)
 
-    def values(self, namespace: Namespace, values: object) -> None:
-        """The state of a graph after a superstep; that of a declared subgraph is a preview of the root's."""
+    def values(self, namespace: Namespace, values: object, lane: str | None = None) -> None:
+        """The state of a graph after a superstep; that of a declared subgraph is a preview of the root's.
+
+        Args:
+            namespace: Of the graph.
+            values: Its state.
+            lane: The subagent that the graph is.
+        """
         if not namespace:
             self.view.update(values)
             self._inner.clear()
@@ -97,19 +103,19 @@ class SharedState:
             and (key in written or (before is not None and before.get(key, channels) is not channels[key]))
         }
         if made:
-            self.view.preview(task_id(namespace[0]), made, lane_of(namespace))
+            self.view.preview(task_id(namespace[0]), made, lane)
 
     # -- previews -------------------------------------------------------------------------------------------------
 
-    def custom(self, namespace: Namespace, data: object) -> bool:
-        """Take what a node has written to the custom stream, if it is about state; return whether it is."""
+    def custom(self, data: object, lane: str | None = None) -> bool:
+        """Take what a node (of a subagent) has written to the custom stream; return whether it is about state."""
         if (told := predictions_in(data)) is not None:
             self.sink.expect(told)
             return True
         emission = emission_in(data)
         if emission is None:
             return False
-        owner, lane = task_id(emission.namespace.partition("|")[0]), lane_of(namespace)
+        owner = task_id(emission.namespace.partition("|")[0])
         hidden: set[str] = set()
         if emission.patch is not None:
             hidden = self.view.patch(owner, emission.patch, lane)

@@ -36,8 +36,8 @@ class Sink(Protocol):
     def event(self, event: BaseEvent, /) -> object:
         """Take a whole event."""
 
-    def writer(self, kind: Kind, item_id: str) -> Writer:
-        """Return what takes the fragments of an item."""
+    def writer(self, kind: Kind, item_id: str, lane: str | None = None) -> Writer:
+        """Return what takes the fragments of an item that a subagent says (`lane`), or the agent itself."""
 
 
 class EventSink:
@@ -55,14 +55,14 @@ class EventSink:
                 event = event.model_copy(deep=True)
         self._put(event)
 
-    def writer(self, kind: Kind, item_id: str) -> Writer:
+    def writer(self, kind: Kind, item_id: str, lane: str | None = None) -> Writer:
         """Return what puts the content events of an item."""
         put = self._put
         if kind == "text":
-            return lambda text: put(TextMessageContentEvent(message_id=item_id, delta=text))
+            return lambda text: put(TextMessageContentEvent(message_id=item_id, delta=text, subagent_run_id=lane))
         if kind == "reasoning":
-            return lambda text: put(ReasoningMessageContentEvent(message_id=item_id, delta=text))
-        return lambda text: put(ToolCallArgsEvent(tool_call_id=item_id, delta=text))
+            return lambda text: put(ReasoningMessageContentEvent(message_id=item_id, delta=text, subagent_run_id=lane))
+        return lambda text: put(ToolCallArgsEvent(tool_call_id=item_id, delta=text, subagent_run_id=lane))
 
 
 _DELTA_TYPES: Mapping[Kind, DeltaType] = {
@@ -91,7 +91,7 @@ class SSESink:
             return
         self._put(frame)
 
-    def writer(self, kind: Kind, item_id: str) -> Writer:
+    def writer(self, kind: Kind, item_id: str, lane: str | None = None) -> Writer:
         """Return what puts the frames of an item's fragments."""
-        put, frame = self._put, DeltaFrame(_DELTA_TYPES[kind], item_id).encode
+        put, frame = self._put, DeltaFrame(_DELTA_TYPES[kind], item_id, lane).encode
         return lambda text: put(frame(text))

@@ -91,7 +91,7 @@ class StateMessages:
         claimed = {self._public(message) for message in shown}
         twins: dict[_Said, list[str]] = {}
         for held in conversation.messages():
-            if isinstance(held, AssistantMessage) and held.id not in claimed:
+            if isinstance(held, AssistantMessage) and held.id not in claimed and held.id not in conversation.speakers:
                 said = (held.content or "", tuple(call.id for call in held.tool_calls or ()))
                 twins.setdefault(said, []).append(held.id)
         for message in lost:
@@ -123,10 +123,13 @@ class StateMessages:
         before = self._before.get(cast("str", message.id))
         if live is None and public in conversation.ids and before is message:
             return public, ()  # this run did not touch it
+        speaker = conversation.speakers.get(public)
+        if speaker is not None:  # the state holds it
+            speaker = speaker._replace(of_thread=True)
         match shown_as(message):
             case "assistant":
                 own = {item.id for item in live.items} if live is not None else set[str]()
-                fresh = Record.of(message, public, conversation.ids - own, self._values, like=live)
+                fresh = Record.of(message, public, conversation.ids - own, self._values, like=live, speaker=speaker)
                 if live is not None and live.says_the_same(fresh):
                     return public, ()
                 if isinstance(message, AIMessage):
@@ -135,11 +138,11 @@ class StateMessages:
             case "tool":
                 result = cast("LCToolMessage", message)
                 name = conversation.call_name(result.tool_call_id)
-                return public, [tool_message(result, public, self._values, name)]
+                return public, [tool_message(result, public, self._values, name, speaker)]
             case _:
                 changed = before is not None and before.content != message.content
                 return public, [
-                    user_message(message, public, self._values)
+                    user_message(message, public, self._values, speaker)
                 ] if changed or public not in conversation.ids else ()
 
 

@@ -6,6 +6,7 @@ exactly one terminal event last, everything closed before it (AG-UI 1.0, runs). 
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,13 +21,14 @@ from ag_ui.core import (
     RunFinishedInterruptOutcome,
     RunFinishedOutcome,
     RunFinishedSuccessOutcome,
-    StepStartedEvent,
 )
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.messages import ToolMessage as LCToolMessage
+from langgraph.errors import GraphBubbleUp, GraphDrained
+from langgraph.errors import GraphInterrupt as GraphInterruptError
 from langgraph.types import Interrupt as GraphInterrupt
 
-from langgraph_agui.errors import Blame, ErrorCode
+from langgraph_agui.errors import SAFE_MESSAGES, Blame, ErrorCode, RunStopped
 from langgraph_agui.interrupts.asked import asked, calls_in
 from langgraph_agui.messages.blocks import read
 from langgraph_agui.messages.conversation import Conversation
@@ -35,9 +37,11 @@ from langgraph_agui.messages.options import ReasoningOptions
 from langgraph_agui.messages.provider import maker_of
 from langgraph_agui.messages.record import Record
 from langgraph_agui.messages.to_agui import shown_as
-from langgraph_agui.messages.values import Values
+from langgraph_agui.messages.values import Speaker, Values, tag_of
 from langgraph_agui.messages.veil import shower
+from langgraph_agui.translate.activities import Activities
 from langgraph_agui.translate.items import Items, LiveMessage
+from langgraph_agui.translate.lanes import Lane, Lanes, Subagents
 from langgraph_agui.translate.lifecycle import failed, finished, started
 from langgraph_agui.translate.readers import Joined
 from langgraph_agui.translate.shared import SharedState
@@ -55,6 +59,7 @@ class _ModelRun:
 
     run_id: UUID
     metadata: Mapping[str, object]
+    speaker: Speaker | None = None
     best_id: str | None = None
     live: LiveMessage | None = None
 
@@ -76,6 +81,7 @@ class Translation:
         sink: Takes the events.
         shared: The graph's state, as the client sees it.
         reasoning: Who sees reasoning, and how it travels.
+        subagents: What is seen of subagents.
         expose_errors: Whether `RUN_ERROR.message` may carry the exception's own text.
     """
 
@@ -86,6 +92,7 @@ class Translation:
         shared: SharedState | None = None,
         *,
         reasoning: ReasoningOptions | None = None,
+        subagents: Subagents = "attributed",
         expose_errors: bool = False,
     ) -> None:
         self._input = run_input
@@ -93,8 +100,11 @@ class Translation:
         self.shared = shared or SharedState.none(sink)
         self._expose_errors = expose_errors
         values = Values(reasoning, run_input.thread_id)
-        self._items = Items(Conversation(run_input.messages), self.shared.sink, values)
+        conversation = Conversation(run_input.messages)
+        self._items = Items(conversation, self.shared.sink, values)
         self._steps = Steps(sink.event)
+        self.lanes = Lanes(sink, subagents, conversation.holder, self._close_lane)
+        self._activities = Activities(sink)
         self._models: dict[UUID, _ModelRun] = {}
         self._seen: set[str] = set()
         self._messages = StateMessages(values)
@@ -103,7 +113,7 @@ class Translation:
         self.providers: set[str] = set()
         self.blame = Blame()
         self._show = shower(values.options)
-        self.raised: dict[str, GraphInterrupt] = {}
+        self.raised: dict[str, tuple[GraphInterrupt, str | None]] = {}
         self.paused = False
         self._result: object = None
         self.done = False
@@ -124,9 +134,10 @@ class Translation:
         settled = self._items.settled(messages)
         sink.take_back({message.id for message in messages} - {message.id for message in settled})
         sink.event(MessagesSnapshotEvent(messages=settled))
-        for name in self._steps.open:
-            sink.event(StepStartedEvent(step_name=name))
+        self.lanes.reopen(sink)
+        self._steps.reopen(sink)
         self._items.reopen(sink)
+        self._activities.reopen(sink)
 
     def read_anew(self) -> None:
         """Tell what is open to those who read now: a reader has come or gone."""
@@ -144,13 +155,17 @@ class Translation:
             for call in message.tool_calls
         )
 
-    def restate(self) -> None:
+    def restate(self, interrupts: Sequence[Interrupt] = ()) -> None:
         """Say the whole conversation once more, as the graph's state has it, when nothing more will be said of it.
 
         Only where the run's input tells what the client holds: a snapshot deletes what it leaves out.
+
+        Args:
+            interrupts: What the run is about to end with; the subagents that have raised them end with this.
         """
         if not self.done:
             self._settle()
+            self.lanes.close_all(interrupts)
             self.shared.view.settle()
             self._sink.event(MessagesSnapshotEvent(messages=self._messages.snapshot(self._items.conversation)))
 
@@ -172,7 +187,9 @@ class Translation:
         self._settle()
         if interrupts is None:
             calls = calls_in(self.stored)
-            interrupts = [one for raised in self.raised.values() for one in asked(raised, calls, self._show).interrupts]
+            raised = [asked(one, calls, self._show, owner) for one, owner in self.raised.values()]
+            interrupts = [one for each in raised for one in each.interrupts]
+        self.lanes.close_all(interrupts)
         outcome: RunFinishedOutcome
         if interrupts:
             outcome = RunFinishedInterruptOutcome(type="interrupt", interrupts=list(interrupts))
@@ -185,6 +202,7 @@ class Translation:
         """End a run that was stopped on purpose."""
         if not self.done:
             self._close()
+            self.lanes.stop_all()
             self._finished(RunFinishedCancelledOutcome(type="cancelled"), None)
 
     def fail(self, error: BaseException, otherwise: ErrorCode = ErrorCode.GRAPH_ERROR) -> None:
@@ -195,6 +213,7 @@ class Translation:
             return
         try:
             self._close()
+            self.lanes.stop_all()
         except Exception:
             logger.exception("Run %s: its items could not be closed", self._input.run_id)
         self.done = True
@@ -206,16 +225,18 @@ class Translation:
 
     def _close(self) -> None:
         self._models.clear()  # what the graph leaves running is not told any more
-        self._items.close_all()
-        self._steps.close_all()
+        self._items.close()
+        self._steps.close()
+        self._activities.close_all()
         self.shared.view.drop()
 
     # -- models -------------------------------------------------------------------------------------------------
 
-    def model_start(self, run_id: UUID, metadata: Mapping[str, object]) -> None:
+    def model_start(self, run_id: UUID, metadata: Mapping[str, object], lane: Lane | None = None) -> None:
         """A visible model call begins."""
-        self._models[run_id] = _ModelRun(run_id, metadata)
-        self.shared.model_start(metadata)
+        if not self.lanes.hides(lane):
+            self._models[run_id] = _ModelRun(run_id, metadata, self.lanes.speaker(lane))
+            self.shared.model_start(metadata)
 
     def token(self, run_id: UUID, message: BaseMessage) -> None:
         """A chunk of a model call's message. The hot path."""
@@ -234,7 +255,7 @@ class Translation:
             provider = message.response_metadata.get("model_provider") or model.metadata.get("ls_provider")
             model_name = model.metadata.get("ls_model_name")
             public = self._public_id(model.best_id, run_id)
-            model.live = live = self._items.begin(public, _text(provider), _text(model_name))
+            model.live = live = self._items.begin(public, _text(provider), _text(model_name), speaker=model.speaker)
             live.feed(parts)
 
     def _public_id(self, message_id: str | None, run_id: UUID) -> str:
@@ -242,15 +263,17 @@ class Translation:
             return f"lc_run--{run_id}"
         return message_id
 
-    def model_end(self, run_id: UUID, message: BaseMessage, metadata: Mapping[str, object]) -> None:
-        """A model call has ended with `message`, the whole of what it said."""
+    def model_end(
+        self, run_id: UUID, message: BaseMessage, metadata: Mapping[str, object], *, hidden: bool = False
+    ) -> None:
+        """A model call has ended with `message`, the whole of what it said; it stays hidden, whoever returns it."""
         self.usage.add(message, metadata)
         if (provider := maker_of(message.response_metadata)) is not None:
             self.providers.add(provider)
+        if hidden and message.id is not None:
+            self._messages.hide(message.id)
         model = self._models.pop(run_id, None)
         if model is None:
-            if message.id is not None:
-                self._messages.hide(message.id)
             return
         if model.live is not None:
             public = model.live.record.message_id
@@ -259,7 +282,7 @@ class Translation:
             return
         else:
             public = self._public_id(message.id, run_id)
-            self._items.whole(message, public)
+            self._items.whole(message, public, model.speaker)
         if message.id is not None:
             self._seen.add(message.id)
             self._messages.alias(message.id, public)
@@ -274,15 +297,17 @@ class Translation:
 
     # -- nodes --------------------------------------------------------------------------------------------------
 
-    def node_start(self, run_id: UUID, node: str) -> None:
+    def node_start(self, run_id: UUID, node: str, lane: Lane | None = None) -> None:
         """A node begins."""
-        self._steps.start(run_id, node)
+        if not self.lanes.hides(lane):
+            self._steps.start(run_id, node, self.lanes.tag(lane))
 
     def node_end(
         self,
         run_id: UUID,
         messages: Iterable[tuple[BaseMessage, str | None]],
         given: Callable[[], Iterable[BaseMessage]],
+        lane: Lane | None = None,
     ) -> None:
         """A node has ended.
 
@@ -290,7 +315,10 @@ class Translation:
             run_id: The node's run.
             messages: The messages in its output, each with the id of the streamed message that it copies.
             given: Finds the messages in its input: those are nothing new.
+            lane: The subagent that it is part of.
         """
+        if self.lanes.hides(lane):
+            return
         new: list[tuple[BaseMessage, str | None]] = []
         for message, copied in messages:
             if message.id not in self._seen:
@@ -303,8 +331,30 @@ class Translation:
             if copied is not None and message.id is not None and message.id not in self._seen:
                 self._seen.add(message.id)
                 self._messages.alias(message.id, copied)
-            self.arrived(message)
+            self.arrived(message, lane)
         self._steps.finish(run_id)
+
+    def lane_end(self, lane: Lane, error: BaseException | None = None) -> None:
+        """A subagent has ended: well, or with `error`."""
+        if isinstance(error, GraphInterruptError | GraphDrained):
+            self.lanes.suspend(lane)
+        elif error is None or isinstance(error, GraphBubbleUp):  # it has handed over to the graph around it
+            self.lanes.finish(lane)
+        else:
+            self._items.abandon(lane.id)
+            self._lane_failed(lane, error)
+
+    def _lane_failed(self, lane: Lane, error: BaseException) -> None:
+        if isinstance(error, asyncio.CancelledError | GeneratorExit | KeyboardInterrupt | RunStopped):
+            self.lanes.stop(lane)
+        else:
+            code = self.blame.code(error, ErrorCode.GRAPH_ERROR)
+            self.lanes.fail(lane, str(error) if self._expose_errors else SAFE_MESSAGES[code], code.value)
+
+    def _close_lane(self, lane: str) -> None:
+        self._models = {run_id: model for run_id, model in self._models.items() if tag_of(model.speaker) != lane}
+        self._items.close(lane)
+        self._steps.close(lane)
 
     def _record(self, state_id: str) -> Record | None:
         return self._items.conversation.records.get(self._messages.public(state_id))
@@ -313,15 +363,24 @@ class Translation:
         """A node has ended without an output: it failed, paused, or was cancelled."""
         self._steps.finish(run_id)
 
-    def arrived(self, message: BaseMessage) -> None:
+    def arrived(self, message: BaseMessage, lane: Lane | None = None) -> None:
         """A whole message: say it, unless it was said, streamed, echoed or hidden."""
         if message.id is None or message.id in self._seen or self._messages.hides(message.id):
             return
         self._seen.add(message.id)
         if shown_as(message) is not None and message.id not in self._items.conversation.ids:
-            self._items.whole(message, message.id)
+            self._items.whole(message, message.id, self.lanes.speaker(lane))
 
-    def tool_end(self, message: LCToolMessage) -> None:
+    def tool_output(self, key: str, tool: str, delta: object, lane: Lane | None = None) -> None:
+        """A tool that is still running tells a part of its output; `key` is its call."""
+        if not self.lanes.hides(lane):
+            self._activities.output(key, tool, self._show(delta), self.lanes.tag(lane))
+
+    def tool_end(self, key: str, *, failed: bool = False) -> None:
+        """A tool has come to its end."""
+        self._activities.end(key, "failed" if failed else "done")
+
+    def answered(self, message: LCToolMessage) -> None:
         """A tool that no node ran has answered a call."""
         message.id = message.id or str(uuid4())
         self.arrived(message)
@@ -333,23 +392,34 @@ class Translation:
             if isinstance(message, LCToolMessage) and self._items.conversation.holds_call(message.tool_call_id):
                 self.arrived(message)
 
-    def written(self, namespace: tuple[str, ...], value: object) -> None:
-        """A node of the graph at `namespace` has written to the custom stream."""
-        if not self.shared.custom(namespace, value):
-            self.custom("custom", value)
+    def written(self, value: object, lane: Lane | None = None) -> None:
+        """A node has written to the custom stream."""
+        if not self.lanes.hides(lane) and not self.shared.custom(value, self.lanes.tag(lane)):
+            self.custom("custom", value, lane)
 
-    def custom(self, name: str, value: object) -> None:
+    def custom(self, name: str, value: object, lane: Lane | None = None) -> None:
         """The graph sent an event of its own."""
-        self._sink.event(CustomEvent(name=name, value=self._show(value)))
+        if not self.lanes.hides(lane):
+            self._sink.event(CustomEvent(name=name, value=self._show(value), subagent_run_id=self.lanes.tag(lane)))
 
-    def pause(self, interrupts: Sequence[GraphInterrupt]) -> None:
+    def pause(self, interrupts: Sequence[GraphInterrupt], lane: Lane | None = None) -> None:
         """The graph has paused: at `interrupt()` calls, or (none given) at a static breakpoint.
 
-        A nested interrupt is told by every graph around it.
+        A nested interrupt is told by every graph around it, the innermost first: that one has raised it.
         """
         self.paused = True
         for interrupt in interrupts:
-            self.raised.setdefault(interrupt.id, interrupt)
+            self.raised.setdefault(interrupt.id, (interrupt, self.lanes.tag(lane)))
+
+    def owned(self, interrupts: Sequence[Interrupt]) -> list[Interrupt]:
+        """The same, each with the subagent that has raised it: a server's checkpoints do not tell of all subagents."""
+        owners = {raised: owner for raised, (_, owner) in self.raised.items() if owner is not None}
+
+        def owned(one: Interrupt) -> Interrupt:
+            owner = owners.get(one.id) or owners.get(one.id.rpartition(":")[0])
+            return one if owner is None else one.model_copy(update={"subagent_run_id": owner})
+
+        return [owned(one) for one in interrupts]
 
     @property
     def stored(self) -> Sequence[BaseMessage]:
@@ -358,8 +428,16 @@ class Translation:
 
     # -- state --------------------------------------------------------------------------------------------------
 
-    def values(self, namespace: tuple[str, ...], values: object, messages: Sequence[BaseMessage]) -> None:
+    def values(
+        self,
+        namespace: tuple[str, ...],
+        values: object,
+        messages: Sequence[BaseMessage],
+        lane: Lane | None = None,
+    ) -> None:
         """The state of a graph after a superstep; the first one of each graph is what it started from."""
+        if namespace and self.lanes.hidden:  # the first one comes before its lane is known
+            return
         first = namespace not in self._begun
         if first:
             self._begun.add(namespace)
@@ -367,16 +445,28 @@ class Translation:
         else:
             for message in messages:
                 if message.id not in self._seen:
-                    self.arrived(message)
-        self.shared.values(namespace, values)
+                    self.arrived(message, lane)
+        self.shared.values(namespace, values, self.lanes.tag(lane))
         if namespace:
             return
+        self._claim(messages)
         if first:
             self._messages.begin(messages)
         else:
             self._messages.update(messages)
         if as_mapping(values) is None and not messages_in(values, ""):
             self._result = self._show(values)  # a functional-API graph that returns a bare value
+
+    def returned(self, value: object) -> None:
+        """The run ends with this value, which nobody has said."""
+        self._result = self._show(value)
+
+    def _claim(self, messages: Sequence[BaseMessage]) -> None:
+        """Note which of the messages in the root graph's state are what subagents have said."""
+        if accounts := self._items.conversation.accounts:
+            for message in messages:
+                if message.id is not None and (public := self._messages.public(message.id)) in accounts:
+                    self._items.of_thread(message, public)
 
 
 def _text(value: object) -> str | None:

@@ -28,8 +28,8 @@ def returning(*messages: Any, name: str = "node") -> Any:
     return node
 
 
-async def telling(*nodes: Any) -> Told:
-    told = await tell(agent_of(*nodes), run_input("hi"))
+async def telling(*nodes: Any, **options: Any) -> Told:
+    told = await tell(agent_of(*nodes, **options), run_input("hi"))
     assert told.last.type.value == "RUN_FINISHED", told.last
     told.check_snapshot()
     return told
@@ -130,7 +130,7 @@ async def test_a_copy_of_a_reply_is_told_once(copied_id: str | None, streaming: 
             reply = await model.ainvoke("x")
         return {"messages": [AIMessage(reply.content, id=copied_id)]}
 
-    told = await telling(node)
+    told = await telling(node, subagents="inline")
     assert texts(told) == [("assistant", "Hello")]
     assert starts(told) == 1
 

@@ -18,6 +18,7 @@ import pytest
 
 from tests.approvals.server_graphs import GRAPHS as APPROVALS
 from tests.remote.graphs import GRAPHS
+from tests.remote.subagent_graphs import GRAPHS as SUBAGENTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,9 +29,13 @@ PATIENCE = 40.0
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a server that serves `tests.remote.graphs` and the matrix of `tests.approvals`."""
+    """The address of a server that serves the graphs of these tests, the matrix of `tests.approvals` among them."""
     home = tmp_path_factory.mktemp("server")
-    modules = {"tests.remote.graphs": GRAPHS, "tests.approvals.server_graphs": APPROVALS}
+    modules = {
+        "tests.remote.graphs": GRAPHS,
+        "tests.remote.subagent_graphs": SUBAGENTS,
+        "tests.approvals.server_graphs": APPROVALS,
+    }
     graphs = {name: f"{module}:{name}" for module, names in modules.items() for name in names}
     (home / "langgraph.json").write_text(json.dumps({"dependencies": ["."], "graphs": graphs}))
     with socket.socket() as free:

@@ -17,46 +17,10 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import interrupt
 
 from langgraph_agui import AGUICallbackHandler, LangGraphAgent
-from langgraph_agui.protocol import Verifier, fold
 from tests.adapter.graphs import chain_of
 from tests.adapter.models import Scripted, call, said, thinking
-from tests.adapter.streams import dumped, run_input, tell
-
-
-class Heard:
-    """A handler, and the events that it told."""
-
-    def __init__(self) -> None:
-        self.events: list[Event] = []
-        self.handler = AGUICallbackHandler(self.events.append, thread_id="t")
-        self.config: Any = {"callbacks": [self.handler]}
-
-    def check(self) -> list[Any]:
-        """Verify the stream; return the client's messages."""
-        verifier = Verifier(strict=True)
-        for event in self.events:
-            verifier.feed(event)
-        verifier.finish()
-        return fold(self.events, [], {}).messages
-
-
-def contents(messages: list[Any]) -> list[Any]:
-    return [message.content for message in messages]
-
-
-async def call_by(way: str, runnable: Any, value: Any, config: Any) -> None:
-    match way:
-        case "invoke":
-            runnable.invoke(value, config)
-        case "ainvoke":
-            await runnable.ainvoke(value, config)
-        case "stream":
-            list(runnable.stream(value, config))
-        case "astream":
-            [chunk async for chunk in runnable.astream(value, config)]
-
-
-ways = pytest.mark.parametrize("way", ["invoke", "ainvoke", "stream", "astream"])
+from tests.adapter.streams import run_input, tell
+from tests.callbacks.hearing import Heard, call_by, contents, ways, without_ids
 
 
 @ways
@@ -101,10 +65,6 @@ async def test_what_the_client_holds_already_stays_as_it_is() -> None:
     await agent_graph().ainvoke({"messages": [("user", "hi")]}, heard.config)
     assert [message.role for message in heard.check()] == ["reasoning", "assistant", "tool", "assistant"]
     assert "MESSAGES_SNAPSHOT" not in [event.type.value for event in heard.events]
-
-
-def without_ids(messages: list[Any]) -> list[Any]:
-    return [{**dump, "id": ""} for dump in dumped(messages)]
 
 
 @ways

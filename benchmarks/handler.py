@@ -1,0 +1,146 @@
+"""Section H: what `AGUICallbackHandler` adds to the model stream that it rides on.
+
+Each model is streamed alone, with a handler whose hooks do nothing (what LangChain takes for calling any handler at
+all), and with ours. The models of provider packages read the scripted server of `providers` over 127.0.0.1.
+"""
+
+import gc
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from statistics import median
+from time import perf_counter, process_time
+from typing import Any
+
+from ag_ui.core import Event
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessageChunk
+
+from langgraph_agui import AGUICallbackHandler
+from langgraph_agui.protocol import Verifier, fold
+
+from .model import ScriptedModel, finish, plain
+from .providers import WORD, said, serve
+from .workloads import scaled
+
+KEY = "H"
+TOKENS = 5000
+GOAL = 0.15
+PER_ROUND = 3
+ALONE, DEAF, OURS = "the model alone", "a handler that does nothing", "**`AGUICallbackHandler`**"
+
+
+class _Deaf(BaseCallbackHandler):
+    """Is called inline, as ours is, and does nothing."""
+
+    run_inline = True
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The time of one stream, in seconds."""
+
+    cpu: float
+    wall: float
+
+
+@dataclass
+class Ride:
+    """One model, and what its stream cost in each way, time by time."""
+
+    label: str
+    model: BaseChatModel
+    tokens: int
+    costs: dict[str, list[Cost]] = field(default_factory=lambda: {ALONE: [], DEAF: [], OURS: []})
+
+    def shares(self, way: str, name: str) -> list[float]:
+        """What ``way`` added to the model's own ``name`` (cpu, wall), as a share of it, time by time."""
+        pairs = zip(self.costs[way], self.costs[ALONE], strict=True)
+        return [getattr(mine, name) / getattr(base, name) - 1 for mine, base in pairs]
+
+    def median(self, way: str, name: str) -> float:
+        """The median of one figure."""
+        return median(getattr(cost, name) for cost in self.costs[way])
+
+
+async def measure_handler(rounds: int, scale: float = 1.0) -> list[Ride]:
+    """All models, each way `PER_ROUND` times a round, in an order that is rotated by one each time.
+
+    The first time is not counted.
+    """
+    tokens = scaled(TOKENS, scale)
+    async with serve(tokens) as url:
+        rides = [Ride(label, model, tokens) for label, model in _models(url, tokens).items()]
+        for ride in rides:
+            await _fill(ride, rounds)
+    return rides
+
+
+def _models(url: str, tokens: int) -> dict[str, BaseChatModel]:
+    from langchain_anthropic import ChatAnthropic
+    from langchain_openai import ChatOpenAI
+
+    shared: dict[str, Any] = {"api_key": "none", "max_retries": 0}
+    openai = {"model": "gpt-5.1", "base_url": f"{url}/openai-chat/v1", "use_responses_api": False, "stream_usage": True}
+    return {
+        "`ChatOpenAI`": ChatOpenAI(**shared, **openai),
+        "`ChatAnthropic`": ChatAnthropic(**shared, model="claude-sonnet-4-5", base_url=f"{url}/anthropic"),
+        "in memory": ScriptedModel(script=_script(tokens)),
+    }
+
+
+def _script(tokens: int) -> Callable[[object], Iterable[AIMessageChunk]]:
+    text = said(tokens)
+    words = [text[at : at + WORD] for at in range(0, len(text), WORD)]
+
+    def script(_: object) -> Iterable[AIMessageChunk]:
+        yield from map(plain, words)
+        yield finish(tokens)
+
+    return script
+
+
+async def _fill(ride: Ride, rounds: int) -> None:
+    gc.collect()
+    gc.freeze()
+    try:
+        for number in range(PER_ROUND * rounds + 1):
+            turn = number % len(ride.costs)
+            ways = list(ride.costs)
+            for way in [*ways[turn:], *ways[:turn]]:
+                cost = await _take(ride, way)
+                ride.costs[way] += [cost] if number else []
+    finally:
+        gc.unfreeze()
+
+
+async def _take(ride: Ride, way: str) -> Cost:
+    """Stream once. What our handler tells is checked, outside the timed part."""
+    told: list[Event] = []
+    handlers: dict[str, list[BaseCallbackHandler]] = {
+        ALONE: [],
+        DEAF: [_Deaf()],
+        OURS: [AGUICallbackHandler(told.append)],
+    }
+    gc.collect()
+    wall, cpu = perf_counter(), process_time()
+    async for _ in ride.model.astream("Go.", {"callbacks": handlers[way]}):
+        pass
+    cost = Cost(process_time() - cpu, perf_counter() - wall)
+    if way == OURS:
+        check_ride(ride, told)
+    return cost
+
+
+def check_ride(ride: Ride, told: list[Event]) -> None:
+    """Raise unless the events are one whole run that says what the model said, token by token."""
+    verifier = Verifier(strict=True)
+    for event in told:
+        verifier.feed(event)
+    verifier.finish()
+    contents = [event for event in told if event.type.value == "TEXT_MESSAGE_CONTENT"]
+    text = "".join(str(message.content) for message in fold(told, [], {}).messages)
+    if text != said(ride.tokens) or len(contents) != ride.tokens:
+        raise AssertionError(
+            f"{KEY}, {ride.label}: {len(contents):,} of {ride.tokens:,} tokens, {len(text):,} characters"
+        )

@@ -1,0 +1,155 @@
+"""One run of a Runnable: the translation of all that happens in it, and the source that feeds that.
+
+What a root run takes, returns or fails with enters; events leave through a sink. There is no stream of a graph beside
+the callbacks: the state of a graph is seen only where it begins and where it ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any, TypeAlias
+from uuid import UUID
+
+from ag_ui.core import RunAgentInput
+from langchain_core.messages import BaseMessage
+
+from langgraph_agui.errors import RunStopped
+from langgraph_agui.messages.found import holds_messages, messages_in
+from langgraph_agui.messages.options import ReasoningOptions
+from langgraph_agui.translate.lanes import Subagents
+from langgraph_agui.translate.order import Mark
+from langgraph_agui.translate.sinks import Sink
+from langgraph_agui.translate.source import CallbackSource
+from langgraph_agui.translate.translation import Translation
+
+Lock: TypeAlias = AbstractContextManager[bool]
+"""A reentrant lock."""
+
+
+def lock() -> Lock:
+    """Return a new one."""
+    return threading.RLock()
+
+
+class Locked:
+    """Delivers signals at once, one at a time: parallel branches call back from several threads.
+
+    Args:
+        translation: Is told.
+        lock: Held meanwhile; reentrant.
+    """
+
+    def __init__(self, translation: Translation, lock: Lock) -> None:
+        self._tell = translation.token
+        self._lock = lock
+        self.stopped = False
+
+    def token(self, run_id: UUID, message: BaseMessage) -> None:
+        """Deliver a chunk. Raises `RunStopped` into the work of a run that was stopped."""
+        if self.stopped:
+            raise RunStopped
+        with self._lock:
+            self._tell(run_id, message)
+
+    def signal(self, mark: Mark | None, call: Callable[[], None]) -> None:
+        """Deliver any other signal."""
+        if self.stopped:
+            raise RunStopped
+        with self._lock:
+            call()
+
+
+class RootRun:
+    """A root run.
+
+    Args:
+        run_input: Its ids, and what its client holds.
+        sink: Takes the events.
+        lock: Held while anything is told.
+        messages_key: The state channel that holds the conversation, where a graph runs.
+        reasoning: Who sees the model's reasoning, and how it travels.
+        subagents: What is seen of subagents.
+        expose_errors: Whether `RUN_ERROR.message` is the exception's text.
+    """
+
+    def __init__(
+        self,
+        run_input: RunAgentInput,
+        sink: Sink,
+        lock: Lock,
+        *,
+        messages_key: str,
+        reasoning: ReasoningOptions | None,
+        subagents: Subagents,
+        expose_errors: bool = False,
+    ) -> None:
+        self.translation = Translation(
+            run_input, sink, reasoning=reasoning, subagents=subagents, expose_errors=expose_errors
+        )
+        self.delivery = Locked(self.translation, lock)
+        self.source = _Source(self, messages_key)
+        self._key = messages_key
+
+    def tell(self, call: Callable[[], None]) -> None:
+        """Do something that tells something."""
+        self.delivery.signal(None, call)
+
+    def takes(self, values: object) -> None:
+        """Take the root's input, or what its graph has in its thread: nothing in it is new."""
+        self.tell(lambda: self.translation.values((), values, self._messages(values)))
+
+    def returns(self, values: object, *, graph: bool) -> None:
+        """Take the root's output: what of it was not told is told now, as messages, or else as the run's result."""
+        self.tell(lambda: self.translation.values((), values, self._messages(values)))
+        if not graph and not holds_messages(values):
+            self.tell(lambda: self.translation.returned(values))
+
+    def _messages(self, values: object) -> list[BaseMessage]:
+        # What a user said comes from the caller, who has shown it already.
+        return [message for message in messages_in(values, self._key) if message.type != "human"]
+
+    def fail(self, error: BaseException) -> None:
+        """The root has failed, or was stopped."""
+        stopped = isinstance(error, asyncio.CancelledError | KeyboardInterrupt | GeneratorExit)
+        self.tell(self.translation.cancel if stopped else lambda: self.translation.fail(error))
+
+
+class _Source(CallbackSource):
+    """The source of a root run: sees what its outermost run takes and returns, too."""
+
+    def __init__(self, root: RootRun, messages_key: str) -> None:
+        super().__init__(root.translation, root.delivery, messages_key)
+        self._root = root
+        self._outermost: UUID | None = None
+        self._graph = False
+
+    def on_chain_start(self, serialized: Any, inputs: Any, *, run_id: UUID, **kwargs: Any) -> None:
+        """A chain begins. What a graph's first node takes is what its thread holds."""
+        if self._outermost is None:
+            self._outermost = run_id
+            self._root.takes(inputs)
+        super().on_chain_start(serialized, inputs, run_id=run_id, **kwargs)
+        if not self._graph and self.is_node(run_id):
+            self._graph = True
+            self._root.takes(inputs)
+
+    def on_chain_end(self, outputs: Any, *, run_id: UUID, **kwargs: Any) -> None:
+        """A chain has ended."""
+        graph = self.places.is_graph(run_id)
+        super().on_chain_end(outputs, run_id=run_id, **kwargs)
+        if run_id == self._outermost:
+            self._root.returns(outputs, graph=graph)
+
+    def on_tool_start(self, *args: Any, run_id: UUID, **kwargs: Any) -> None:
+        """A tool begins."""
+        self._outermost = self._outermost or run_id
+        super().on_tool_start(*args, run_id=run_id, **kwargs)
+
+    def on_tool_end(self, output: Any, *, run_id: UUID, **kwargs: Any) -> None:
+        """A tool has ended."""
+        super().on_tool_end(output, run_id=run_id, **kwargs)
+        if run_id == self._outermost:
+            self._root.returns(output, graph=False)

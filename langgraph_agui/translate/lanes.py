@@ -1,0 +1,197 @@
+"""Lanes: who speaks in a run, the agent itself or one of its subagents (AG-UI 1.0, subagents).
+
+A source says with each signal in which lane it belongs; what a client is told of a lane leaves here: `SUBAGENT_*`, and
+the sink that puts the lane's id on all of its events. Nobody else decides who a subagent is or what is seen of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias, get_args
+
+from ag_ui.core import (
+    BaseEvent,
+    Interrupt,
+    SubagentErrorEvent,
+    SubagentFinishedEvent,
+    SubagentFinishedSuspendedOutcome,
+    SubagentStartedEvent,
+)
+
+from langgraph_agui.messages.blocks import Kind
+from langgraph_agui.messages.values import Speaker
+from langgraph_agui.protocol.jsonable import clean_text
+from langgraph_agui.translate.sinks import Sink, Writer
+
+Subagents: TypeAlias = Literal["attributed", "inline", "hidden"]
+"""What clients see of subagents: who they are and what they say, that as the agent's own words, or nothing."""
+
+CANCELLED: Final = "cancelled"
+"""`SUBAGENT_ERROR.code` of a subagent that was stopped."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """One invocation of a graph inside the run's own: of an agent by a tool or a node, of a declared subgraph.
+
+    Attributes:
+        id: Its `subagentRunId`.
+        name: The graph's own name, or that of the tool or node that runs it.
+        description: What it was asked to do, or what the tool is for.
+        call_id: The tool call that runs it.
+        parent: The lane that it was begun in; None is the agent itself.
+    """
+
+    id: str
+    name: str
+    description: str | None = None
+    call_id: str | None = None
+    parent: Lane | None = None
+
+
+class LaneSink:
+    """A sink for what one subagent says: puts its id on every event."""
+
+    def __init__(self, sink: Sink, lane: str) -> None:
+        self._sink = sink
+        self._lane = lane
+
+    def event(self, event: BaseEvent) -> None:
+        """Take an event that nobody else has seen yet."""
+        event.subagent_run_id = self._lane  # type: ignore[attr-defined]  # all but RUN_* and SUBAGENT_* have it
+        self._sink.event(event)
+
+    def writer(self, kind: Kind, item_id: str, lane: str | None = None) -> Writer:
+        """Return what takes the fragments of an item."""
+        return self._sink.writer(kind, item_id, lane or self._lane)
+
+
+def in_lane(sink: Sink, tag: str | None) -> Sink:
+    """Return a sink for what is said under this `subagentRunId`."""
+    return sink if tag is None else LaneSink(sink, tag)
+
+
+def checked(shown: Subagents) -> Subagents:
+    """Return `shown`. Raises `ValueError` if there is nothing of that name."""
+    if shown not in get_args(Subagents):
+        raise ValueError(f"subagents must be one of {', '.join(get_args(Subagents))}, not {shown!r}")
+    return shown
+
+
+class Lanes:
+    """The subagents of one run.
+
+    Args:
+        sink: Takes the events.
+        shown: What clients see of subagents.
+        holder: Finds the message that holds a tool call, if the client holds it.
+        close: Closes what a subagent has left open, by its id.
+    """
+
+    def __init__(
+        self,
+        sink: Sink,
+        shown: Subagents,
+        holder: Callable[[str], str | None],
+        close: Callable[[str], None],
+    ) -> None:
+        self._sink = sink
+        self._shown = shown
+        self.hidden = shown == "hidden"
+        self._holder = holder
+        self._close = close
+        self._known: set[str] = set()
+        self._open: dict[str, Lane] = {}
+        self._suspended: set[str] = set()
+
+    def hides(self, lane: Lane | None) -> bool:
+        """Whether nothing that is said in this lane is told."""
+        return lane is not None and self.hidden
+
+    def owner(self, lane: Lane | None) -> str | None:
+        """The `subagentRunId` of what is said in this lane, if it has one."""
+        return lane.id if lane is not None and self._shown == "attributed" else None
+
+    def tag(self, lane: Lane | None) -> str | None:
+        """The same, for an event: who has not spoken before is announced."""
+        if lane is None or self._shown != "attributed":
+            return None
+        if lane.id not in self._known:
+            self._start(lane)
+        return lane.id
+
+    def speaker(self, lane: Lane | None) -> Speaker | None:
+        """Who says a message in this lane; None is the agent itself."""
+        return Speaker(lane.id, tagged=self.tag(lane) is not None) if lane is not None else None
+
+    def _start(self, lane: Lane) -> None:
+        parent = self.tag(lane.parent)
+        self._known.add(lane.id)
+        self._open[lane.id] = lane
+        self._sink.event(self._started(lane, parent))
+
+    def _started(self, lane: Lane, parent: str | None) -> SubagentStartedEvent:
+        holder = self._holder(lane.call_id) if lane.call_id is not None else None
+        return SubagentStartedEvent(
+            subagent_run_id=lane.id,
+            name=clean_text(lane.name),
+            description=clean_text(lane.description) if lane.description else None,
+            parent_subagent_run_id=parent,
+            parent_tool_call_id=lane.call_id if holder is not None else None,
+            parent_message_id=holder,
+        )
+
+    def reopen(self, sink: Sink) -> None:
+        """Announce the open ones to one more reader, the outermost first."""
+        for lane in self._open.values():
+            sink.event(self._started(lane, self.tag(lane.parent)))
+
+    # -- the end --------------------------------------------------------------------------------------------------
+
+    def suspend(self, lane: Lane) -> None:
+        """A subagent waits for an answer. It is told with the end of the run, which says for which one."""
+        self._suspended.add(lane.id)
+
+    def finish(self, lane: Lane) -> None:
+        """A subagent has come to its end."""
+        self._end(lane.id, SubagentFinishedEvent(subagent_run_id=lane.id))
+
+    def fail(self, lane: Lane, message: str, code: str) -> None:
+        """A subagent has failed; `message` is safe to show."""
+        self._end(lane.id, SubagentErrorEvent(subagent_run_id=lane.id, message=message, code=code))
+
+    def stop(self, lane: Lane) -> None:
+        """A subagent was stopped."""
+        self._end_late(lane.id)
+
+    def stop_all(self) -> None:
+        """End those that are open: the run was stopped or has failed, and nobody will answer."""
+        self._suspended.clear()
+        self.close_all()
+
+    def close_all(self, interrupts: Sequence[Interrupt] = ()) -> None:
+        """End those that are open: they wait for an answer, or the run has ended without them."""
+        for lane_id in list(reversed(self._open)):
+            self._end_late(lane_id, [one.id for one in interrupts if one.subagent_run_id == lane_id])
+
+    def _end_late(self, lane_id: str, waits_for: Sequence[str] = ()) -> None:
+        if lane_id in self._suspended:
+            outcome = SubagentFinishedSuspendedOutcome(interrupt_ids=list(waits_for) or None)
+            self._end(lane_id, SubagentFinishedEvent(subagent_run_id=lane_id, outcome=outcome))
+        else:
+            stopped = SubagentErrorEvent(subagent_run_id=lane_id, message="The subagent was stopped.", code=CANCELLED)
+            self._end(lane_id, stopped)
+
+    def _end(self, lane_id: str, end: BaseEvent) -> None:
+        if lane_id not in self._open:
+            return
+        for inner in self._inside(lane_id):
+            self._end_late(inner)
+        self._close(lane_id)
+        del self._open[lane_id]
+        self._sink.event(end)
+
+    def _inside(self, lane_id: str) -> Iterable[str]:
+        """The open lanes that this one has begun, the last first."""
+        return [inner.id for inner in reversed(self._open.values()) if inner.parent and inner.parent.id == lane_id]

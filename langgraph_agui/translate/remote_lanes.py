@@ -1,0 +1,120 @@
+"""The subagents of a graph on a LangGraph server, told from the `tasks` parts of its stream.
+
+Tasks enter, in the order in which the server tells them: a task before the graphs that it runs, their tasks before its
+end. Lanes leave. A server does not tell what tools are for, nor the name of a graph that is no agent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import cast
+
+from langgraph.errors import GraphInterrupt
+from langgraph.pregel.remote import RemoteException
+
+from langgraph_agui.namespaces import lane_id
+from langgraph_agui.translate.lanes import Lane
+
+Namespace = tuple[str, ...]
+Task = Mapping[str, object]
+
+
+@dataclass(slots=True)
+class _Graph:
+    """A graph inside the root graph: its lane, its agent's name (or an inherited one), and how it fares."""
+
+    lane: Lane
+    agent: str | None
+    running: set[str] = field(default_factory=set)
+    error: BaseException | None = None
+
+
+class RemoteLanes:
+    """The lanes of one run."""
+
+    def __init__(self) -> None:
+        self._agents: dict[Namespace, str | None] = {}
+        self._calls: dict[Namespace, Mapping[str, object]] = {}
+        self._graphs: dict[Namespace, _Graph] = {}
+
+    def at(self, namespace: Namespace) -> Lane | None:
+        """The lane of the graph that streams under this namespace; None is the root graph."""
+        graph = self._graphs.get(namespace)
+        return graph.lane if graph is not None else None
+
+    def start(self, namespace: Namespace, task: Task) -> None:
+        """A task begins. The first one of a graph begins its lane.
+
+        Not the task that runs the graph: when a paused run goes on, a server tells the start of finished tasks again.
+        """
+        if not namespace:
+            self._agents[()] = _agent(task)
+        elif namespace not in self._graphs:
+            self._begin(namespace, _agent(task))
+        self._calls[_own(namespace, task)] = _call(task.get("input"))
+        if (graph := self._graphs.get(namespace)) is not None:
+            graph.running.add(str(task["id"]))
+
+    def _begin(self, namespace: Namespace, agent: str | None) -> None:
+        runs = namespace[:-1] if namespace[-1].isdigit() else namespace
+        outer = self._graphs.get(runs[:-1])
+        inherited = outer.agent if outer is not None else self._agents.get(())
+        call = self._calls.get(runs, {})
+        args = call.get("args")
+        asked = args.get("description") if isinstance(args, Mapping) else None
+        own_name = agent if agent != inherited else None
+        lane = Lane(
+            id=lane_id(namespace) or "",
+            name=own_name or str(call.get("name") or runs[-1].partition(":")[0]),
+            description=asked if isinstance(asked, str) and asked else None,
+            call_id=str(call["id"]) if call.get("id") else None,
+            parent=outer.lane if outer is not None else None,
+        )
+        self._graphs[namespace] = _Graph(lane, agent)
+
+    def end(self, namespace: Namespace, task: Task) -> Iterator[tuple[Lane, BaseException | None]]:
+        """A task has ended; return the lanes that end with it, the innermost first, and what has ended them."""
+        if (graph := self._graphs.get(namespace)) is not None:
+            graph.running.discard(str(task["id"]))
+            graph.error = graph.error or _error(task)
+        runs = _own(namespace, task)
+        self._calls.pop(runs, None)
+        inside = [found for found in self._graphs if found[: len(runs)] == runs]
+        for found in sorted(inside, key=len, reverse=True):
+            ended = self._graphs.pop(found)
+            yield ended.lane, ended.error or (GeneratorExit() if ended.running else _recursion(task))
+
+
+def _own(namespace: Namespace, task: Task) -> Namespace:
+    """The namespace of the graph that a task runs, if it runs one."""
+    return (*namespace, f"{task['name']}:{task['id']}")
+
+
+def _error(task: Task) -> BaseException | None:
+    if task.get("interrupts"):
+        return GraphInterrupt()
+    return RemoteException(task["error"]) if task.get("error") else None
+
+
+def _recursion(task: Task) -> BaseException | None:
+    """What has ended a graph that took too many steps: none of its tasks has failed, but the one that runs it."""
+    error = task.get("error")
+    told = error.get("error") if isinstance(error, Mapping) else None
+    return RemoteException(error) if told == "GraphRecursionError" else None
+
+
+def _agent(task: Task) -> str | None:
+    metadata = task.get("metadata")
+    name = metadata.get("lc_agent_name") if isinstance(metadata, Mapping) else None
+    return name if isinstance(name, str) else None
+
+
+def _call(given: object) -> Mapping[str, object]:
+    """The one tool call that is a task's input; a task that runs all calls of a message has the state."""
+    if isinstance(given, Mapping):
+        given = [given.get("tool_call")]
+    if isinstance(given, list) and len(given) == 1 and isinstance(given[0], Mapping):
+        call = cast("Mapping[str, object]", given[0])
+        return call if call.get("type") == "tool_call" else {}
+    return {}

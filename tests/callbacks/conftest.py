@@ -1,0 +1,1 @@
+from tests.providers.fixtures import provider_server as provider_server

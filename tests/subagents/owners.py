@@ -1,0 +1,208 @@
+"""The oracle: whose each event and message must be, by the words in it, and what must be told of a lane around it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ag_ui.core import AssistantMessage, Event, Message, ToolMessage
+
+from tests.adapter.streams import Told
+from tests.subagents.graphs import BOSS, Built, Lane
+
+OPENS = {"TEXT_MESSAGE_START", "REASONING_MESSAGE_START", "REASONING_START", "TOOL_CALL_START", "STEP_STARTED"}
+CLOSES = {"TEXT_MESSAGE_END", "REASONING_MESSAGE_END", "REASONING_END", "TOOL_CALL_END", "STEP_FINISHED"}
+ENDS = ("SUBAGENT_FINISHED", "SUBAGENT_ERROR")
+
+
+def tag(told: Any) -> str | None:
+    return getattr(told, "subagent_run_id", None)
+
+
+def starts(events: Iterable[Event]) -> dict[str, Any]:
+    """The lanes that were told to start, by id."""
+    return {event.subagent_run_id: event for event in events if event.type.value == "SUBAGENT_STARTED"}  # type: ignore[union-attr]
+
+
+def ends(events: Iterable[Event]) -> dict[str, Any]:
+    """How the lanes have ended, by id."""
+    return {event.subagent_run_id: event for event in events if event.type.value in ENDS}  # type: ignore[union-attr]
+
+
+def check_all(told: Told, built: Built) -> dict[str, str]:
+    """Check a run in mode "attributed" that did not fail; return the lanes' ids by their speakers."""
+    told.check_snapshot()
+    check_lifecycle(told.events)
+    check_tags(told)
+    owners = check_words(told, built)
+    check_links(told, built.lanes, owners)
+    silent = sorted(event.name for lane, event in starts(told.events).items() if lane not in owners.values())
+    assert silent == sorted(built.silent)
+    return owners
+
+
+def check_lifecycle(events: Sequence[Event]) -> None:
+    """Each lane starts and ends once, within its parent, before and after all that is tagged with it."""
+    open_lanes: dict[str, str | None] = {}
+    open_items: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    ended: set[str] = set()
+    for event in events:
+        kind, lane = event.type.value, tag(event)
+        if kind == "SUBAGENT_STARTED":
+            assert lane is not None
+            assert lane not in open_lanes, event
+            assert lane not in ended, event
+            parent = event.parent_subagent_run_id  # type: ignore[union-attr]
+            assert parent is None or parent in open_lanes, event
+            open_lanes[lane] = parent
+        elif kind in ENDS:
+            assert lane in open_lanes, event
+            assert lane not in open_lanes.values(), f"{lane} ends before its children"
+            assert not open_items[lane], f"{lane} ends with open items: {open_items[lane]}"
+            del open_lanes[lane]
+            ended.add(lane)
+        elif lane is not None and lane in ended:
+            # Whether the root's own state holds a message is known when the node that ran the lane has ended.
+            assert kind == "REASONING_ENCRYPTED_VALUE", f"{kind} after the end of its lane: {event}"
+        elif lane is not None:
+            assert lane in open_lanes, f"{kind} before the start of its lane: {event}"
+            if kind in OPENS:
+                open_items[lane].append(_item(event))
+            elif kind in CLOSES:
+                open_items[lane].remove(_item(event))
+    assert not open_lanes
+
+
+def _item(event: Any) -> tuple[str, str]:
+    kind = event.type.value.rpartition("_")[0]
+    one = getattr(event, "step_name", None) or getattr(event, "tool_call_id", None) or event.message_id
+    return kind, one
+
+
+def owners_of(messages: Iterable[Message]) -> dict[str, str | None]:
+    """The owners of messages and of their calls."""
+    owners: dict[str, str | None] = {}
+    for message in messages:
+        owners[message.id] = tag(message)
+        owners |= {call.id: tag(message) for call in getattr(message, "tool_calls", None) or ()}
+    return owners
+
+
+def check_tags(told: Told) -> None:
+    """All events of one item have the same tag; so have a call and its message, and a value and what it is of."""
+    owners = owners_of(told.input.messages)
+    for event in told.events:
+        kind: str = event.type.value
+        if kind == "MESSAGES_SNAPSHOT":
+            owners |= owners_of(event.messages)  # type: ignore[union-attr]
+        if kind == "REASONING_ENCRYPTED_VALUE":
+            item = event.entity_id  # type: ignore[union-attr]
+        elif kind == "TOOL_CALL_RESULT" or kind.startswith(("TEXT_", "REASONING_", "ACTIVITY_")):
+            item = event.message_id  # type: ignore[union-attr]
+        elif kind.startswith("TOOL_CALL_"):
+            item = event.tool_call_id  # type: ignore[union-attr]
+        else:
+            continue
+        assert owners.setdefault(item, tag(event)) == tag(event), event
+        if kind == "TOOL_CALL_START":
+            assert owners[event.parent_message_id] == tag(event), event  # type: ignore[union-attr]
+
+
+def speaker_of(words: str) -> str:
+    """Who said this: a text, or the id of a call."""
+    return words.partition(":")[0] if ":" in words else words.rpartition(".")[0]
+
+
+def sayings(events: Iterable[Event]) -> list[tuple[str, str | None]]:
+    """Every text, reasoning, call and result of a stream by its speaker, with its owner."""
+    said: dict[tuple[str, str], list[str]] = {}
+    found: list[tuple[str, str | None]] = []
+    owners: dict[tuple[str, str], str | None] = {}
+    for event in events:
+        kind: Any = event.type.value
+        item: Any = (kind.partition("_")[0], getattr(event, "message_id", None))
+        if kind in ("TEXT_MESSAGE_START", "REASONING_MESSAGE_START") and getattr(event, "role", "") != "user":
+            said[item], owners[item] = [], tag(event)
+        elif kind in ("TEXT_MESSAGE_CONTENT", "REASONING_MESSAGE_CONTENT") and item in said:
+            said[item].append(event.delta)  # type: ignore[union-attr]
+        elif kind in ("TOOL_CALL_START", "TOOL_CALL_RESULT"):
+            found.append((speaker_of(event.tool_call_id), tag(event)))  # type: ignore[union-attr]
+    found += [(speaker_of("".join(words)), owners[item]) for item, words in said.items() if words]
+    return found
+
+
+def written(messages: Iterable[Message]) -> list[tuple[str, str | None]]:
+    """The same of messages."""
+    found = []
+    for message in messages:
+        if isinstance(message, ToolMessage):
+            found.append((speaker_of(message.tool_call_id), tag(message)))
+        elif message.role in ("assistant", "reasoning") and message.content:
+            found.append((speaker_of(str(message.content)), tag(message)))
+        if isinstance(message, AssistantMessage):
+            found += [(speaker_of(call.id), tag(message)) for call in message.tool_calls or ()]
+    return found
+
+
+def check_words(told: Told, built: Built) -> dict[str, str]:
+    """What a speaker says is in one lane, its own; the boss speaks as the parent. Returns the lanes by speakers."""
+    owners: dict[str, str] = {}
+    lanes: Mapping[str, Lane] = built.lanes
+    snapshot = told.snapshot if told.of("MESSAGES_SNAPSHOT") else []
+    told_owners = [*sayings(told.events), *written(told.messages), *written(snapshot)]
+    for speaker, owner in told_owners:
+        assert speaker == BOSS or speaker in lanes, f"somebody unknown: {speaker!r}"
+        if speaker == BOSS:
+            assert owner is None, f"the boss speaks in {owner}"
+        elif owner is None and speaker in built.copied:
+            continue
+        else:
+            assert owner is not None, f"{speaker} speaks as the parent"
+            assert owners.setdefault(speaker, owner) == owner, f"{speaker} speaks in two lanes"
+    assert len(set(owners.values())) == len(owners), f"two speakers in one lane: {owners}"
+    return owners
+
+
+def check_links(told: Told, lanes: Mapping[str, Lane], owners: Mapping[str, str]) -> None:
+    """What is told when a lane starts: its name, its parent, and the call that it answers, which is the parent's."""
+    speakers = {lane: speaker for speaker, lane in owners.items()}
+    for lane, start in starts(told.events).items():
+        if lane not in speakers:
+            continue
+        expected = lanes[speakers[lane]]
+        parent = owners.get(expected.parent)
+        assert (parent is None) == (expected.parent == BOSS)
+        assert start.name == expected.name
+        assert start.description == expected.description
+        assert start.parent_subagent_run_id == parent
+        assert start.parent_tool_call_id == expected.call
+        check_call(told, start, parent)
+
+
+def check_call(told: Told, start: Any, parent: str | None) -> None:
+    """The call that a lane answers is in the message that is named beside it, and both are the parent's."""
+    if start.parent_tool_call_id is None:
+        assert start.parent_message_id is None
+        return
+    calling = next(message for message in told.messages if message.id == start.parent_message_id)
+    assert isinstance(calling, AssistantMessage)
+    assert start.parent_tool_call_id in [call.id for call in calling.tool_calls or ()]
+    assert tag(calling) == parent
+
+
+def check_untold(told: Told) -> None:
+    """Nothing in a stream says that there are lanes."""
+    assert not told.of("SUBAGENT_STARTED", *ENDS)
+    for event in told.events:
+        assert tag(event) is None, event
+        assert '"subagentRunId":"' not in event.model_dump_json(by_alias=True), event
+
+
+def interleaved(events: Iterable[Event], one: str | None, other: str | None) -> bool:
+    """Whether two lanes speak in turns: one, the other, and the one again."""
+    order: list[str | None] = []
+    for event in events:
+        if event.type.value.endswith("_CONTENT") and tag(event) in (one, other) and order[-1:] != [tag(event)]:
+            order.append(tag(event))
+    return len(order) > 2

@@ -1,0 +1,209 @@
+"""Approvals in subagents of every kind: whose they are, and that their lanes are the same when the run goes on."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from langchain.agents import create_agent
+from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from langgraph.graph import START, StateGraph
+from langgraph.types import Send, interrupt
+
+from langgraph_agui import LangGraphAgent
+from tests.adapter.graphs import Chat, talker
+from tests.approvals.clients import Client, asked
+from tests.approvals.dialogues import resolved
+from tests.approvals.kinds import Mode
+from tests.subagents.graphs import BOSS, Built, Lane, agent_of, agent_tool, asking, boss_of, graph_of, guarded_leaf
+from tests.subagents.owners import check_all, check_lifecycle, check_tags, ends, starts
+from tests.subagents.voices import voice
+
+Kind = Callable[[Any, Any], Built]
+"""Makes a graph with a checkpointer, around an agent called `leaf` that asks before it deploys."""
+
+WHY = {"question": "why"}
+
+
+def async_tool(saver: Any, leaf: Any) -> Built:
+    graph, boss = boss_of(saver, [agent_tool("ask", leaf)], ("ask", WHY))
+    return Built(graph, boss, {"leaf": Lane("leaf", BOSS, "boss.0", "Ask ask.")})
+
+
+def sync_tool(saver: Any, leaf: Any) -> Built:
+    graph, boss = boss_of(saver, [agent_tool("ask", leaf, sync=True)], ("ask", WHY))
+    return Built(graph, boss, {"leaf": Lane("leaf", BOSS, "boss.0", "Ask ask.")})
+
+
+def tool_in_tool(saver: Any, leaf: Any) -> Built:
+    mid = create_agent(voice("mid", ("ask", WHY)), [agent_tool("ask", leaf)])
+    graph, boss = boss_of(saver, [agent_tool("mid", mid)], ("mid", WHY))
+    lanes = {"mid": Lane("mid", BOSS, "boss.0", "Ask mid."), "leaf": Lane("leaf", "mid", "mid.0", "Ask ask.")}
+    return Built(graph, boss, lanes)
+
+
+def declared(saver: Any, leaf: Any) -> Built:
+    boss = voice(BOSS)
+    graph = graph_of(Chat, saver, part=leaf, speak=talker(boss, "speak"))
+    return Built(graph, boss, {"leaf": Lane("leaf")}, shared=frozenset({"leaf"}))
+
+
+def declared_twice(saver: Any, leaf: Any) -> Built:
+    boss = voice(BOSS)
+    outer = graph_of(Chat, speak=talker(voice("outer"), "speak"), inside=leaf)
+    graph = graph_of(Chat, saver, part=outer, speak=talker(boss, "speak"))
+    lanes = {"outer": Lane("part"), "leaf": Lane("leaf", "outer")}
+    return Built(graph, boss, lanes, shared=frozenset(lanes))
+
+
+def in_a_node(saver: Any, leaf: Any) -> Built:
+    boss = voice(BOSS)
+
+    async def consult(state: Any) -> dict[str, Any]:
+        await leaf.ainvoke(asking("why"))
+        return {}
+
+    graph = graph_of(Chat, saver, consult=consult, speak=talker(boss, "speak"))
+    return Built(graph, boss, {"leaf": Lane("leaf")})
+
+
+def sent(saver: Any, leaf: Any) -> Built:
+    """Beside the agent that asks, another one is at work and comes to its end."""
+    boss, builder = voice(BOSS), StateGraph(Chat)
+    builder.add_node("fan", lambda state: {})
+    builder.add_node("guarded", leaf)
+    builder.add_node("free", agent_of(voice("other"), name="other"))
+    builder.add_node("speak", talker(boss, "speak"))
+    builder.add_edge(START, "fan")
+    fan: Any = lambda state: [Send(name, {"messages": []}) for name in ("guarded", "free")]  # noqa: E731
+    builder.add_conditional_edges("fan", fan, ["guarded", "free"])
+    builder.add_edge(["guarded", "free"], "speak")
+    lanes = {"leaf": Lane("leaf"), "other": Lane("other")}
+    return Built(builder.compile(checkpointer=saver), boss, lanes, shared=frozenset(lanes))
+
+
+KINDS: dict[str, Kind] = {
+    kind.__name__: kind for kind in (async_tool, sync_tool, tool_in_tool, declared, declared_twice, in_a_node, sent)
+}
+
+STORED = [
+    (name, store)
+    for name in KINDS
+    for store in ("memory", "database")
+    if (name, store) != ("sync_tool", "database")  # that checkpointer is not for agents that are invoked synchronously
+]
+modes = pytest.mark.parametrize("mode", ["batched", "per_call"])
+
+
+@asynccontextmanager
+async def memory() -> AsyncIterator[Any]:
+    yield InMemorySaver()
+
+
+def database(home: Any) -> Any:
+    return AsyncSqliteSaver.from_conn_string(str(home / "threads"))
+
+
+@pytest.mark.parametrize(("name", "store"), STORED)
+@modes
+async def test_the_lanes_go_on_under_their_ids(name: str, store: str, mode: Mode, tmp_path: Any) -> None:
+    done: list[str] = []
+    leaf, model = guarded_leaf("leaf", mode, done)
+    async with memory() if store == "memory" else database(tmp_path) as saver:
+        built = KINDS[name](saver, leaf)
+        client = Client(LangGraphAgent(graph=built.graph))
+        first = await client.send("hi")
+        owners = check_all(first, built)
+        assert set(owners) == set(built.lanes)
+        (question,) = asked(first)
+        assert (question.subagent_run_id, question.tool_call_id) == (owners["leaf"], "leaf.0")
+        (shown,) = asked(await client.connect())
+        assert shown.model_dump() == question.model_dump()
+        client.agent = LangGraphAgent(graph=built.graph)
+        told = await client.send(resume=resolved((question.id, {"approved": True})))
+        assert check_all(told, built) == owners
+        assert set(starts(told.events)) == set(owners.values()) - {owners.get("other")}
+        assert (done, len(model.seen)) == (["leaf0"], 2)
+        assert told.messages[-1].content == "boss: ends 1"
+
+
+@modes
+@pytest.mark.parametrize("name", ["async_tool", "tool_in_tool", "declared", "declared_twice"])
+async def test_the_turn_after(name: str, mode: Mode) -> None:
+    leaf, _ = guarded_leaf("leaf", mode, [])
+    built = KINDS[name](InMemorySaver(), leaf)
+    client = Client(LangGraphAgent(graph=built.graph))
+    (question,) = await client.ask("hi")
+    await client.send(resume=resolved((question.id, {"approved": True})))
+    told = await client.send("again")
+    assert told.last.outcome.type == "success"
+    check_lifecycle(told.events)
+    check_tags(told)
+    heard = [message.type for message in built.boss.seen[-1]]
+    history = {"declared": ["ai", "tool", "ai"], "declared_twice": ["ai", "ai", "tool", "ai"]}
+    others = {"declared": ["ai"], "declared_twice": ["ai", "ai"]}
+    called = ["human", "ai", "tool", "ai", "human"]
+    shared = ["human", *history.get(name, []), "ai", "human", *others.get(name, [])]
+    assert heard == (shared if built.shared else called)
+
+
+async def test_a_question_of_a_subagents_tool() -> None:
+    """`interrupt()` in a tool: the question is about that call, and is the subagent's."""
+
+    @tool
+    async def pick(what: str) -> str:
+        """Pick."""
+        return f"picked {interrupt('Which one?')}"
+
+    leaf = create_agent(voice("leaf", ("pick", {"what": "a"})), [pick], name="leaf")
+    built = tool_in_tool(InMemorySaver(), leaf)
+    client = Client(LangGraphAgent(graph=built.graph))
+    first = await client.send("hi")
+    owners = check_all(first, built)
+    (question,) = asked(first)
+    assert question.subagent_run_id == owners["leaf"]
+    told = await client.send(resume=resolved((question.id, "red")))
+    assert check_all(told, built) == owners
+    results = {message.tool_call_id: message.content for message in told.messages if message.role == "tool"}
+    assert results["leaf.0"] == "picked red"
+
+
+async def test_a_breakpoint_in_a_subagent() -> None:
+    inner = graph_of(Chat, speak=talker(voice("leaf"), "speak"), after=talker(voice("leaf"), "after"))
+    inner.interrupt_before_nodes = ["after"]
+    built = declared(InMemorySaver(), inner)
+    built.lanes = {"leaf": Lane("part")}
+    client = Client(LangGraphAgent(graph=built.graph))
+    first = await client.send("hi")
+    owners = check_all(first, built)
+    (question,) = asked(first)
+    (end,) = ends(first.events).values()
+    assert (end.type.value, end.outcome.type) == ("SUBAGENT_FINISHED", "suspended")
+    told = await client.send(resume=resolved((question.id, {"approved": True})))
+    assert told.last.outcome.type == "success"
+    assert check_all(told, built) == owners
+
+
+@modes
+async def test_a_pause_in_the_second_agent_of_a_tool(mode: Mode) -> None:
+    """The tool runs from its beginning when it goes on; the first agent then speaks in its old lane."""
+    done: list[str] = []
+    leaf, _ = guarded_leaf("leaf", mode, done)
+    graph, boss = boss_of(InMemorySaver(), [agent_tool("both", agent_of(voice("one")), leaf)], ("both", WHY))
+    lanes = {"one": Lane("both", BOSS, "boss.0", "Ask both."), "leaf": Lane("leaf", BOSS, "boss.0", "Ask both.")}
+    built = Built(graph, boss, lanes)
+    client = Client(LangGraphAgent(graph=graph))
+    first = await client.send("hi")
+    owners = check_all(first, built)
+    (question,) = asked(first)
+    assert question.subagent_run_id == owners["leaf"]
+    told = await client.send(resume=resolved((question.id, {"approved": True})))
+    assert told.last.type.value == "RUN_FINISHED", told.last
+    again = check_all(told, built)
+    assert told.last.outcome.type == "success"
+    assert again == owners
+    assert done == ["leaf0"]

@@ -1,0 +1,105 @@
+"""The reference TypeScript client, in all modes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+from fastapi import FastAPI
+from langgraph.checkpoint.memory import InMemorySaver
+from pydantic import BaseModel
+
+from langgraph_agui import LangGraphAgent, agui_router
+from tests.adapter.streams import run_input, tell
+from tests.approvals.kinds import Mode
+from tests.http.serving import serving
+from tests.node_client import ClientRun, NodeClient
+from tests.subagents.graphs import GRAPHS, failing, guarded
+
+MODES = ["attributed", "inline", "hidden"]
+modes = pytest.mark.parametrize("shown", MODES)
+
+
+def wire(models: Iterable[BaseModel]) -> list[dict[str, Any]]:
+    return [model.model_dump(by_alias=True, exclude_none=True, mode="json") for model in models]
+
+
+def speakers(messages: Iterable[dict[str, Any]]) -> dict[str, str | None]:
+    """Who has said something, and under which owner."""
+    said = [message for message in messages if message["role"] in ("assistant", "reasoning") and message.get("content")]
+    return {message["content"].partition(":")[0]: message.get("subagentRunId") for message in said}
+
+
+@modes
+async def test_every_graph(shown: Any, node_client: NodeClient) -> None:
+    """The client holds what `fold` says, and has nothing to complain of."""
+    builds = [*GRAPHS.values(), lambda _: failing(handled=True), lambda _: failing(handled=False)]
+    told = []
+    for build in builds:
+        agent = LangGraphAgent(graph=build(None).graph, subagents=shown)
+        told.append(await tell(agent, run_input("hi", thread="t")))
+    requests = [
+        {
+            "events": [event.model_dump(by_alias=True, exclude_none=True, mode="json") for event in one.events],
+            "threadId": "t",
+            "messages": [
+                message.model_dump(by_alias=True, exclude_none=True, mode="json") for message in one.input.messages
+            ],
+        }
+        for one in told
+    ]
+    for ran, one in zip(node_client.runs(requests), told, strict=True):
+        assert (ran.warnings, ran.error) == ([], None)
+        assert ran.messages == wire(one.messages)
+
+
+@modes
+@pytest.mark.parametrize("stored", [False, True], ids=["no_checkpointer", "checkpointer"])
+@pytest.mark.parametrize("name", ["deep", "declared_shared", "declared_apart", "sent", "same_tool_twice"])
+def test_three_turns_over_http(name: str, shown: Any, stored: bool, node_client: NodeClient) -> None:
+    built, app = GRAPHS[name](InMemorySaver() if stored else None), FastAPI()
+    app.include_router(agui_router(LangGraphAgent(graph=built.graph, subagents=shown), "/agent"))
+    key = f"subagents-{name}-{shown}-{stored}"
+    with serving(app) as served:
+
+        def run(number: int) -> ClientRun:
+            new = [{"id": f"u{number}", "role": "user", "content": f"turn {number}"}]
+            ran = node_client.run(url=served.url("/agent"), agent=key, threadId="t", add=new)
+            assert (ran.warnings, ran.error, ran.outcome) == ([], None, "success")
+            return ran
+
+        first, *_ = [run(number) for number in (1, 2, 3)]
+    owners = speakers(first.messages)
+    assert owners["boss"] is None
+    assert set(owners) - {"boss"} == set(built.shared if shown == "hidden" else built.lanes)
+    assert all(owner is None for owner in owners.values()) == (shown != "attributed")
+    humans = [message.text for message in built.boss.seen[-1] if message.type == "human"]
+    assert humans == ["turn 1", "turn 2", "turn 3"]
+
+
+@modes
+@pytest.mark.parametrize("mode", ["batched", "per_call"])
+def test_an_approval_over_http(mode: Mode, shown: Any, node_client: NodeClient) -> None:
+    done: list[str] = []
+    built, app = guarded(InMemorySaver(), mode, done), FastAPI()
+    app.include_router(agui_router(LangGraphAgent(graph=built.graph, subagents=shown), "/agent"))
+    with serving(app) as served:
+
+        def run(**request: Any) -> ClientRun:
+            key = f"subagents-approval-{mode}-{shown}"
+            ran = node_client.run(url=served.url("/agent"), agent=key, threadId="t", **request)
+            assert (ran.warnings, ran.error) == ([], None)
+            return ran
+
+        first = run(add=[{"id": "u1", "role": "user", "content": "hi"}])
+        assert first.outcome == "interrupt"
+        (question,) = first.openInterrupts
+        assert ("subagentRunId" in question) == (shown == "attributed")
+        answer = {"interruptId": question["id"], "status": "resolved", "payload": {"approved": True}}
+        last = run(resume=[answer])
+        assert (last.outcome, last.openInterrupts) == ("success", [])
+        assert last.messages[-1]["content"] == "boss: ends 1"
+        assert done == ["leaf_a0"]
+        again = run(add=[{"id": "u2", "role": "user", "content": "more"}])
+        assert (again.outcome, again.messages[-1]["content"]) == ("success", "boss: ends 2")
