@@ -183,7 +183,7 @@ class Run:
 
     def _ended(self, _task: asyncio.Task[None]) -> None:
         try:
-            self._settings.providers.learn(self._translation.providers)
+            self._settings.providers.learn(self._translation.speech.providers)
             self._translation.cancel()  # if it ended without a word: cancelled before its first step
         finally:
             for close in self._closing:
@@ -225,7 +225,7 @@ class Run:
             if pause is None:
                 interrupts = None
             else:
-                interrupts = translation.owned(ask(pause, self._settings.approvals, translation.announce))
+                interrupts = translation.owned(ask(pause, self._settings.approvals, translation.speech.announce))
             translation.restate(interrupts or ())
             return lambda: translation.finish(interrupts)
         except (asyncio.CancelledError, GraphDrained):
@@ -243,7 +243,7 @@ class Run:
             self._translation.shared.values((), start.values)
             return start.pause
         theirs = {tool.name for tool in self._input.tools or ()}  # no stream answers those (AG-UI 1.0, frontend tools)
-        self._translation.appended([result for result in start.healed if result.name not in theirs])
+        self._translation.speech.appended([result for result in start.healed if result.name not in theirs])
         if start.settles:
             await update_state(self._graph, self._config, None, END)
         config = merged(self._config, start.config)
@@ -281,7 +281,7 @@ class Run:
                 await update_state(self._graph, config, {self._settings.messages_key: results}, at)
             except Exception:  # it asks the graph where to go from there, which may be prepared for other messages only
                 logger.warning("The cancelled calls are answered with the next message", exc_info=True)
-            self._translation.appended(results)
+            self._translation.speech.appended(results)
         await update_state(self._graph, config, None, END)
 
     # -- messages -------------------------------------------------------------------------------------------------

@@ -71,7 +71,7 @@ class RemoteModels:
         call = self._by_id.get(key)
         if call is None:
             if key in self._ended:
-                self._to.usage.add(chunk, metadata)
+                self._to.speech.usage.add(chunk, metadata)
                 return
             call = self._find(*key, metadata)
         call.chunks.append(chunk)
@@ -104,7 +104,7 @@ class RemoteModels:
         if not hidden:
             self._to.model_start(run_id, metadata, lane)
             self._say(namespace, message, lane)
-        self._to.model_end(run_id, message, metadata, hidden=hidden)
+        self._to.speech.model_end(run_id, message, metadata, hidden=hidden)
 
     def _lane(self, namespace: str) -> Lane | None:
         graph = graph_of(namespace)
@@ -143,7 +143,7 @@ class RemoteModels:
         message, hidden = call.message(), call.metadata.get("lc_source") == SUMMARIZATION
         if not hidden:
             self._say(call.namespace, message, call.lane)
-        self._to.model_end(call.run_id, message, call.metadata, hidden=hidden)
+        self._to.speech.model_end(call.run_id, message, call.metadata, hidden=hidden)
 
     def _close(self, call: _Call) -> None:
         self._open.remove(call)

@@ -157,7 +157,7 @@ class CallbackSource(BaseCallbackHandler):
             message.response_metadata[HIDDEN] = True
         elif not lanes.hides(place.lane):
             self._copies.say(namespace_of(metadata), message, lanes.owner(place.lane))
-        self._delivery.signal(None, lambda: self._to.model_end(run_id, message, metadata, hidden=hidden))
+        self._delivery.signal(None, lambda: self._to.speech.model_end(run_id, message, metadata, hidden=hidden))
 
     def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: object) -> None:
         """A model call failed."""
@@ -273,7 +273,7 @@ class CallbackSource(BaseCallbackHandler):
         failed = isinstance(output, LCToolMessage) and output.status == "error"
         self._tool_end(run_id, failed=failed)
         if not self._nodes and isinstance(output, LCToolMessage):
-            self._delivery.signal(None, lambda: self._to.answered(output))
+            self._delivery.signal(None, lambda: self._to.speech.answered(output))
 
     def on_tool_error(self, error: BaseException, *, run_id: UUID, **kwargs: object) -> None:
         """A tool failed."""

@@ -9,8 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from uuid import UUID, uuid4
+from uuid import UUID
 
 from ag_ui.core import (
     CustomEvent,
@@ -22,55 +21,28 @@ from ag_ui.core import (
     RunFinishedOutcome,
     RunFinishedSuccessOutcome,
 )
-from langchain_core.messages import AIMessage, BaseMessage
-from langchain_core.messages import ToolMessage as LCToolMessage
+from langchain_core.messages import BaseMessage
 from langgraph.errors import GraphBubbleUp, GraphDrained
 from langgraph.errors import GraphInterrupt as GraphInterruptError
 from langgraph.types import Interrupt as GraphInterrupt
 
 from langgraph_agui.errors import SAFE_MESSAGES, Blame, ErrorCode, RunStopped
 from langgraph_agui.interrupts.asked import asked, calls_in
-from langgraph_agui.messages.blocks import read
 from langgraph_agui.messages.conversation import Conversation
 from langgraph_agui.messages.found import as_mapping, messages_in
 from langgraph_agui.messages.options import ReasoningOptions
-from langgraph_agui.messages.provider import maker_of
-from langgraph_agui.messages.record import Record
-from langgraph_agui.messages.to_agui import shown_as
-from langgraph_agui.messages.values import Speaker, Values, tag_of
+from langgraph_agui.messages.values import Values
 from langgraph_agui.messages.veil import shower
 from langgraph_agui.translate.activities import Activities
-from langgraph_agui.translate.items import Items, LiveMessage
 from langgraph_agui.translate.lanes import Lane, Lanes, Subagents
 from langgraph_agui.translate.lifecycle import failed, finished, started
 from langgraph_agui.translate.readers import Joined
 from langgraph_agui.translate.shared import SharedState
 from langgraph_agui.translate.sinks import Sink
-from langgraph_agui.translate.snapshot import StateMessages
+from langgraph_agui.translate.speech import Speech
 from langgraph_agui.translate.steps import Steps
-from langgraph_agui.translate.usage import Usage
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(slots=True)
-class _ModelRun:
-    """One LLM call: what its start told, and the message that it is saying."""
-
-    run_id: UUID
-    metadata: Mapping[str, object]
-    speaker: Speaker | None = None
-    best_id: str | None = None
-    live: LiveMessage | None = None
-
-    unsure: bool = True
-    """Whether a better id may come."""
-
-    def rank(self, message_id: str | None) -> None:
-        """Keep the best id seen: a provider's beats LangChain's own (as in the sum of the chunks)."""
-        if message_id and self.unsure:
-            self.best_id = message_id
-            self.unsure = message_id.startswith(("lc_", "run-"))
 
 
 class Translation:
@@ -101,16 +73,12 @@ class Translation:
         self._expose_errors = expose_errors
         values = Values(reasoning, run_input.thread_id)
         conversation = Conversation(run_input.messages)
-        self._items = Items(conversation, self.shared.sink, values)
-        self._steps = Steps(sink.event)
         self.lanes = Lanes(sink, subagents, conversation.holder, self._close_lane)
+        self.speech = Speech(conversation, self.shared.sink, values, self.lanes)
+        self.token = self.speech.token
+        self._steps = Steps(sink.event)
         self._activities = Activities(sink)
-        self._models: dict[UUID, _ModelRun] = {}
-        self._seen: set[str] = set()
-        self._messages = StateMessages(values)
         self._begun: set[tuple[str, ...]] = set()
-        self.usage = Usage()
-        self.providers: set[str] = set()
         self.blame = Blame()
         self._show = shower(values.options)
         self.raised: dict[str, tuple[GraphInterrupt, str | None]] = {}
@@ -130,30 +98,23 @@ class Translation:
         sink.own = self.shared.view.kept(run_input.state)
         for told in self.shared.view.join(anew=sink.own != run_input.state):
             sink.event(told)
-        messages = self._messages.snapshot(self._items.conversation)
-        settled = self._items.settled(messages)
+        messages = self.speech.snapshot()
+        settled = self.speech.items.settled(messages)
         sink.take_back({message.id for message in messages} - {message.id for message in settled})
         sink.event(MessagesSnapshotEvent(messages=settled))
         self.lanes.reopen(sink)
         self._steps.reopen(sink)
-        self._items.reopen(sink)
+        self.speech.items.reopen(sink)
         self._activities.reopen(sink)
 
     def read_anew(self) -> None:
         """Tell what is open to those who read now: a reader has come or gone."""
-        self._items.rewrite()
+        self.speech.items.rewrite()
 
     def know(self, thread: Sequence[BaseMessage]) -> None:
         """Take note of the thread as the checkpoint holds it: nothing in it is new, nor is what a run starts from."""
         self._begun.clear()
-        self._seen.update(message.id for message in thread if message.id)
-        self._messages.begin(thread)
-        self._items.conversation.know_calls(
-            (call["id"], call["name"])
-            for message in thread
-            if isinstance(message, AIMessage) and shown_as(message) is not None
-            for call in message.tool_calls
-        )
+        self.speech.know(thread)
 
     def restate(self, interrupts: Sequence[Interrupt] = ()) -> None:
         """Say the whole conversation once more, as the graph's state has it, when nothing more will be said of it.
@@ -167,18 +128,11 @@ class Translation:
             self._settle()
             self.lanes.close_all(interrupts)
             self.shared.view.settle()
-            self._sink.event(MessagesSnapshotEvent(messages=self._messages.snapshot(self._items.conversation)))
+            self._sink.event(MessagesSnapshotEvent(messages=self.speech.snapshot()))
 
     def _settle(self) -> None:
-        self._items.answer_failed()
+        self.speech.items.answer_failed()
         self._close()
-
-    def announce(self, message: AIMessage) -> None:
-        """Say calls of our own, those that the client does not know from an earlier run."""
-        knows = self._items.conversation.knows_call
-        message.tool_calls = [call for call in message.tool_calls if not knows(call["id"] or "")]
-        if message.tool_calls:
-            self._items.whole(message, f"{message.tool_calls[0]['id']}:message")
 
     def finish(self, interrupts: Sequence[Interrupt] | None = None) -> None:
         """End a run that came to its end, or paused at `interrupts`: by default those that it was told of."""
@@ -186,7 +140,7 @@ class Translation:
             return
         self._settle()
         if interrupts is None:
-            calls = calls_in(self.stored)
+            calls = calls_in(self.speech.stored)
             raised = [asked(one, calls, self._show, owner) for one, owner in self.raised.values()]
             interrupts = [one for each in raised for one in each.interrupts]
         self.lanes.close_all(interrupts)
@@ -194,7 +148,7 @@ class Translation:
         if interrupts:
             outcome = RunFinishedInterruptOutcome(type="interrupt", interrupts=list(interrupts))
         else:
-            pending = self._items.pending()
+            pending = self.speech.items.pending()
             outcome = RunFinishedSuccessOutcome(type="success", pending_tool_call_ids=pending or None)
         self._finished(outcome, None if interrupts else self._result)
 
@@ -208,7 +162,7 @@ class Translation:
     def fail(self, error: BaseException, otherwise: ErrorCode = ErrorCode.GRAPH_ERROR) -> None:
         """End a run that failed. The client gets a code and a safe text, the log the exception (see `errors`)."""
         code = self.blame.code(error, otherwise)
-        ending = failed(self._input, error, code, self.usage.total(), expose=self._expose_errors)
+        ending = failed(self._input, error, code, self.speech.usage.total(), expose=self._expose_errors)
         if self.done:
             return
         try:
@@ -221,81 +175,26 @@ class Translation:
 
     def _finished(self, outcome: RunFinishedOutcome, result: object) -> None:
         self.done = True
-        self._sink.event(finished(self._input, outcome, result, self.usage.total()))
+        self._sink.event(finished(self._input, outcome, result, self.speech.usage.total()))
 
     def _close(self) -> None:
-        self._models.clear()  # what the graph leaves running is not told any more
-        self._items.close()
+        self.speech.close()
         self._steps.close()
         self._activities.close_all()
         self.shared.view.drop()
 
-    # -- models -------------------------------------------------------------------------------------------------
+    # -- models, nodes and tools --------------------------------------------------------------------------------
 
     def model_start(self, run_id: UUID, metadata: Mapping[str, object], lane: Lane | None = None) -> None:
         """A visible model call begins."""
         if not self.lanes.hides(lane):
-            self._models[run_id] = _ModelRun(run_id, metadata, self.lanes.speaker(lane))
+            self.speech.model_start(run_id, metadata, lane)
             self.shared.model_start(metadata)
-
-    def token(self, run_id: UUID, message: BaseMessage) -> None:
-        """A chunk of a model call's message. The hot path."""
-        model = self._models.get(run_id)
-        if model is None:
-            return
-        live = model.live
-        if live is not None:
-            if model.unsure and message.id != model.best_id:
-                model.rank(message.id)
-                live.record.rename(self._public_id(model.best_id, run_id))
-            live.hear(message)
-            return
-        model.rank(message.id)
-        if parts := read(message):
-            provider = message.response_metadata.get("model_provider") or model.metadata.get("ls_provider")
-            model_name = model.metadata.get("ls_model_name")
-            public = self._public_id(model.best_id, run_id)
-            model.live = live = self._items.begin(public, _text(provider), _text(model_name), speaker=model.speaker)
-            live.feed(parts)
-
-    def _public_id(self, message_id: str | None, run_id: UUID) -> str:
-        if message_id is None or message_id in self._items.conversation.ids:
-            return f"lc_run--{run_id}"
-        return message_id
-
-    def model_end(
-        self, run_id: UUID, message: BaseMessage, metadata: Mapping[str, object], *, hidden: bool = False
-    ) -> None:
-        """A model call has ended with `message`, the whole of what it said; it stays hidden, whoever returns it."""
-        self.usage.add(message, metadata)
-        if (provider := maker_of(message.response_metadata)) is not None:
-            self.providers.add(provider)
-        if hidden and message.id is not None:
-            self._messages.hide(message.id)
-        model = self._models.pop(run_id, None)
-        if model is None:
-            return
-        if model.live is not None:
-            public = model.live.record.message_id
-            self._items.finish(model.live, message)
-        elif message.id in self._seen:
-            return
-        else:
-            public = self._public_id(message.id, run_id)
-            self._items.whole(message, public, model.speaker)
-        if message.id is not None:
-            self._seen.add(message.id)
-            self._messages.alias(message.id, public)
 
     def model_error(self, run_id: UUID, error: BaseException) -> None:
         """A model call failed: what it said is closed at once, whether or not the run goes on without it."""
         self.blame.put(error, ErrorCode.MODEL_ERROR)
-        model = self._models.pop(run_id, None)
-        if model is not None and model.live is not None:
-            self._items.fail(model.live)
-            self.shared.view.drop([item.id for item in model.live.record.items])
-
-    # -- nodes --------------------------------------------------------------------------------------------------
+        self.shared.view.drop(self.speech.model_failed(run_id))
 
     def node_start(self, run_id: UUID, node: str, lane: Lane | None = None) -> None:
         """A node begins."""
@@ -319,19 +218,7 @@ class Translation:
         """
         if self.lanes.hides(lane):
             return
-        new: list[tuple[BaseMessage, str | None]] = []
-        for message, copied in messages:
-            if message.id not in self._seen:
-                new.append((message, copied))
-            elif message.id is not None and (record := self._record(message.id)) is not None:
-                self._items.stored(record, message)
-        if new:
-            self._seen.update(message.id for message in given() if message.id)
-        for message, copied in new:
-            if copied is not None and message.id is not None and message.id not in self._seen:
-                self._seen.add(message.id)
-                self._messages.alias(message.id, copied)
-            self.arrived(message, lane)
+        self.speech.returned(messages, given, lane)
         self._steps.finish(run_id)
 
     def lane_end(self, lane: Lane, error: BaseException | None = None) -> None:
@@ -341,7 +228,7 @@ class Translation:
         elif error is None or isinstance(error, GraphBubbleUp):  # it has handed over to the graph around it
             self.lanes.finish(lane)
         else:
-            self._items.abandon(lane.id)
+            self.speech.items.abandon(lane.id)
             self._lane_failed(lane, error)
 
     def _lane_failed(self, lane: Lane, error: BaseException) -> None:
@@ -352,24 +239,12 @@ class Translation:
             self.lanes.fail(lane, str(error) if self._expose_errors else SAFE_MESSAGES[code], code.value)
 
     def _close_lane(self, lane: str) -> None:
-        self._models = {run_id: model for run_id, model in self._models.items() if tag_of(model.speaker) != lane}
-        self._items.close(lane)
+        self.speech.close(lane)
         self._steps.close(lane)
-
-    def _record(self, state_id: str) -> Record | None:
-        return self._items.conversation.records.get(self._messages.public(state_id))
 
     def node_error(self, run_id: UUID) -> None:
         """A node has ended without an output: it failed, paused, or was cancelled."""
         self._steps.finish(run_id)
-
-    def arrived(self, message: BaseMessage, lane: Lane | None = None) -> None:
-        """A whole message: say it, unless it was said, streamed, echoed or hidden."""
-        if message.id is None or message.id in self._seen or self._messages.hides(message.id):
-            return
-        self._seen.add(message.id)
-        if shown_as(message) is not None and message.id not in self._items.conversation.ids:
-            self._items.whole(message, message.id, self.lanes.speaker(lane))
 
     def tool_output(self, key: str, tool: str, delta: object, lane: Lane | None = None) -> None:
         """A tool that is still running tells a part of its output; `key` is its call."""
@@ -379,18 +254,6 @@ class Translation:
     def tool_end(self, key: str, *, failed: bool = False) -> None:
         """A tool has come to its end."""
         self._activities.end(key, "failed" if failed else "done")
-
-    def answered(self, message: LCToolMessage) -> None:
-        """A tool that no node ran has answered a call."""
-        message.id = message.id or str(uuid4())
-        self.arrived(message)
-
-    def appended(self, messages: Sequence[BaseMessage]) -> None:
-        """The thread gets these results, which no tool has returned. A client that holds their calls is told."""
-        self._messages.update([*self.stored, *messages])
-        for message in messages:
-            if isinstance(message, LCToolMessage) and self._items.conversation.holds_call(message.tool_call_id):
-                self.arrived(message)
 
     def written(self, value: object, lane: Lane | None = None) -> None:
         """A node has written to the custom stream."""
@@ -421,11 +284,6 @@ class Translation:
 
         return [owned(one) for one in interrupts]
 
-    @property
-    def stored(self) -> Sequence[BaseMessage]:
-        """The messages of the root graph's state as they are now."""
-        return self._messages.now
-
     # -- state --------------------------------------------------------------------------------------------------
 
     def values(
@@ -441,33 +299,20 @@ class Translation:
         first = namespace not in self._begun
         if first:
             self._begun.add(namespace)
-            self._seen.update(message.id for message in messages if message.id)
+            self.speech.notice(messages)
         else:
             for message in messages:
-                if message.id not in self._seen:
-                    self.arrived(message, lane)
+                self.speech.arrived(message, lane)
         self.shared.values(namespace, values, self.lanes.tag(lane))
         if namespace:
             return
-        self._claim(messages)
         if first:
-            self._messages.begin(messages)
+            self.speech.begin(messages)
         else:
-            self._messages.update(messages)
+            self.speech.update(messages)
         if as_mapping(values) is None and not messages_in(values, ""):
             self._result = self._show(values)  # a functional-API graph that returns a bare value
 
     def returned(self, value: object) -> None:
         """The run ends with this value, which nobody has said."""
         self._result = self._show(value)
-
-    def _claim(self, messages: Sequence[BaseMessage]) -> None:
-        """Note which of the messages in the root graph's state are what subagents have said."""
-        if accounts := self._items.conversation.accounts:
-            for message in messages:
-                if message.id is not None and (public := self._messages.public(message.id)) in accounts:
-                    self._items.of_thread(message, public)
-
-
-def _text(value: object) -> str | None:
-    return value if isinstance(value, str) else None
