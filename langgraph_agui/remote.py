@@ -69,6 +69,19 @@ def _client(graph: RemoteGraph) -> LangGraphClient:
     return graph.client
 
 
+async def load_inside(graph: RemoteGraph, config: RunnableConfig, namespace: str) -> StateSnapshot | None:
+    """The state of a graph that runs inside the thread's, also of one that a tool or a node runs; None if there is none.
+
+    The server reads it as if it were the root graph's: it tells of channels and tasks whose names the root graph has.
+    """
+    place = {"thread_id": config["configurable"]["thread_id"], "checkpoint_ns": namespace}
+    try:
+        stored = await graph.aget_state(server_config({"configurable": place}))
+    except (APIStatusError, TypeError):  # the latter as in `load`: there is no checkpoint
+        return None
+    return _revived(stored, Revival())
+
+
 async def load_history(
     graph: RemoteGraph, config: RunnableConfig, marks: Mapping[str, object] | None = None, limit: int = 1000
 ) -> AsyncIterator[StateSnapshot]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from typing import NamedTuple
 
 from langchain_core.runnables import RunnableConfig
@@ -11,13 +11,20 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.constants import START
 from langgraph.pregel import Pregel
 from langgraph.pregel.remote import RemoteGraph
-from langgraph.types import All, StateSnapshot
+from langgraph.types import All, PregelTask, StateSnapshot
 from langgraph.types import Interrupt as GraphInterrupt
 
 from langgraph_agui.graphs import Graph, load_state
 from langgraph_agui.namespaces import lane_id
+from langgraph_agui.remote import load_inside
 
 _RESUME = "__resume__"
+
+_GRAPHS_OF_A_TASK = 8
+"""In how many graphs of one task an interrupt is looked for; each is a request."""
+
+_QUESTIONS_OF_A_TASK = 32
+"""How many questions of one task are told from those of the graphs that it runs without a request."""
 
 
 class Holder(NamedTuple):
@@ -63,12 +70,11 @@ def _with_breakpoints_inside(graph: Pregel) -> set[str]:  # type: ignore[type-ar
 async def holders(graph: Graph, config: RunnableConfig, interrupt_id: str) -> AsyncIterator[Holder]:
     """Where in a thread an interrupt is open, the innermost among others.
 
-    A LangGraph server tells of declared subgraphs only, not of agents that a tool or a node runs.
+    On a LangGraph server, only graphs inside the root graph are looked for.
     """
     if isinstance(graph, RemoteGraph):
-        for nested in _nested_states(await load_state(graph, config, subgraphs=True)):
-            if any(one.id == interrupt_id for task in nested.tasks for one in task.interrupts):
-                yield Holder(_namespace(nested.config), nested.values, nested.created_at)
+        async for holder in _on_server(graph, config, interrupt_id):
+            yield holder
         return
     async for saved in _saved(graph, config):
         if any(interrupt_id in _raised_by(write) for write in saved.pending_writes or ()):
@@ -139,11 +145,53 @@ def _thread(config: RunnableConfig) -> RunnableConfig:
     return {"configurable": {"thread_id": config["configurable"]["thread_id"]}}
 
 
-def _nested_states(stored: StateSnapshot) -> Iterator[StateSnapshot]:
-    for task in stored.tasks:
-        if isinstance(task.state, StateSnapshot):
-            yield task.state
-            yield from _nested_states(task.state)
+async def _on_server(graph: RemoteGraph, config: RunnableConfig, interrupt_id: str) -> AsyncIterator[Holder]:
+    """Follow the tasks that hold an interrupt down to the one that has raised it.
+
+    A server tells of declared subgraphs with the root graph, of any other when it is asked for it.
+    """
+    around: StateSnapshot | None = await load_state(graph, config, subgraphs=True)
+    namespace = ""
+    while around is not None and (task := _holding(around, interrupt_id)) is not None:
+        own = f"{namespace}|{task.name}:{task.id}" if namespace else f"{task.name}:{task.id}"
+        if _raises(own, interrupt_id):
+            return
+        known = task.state if isinstance(task.state, StateSnapshot) else None
+        around = known or await _run_by(graph, config, own, interrupt_id)
+        if around is not None:
+            namespace = _namespace(around.config)
+            yield Holder(namespace, around.values, around.created_at)
+
+
+async def _run_by(graph: RemoteGraph, config: RunnableConfig, own: str, interrupt_id: str) -> StateSnapshot | None:
+    """The state of the graph that a task runs and that holds the interrupt, if that can be told.
+
+    A graph whose tasks the server does not show may hold it if the task runs no other.
+
+    Args:
+        graph: The root graph.
+        config: Names the thread.
+        own: The namespace of the task, and of the first graph that it runs; LangGraph numbers the others.
+        interrupt_id: The interrupt.
+    """
+    first = found = await load_inside(graph, config, own)
+    for number in range(1, _GRAPHS_OF_A_TASK):
+        if found is None or _holding(found, interrupt_id) is not None:
+            return found
+        found = await load_inside(graph, config, f"{own}|{number}")
+        if found is None and number == 1:
+            return first
+    return None
+
+
+def _holding(stored: StateSnapshot, interrupt_id: str) -> PregelTask | None:
+    return next((task for task in stored.tasks if any(one.id == interrupt_id for one in task.interrupts)), None)
+
+
+def _raises(task: str, interrupt_id: str) -> bool:
+    """Whether the task with this namespace has raised an interrupt itself, as the name of the interrupt tells."""
+    asked = (task, *(f"{task}|{answered}" for answered in range(1, _QUESTIONS_OF_A_TASK)))
+    return any(GraphInterrupt.from_ns(None, namespace).id == interrupt_id for namespace in asked)
 
 
 def _namespace(config: RunnableConfig) -> str:

@@ -118,7 +118,7 @@ class History:
         return LCToolMessage(
             held.content,
             id=message.id,
-            tool_call_id=message.tool_call_id,
+            tool_call_id=held.call_id or message.tool_call_id,
             name=held.name,
             status="error" if failed else "success",
             additional_kwargs=held.kwargs,

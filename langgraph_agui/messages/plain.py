@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypeAlias, cast
 
 from ag_ui.core import ContentPart, TextPart, ToolMessage, UserMessage
 from langchain_core.messages import BaseMessage
+from langchain_core.messages import ToolMessage as LCToolMessage
 
 from langgraph_agui.messages.blocks import Block
 from langgraph_agui.messages.media import content_parts
@@ -36,10 +37,11 @@ class Held(NamedTuple):
     content: Any  # typed more narrowly in a message than what it takes
     kwargs: dict[str, object]
     name: str | None
+    call_id: str | None = None
 
 
 def hold(
-    message: BaseMessage, message_id: str, name: str | None, options: ReasoningOptions
+    message: BaseMessage, message_id: str, name: str | None, options: ReasoningOptions, call_id: str | None = None
 ) -> tuple[Content, Envelope | None]:
     """Return what a client sees of a message's content, and what it does not see of the message: nothing, for most.
 
@@ -48,6 +50,7 @@ def hold(
         message_id: Its public id.
         name: The name that the client knows.
         options: Who sees reasoning.
+        call_id: The id that the client knows the call by that a tool's result answers.
     """
     content = as_content(message.content)
     withheld = withholds(message, options)
@@ -66,6 +69,8 @@ def hold(
         return shown, None
     if message.name != name:
         own["n"] = message.name
+    if isinstance(message, LCToolMessage) and message.tool_call_id != call_id:
+        own["i"] = message.tool_call_id
     return shown, {"v": VERSION, **own, "h": words.check} if own else None
 
 
@@ -85,10 +90,10 @@ def restored(message: UserMessage | ToolMessage, envelope: Envelope | None, name
     if "c" in envelope:
         content = words.fill(envelope["c"])
     kwargs = words.fill(envelope.get("k", {}))
-    own_name = envelope.get("n", name)
+    own_name, call_id = envelope.get("n", name), envelope.get("i")
     if not (_is_content(content) and isinstance(kwargs, dict) and isinstance(own_name, str | None)):
         raise Damaged
-    return Held(content, kwargs, own_name)
+    return Held(content, kwargs, own_name, call_id if isinstance(call_id, str) else None)
 
 
 def _is_content(content: object) -> bool:

@@ -104,6 +104,7 @@ class Record:
         provider: Who says it, by LangChain's name.
         model: The name of the model.
         speaker: The subagent that says it; None is the agent itself.
+        public_call: Makes of the id that the model has given a call the one that the client knows it by.
     """
 
     def __init__(
@@ -115,8 +116,10 @@ class Record:
         provider: str | None = None,
         model: str | None = None,
         speaker: Speaker | None = None,
+        public_call: Callable[[str], str] | None = None,
     ) -> None:
         self.message_id = message_id
+        self._public_call = public_call or str
         self.speaker = speaker
         self.provider = provider if isinstance(provider, str) else None
         self.items: list[Item] = []
@@ -145,11 +148,20 @@ class Record:
         *,
         like: Record | None = None,
         speaker: Speaker | None = None,
+        public_call: Callable[[str], str] | None = None,
     ) -> Record:
         """Hold what a whole message says: text, reasoning and calls. `like` has shown it already."""
         told = message.response_metadata
         provider = told.get("model_provider") if like is None else like.provider
-        record = cls(message_id, taken, values, provider=provider, model=told.get("model_name"), speaker=speaker)
+        record = cls(
+            message_id,
+            taken,
+            values,
+            provider=provider,
+            model=told.get("model_name"),
+            speaker=speaker,
+            public_call=public_call,
+        )
         for part in [*record.split(read(message, whole=True)), *record.rest()]:
             record.item(part).grow(part.text)
         for item in record.items:
@@ -210,7 +222,7 @@ class Record:
         if item.provider_id is None and part.id is not None:
             item.provider_id = part.id
             if part.kind == "call":
-                item.id = part.id
+                item.id = self._public_call(part.id)
         item.name = item.name or part.name
         self._said = item
         return item
@@ -246,7 +258,8 @@ class Record:
                 return self.message_id
             case "call":
                 calls = [item.id for item in self.items if item.kind == "call"]
-                return part.id if part.id and part.id not in calls else f"{self.message_id}:call:{len(calls)}"
+                own = self._public_call(part.id) if part.id else None
+                return own if own is not None and own not in calls else f"{self.message_id}:call:{len(calls)}"
             case "reasoning":
                 number = sum(item.kind == "reasoning" for item in self.items)
                 if part.id is not None:

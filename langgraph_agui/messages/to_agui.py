@@ -68,6 +68,7 @@ def tool_message(
     values: Values,
     call_name: str | None,
     speaker: Speaker | None = None,
+    call_id: str | None = None,
 ) -> ToolMessage:
     """A tool's result, its media as parts. A failed one carries its text as `error` and is marked in metadata.
 
@@ -77,14 +78,16 @@ def tool_message(
         values: Writes its opaque value.
         call_name: The tool that its call names, as the client knows it.
         speaker: The subagent whose tool has answered; None is the agent itself.
+        call_id: The id that the client knows its call by, if not the call's own.
     """
-    content, own = hold(message, message_id, call_name, values.options)
+    call_id = call_id or message.tool_call_id
+    content, own = hold(message, message_id, call_name, values.options, call_id)
     failed = message.status == "error"
     return ToolMessage(
         id=message_id,
         role="tool",
         content=content,
-        tool_call_id=message.tool_call_id,
+        tool_call_id=call_id,
         error=(content if isinstance(content, str) else UNTOLD) if failed else None,
         metadata=dict(FAILED) if failed else None,
         encrypted_value=_value(values, "tool", message_id, own, speaker),

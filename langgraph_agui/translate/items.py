@@ -9,6 +9,7 @@ opaque value comes after the message or call that it belongs to.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
+from functools import partial
 from time import monotonic
 from typing import cast
 
@@ -40,6 +41,7 @@ from langgraph_agui.messages.plain import text_of
 from langgraph_agui.messages.record import Item, Record
 from langgraph_agui.messages.to_agui import shown_as, tool_message, user_message
 from langgraph_agui.messages.values import Speaker, Values, tag_of
+from langgraph_agui.translate.call_ids import CallIds
 from langgraph_agui.translate.lanes import in_lane
 from langgraph_agui.translate.sinks import Sink
 
@@ -205,6 +207,7 @@ class Items:
 
     def __init__(self, conversation: Conversation, sink: Sink, values: Values) -> None:
         self.conversation = conversation
+        self.call_ids = CallIds(conversation)
         self._sink = sink
         self._values = values
         self._open: list[LiveMessage] = []
@@ -222,8 +225,15 @@ class Items:
         streamed: bool = True,
     ) -> LiveMessage:
         """Begin an assistant message. `message_id` must be new to the conversation."""
-        taken, values = self.conversation.ids, self._values
-        record = Record(message_id, taken, values, provider=provider, model=model, speaker=speaker)
+        record = Record(
+            message_id,
+            self.conversation.ids,
+            self._values,
+            provider=provider,
+            model=model,
+            speaker=speaker,
+            public_call=partial(self.call_ids.announce, speaker),
+        )
         live = LiveMessage(record, self.conversation, self._sink, streamed=streamed)
         self._open.append(live)
         self._said.append(live)
@@ -263,8 +273,9 @@ class Items:
                 self._value(user)
 
     def _tool(self, message: LCToolMessage, message_id: str, speaker: Speaker | None) -> None:
-        name = self.conversation.call_name(message.tool_call_id)
-        self._result(tool_message(message, message_id, self._values, name, speaker), speaker)
+        call_id = self.call_ids.of(speaker, message.tool_call_id)
+        name = self.conversation.call_name(call_id)
+        self._result(tool_message(message, message_id, self._values, name, speaker, call_id), speaker)
 
     def _value(self, message: ToolMessage | UserMessage) -> None:
         if message.encrypted_value is not None:
@@ -312,7 +323,8 @@ class Items:
                 self._live(held).seal(message)
         elif isinstance(held, ToolMessage):
             name = self.conversation.call_name(held.tool_call_id)
-            kept = tool_message(cast("LCToolMessage", message), message_id, self._values, name, speaker)
+            result = cast("LCToolMessage", message)
+            kept = tool_message(result, message_id, self._values, name, speaker, held.tool_call_id)
             self.conversation.replace(kept)
             self._value(kept)
         elif isinstance(held, UserMessage):

@@ -85,7 +85,8 @@ class Lanes:
     Args:
         sink: Takes the events.
         shown: What clients see of subagents.
-        holder: Finds the message that holds a tool call, if the client holds it.
+        call: Finds a speaker's tool call by the id that its model has given it: the id that the client knows it by, and
+            the message that holds it; None, if the client holds none.
         close: Closes what a subagent has left open, by its id.
     """
 
@@ -93,13 +94,13 @@ class Lanes:
         self,
         sink: Sink,
         shown: Subagents,
-        holder: Callable[[str], str | None],
+        call: Callable[[Speaker | None, str], tuple[str, str] | None],
         close: Callable[[str], None],
     ) -> None:
         self._sink = sink
         self._shown = shown
         self.hidden = shown == "hidden"
-        self._holder = holder
+        self._call = call
         self._close = close
         self._known: set[str] = set()
         self._open: dict[str, Lane] = {}
@@ -132,14 +133,14 @@ class Lanes:
         self._sink.event(self._started(lane, parent))
 
     def _started(self, lane: Lane, parent: str | None) -> SubagentStartedEvent:
-        holder = self._holder(lane.call_id) if lane.call_id is not None else None
+        call = self._call(self.speaker(lane.parent), lane.call_id) if lane.call_id is not None else None
         return SubagentStartedEvent(
             subagent_run_id=lane.id,
             name=clean_text(lane.name),
             description=clean_text(lane.description) if lane.description else None,
             parent_subagent_run_id=parent,
-            parent_tool_call_id=lane.call_id if holder is not None else None,
-            parent_message_id=holder,
+            parent_tool_call_id=call[0] if call is not None else None,
+            parent_message_id=call[1] if call is not None else None,
         )
 
     def reopen(self, sink: Sink) -> None:

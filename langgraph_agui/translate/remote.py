@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, cast
 from uuid import NAMESPACE_OID, UUID, uuid5
 
 from ag_ui.core import RawEvent
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.errors import GraphDrained
 from langgraph.pregel.remote import RemoteException, RemoteGraph
@@ -34,6 +34,7 @@ from langgraph_agui.translate.drive import Part
 from langgraph_agui.translate.lanes import Lane
 from langgraph_agui.translate.remote_lanes import RemoteLanes
 from langgraph_agui.translate.remote_models import RemoteModels
+from langgraph_agui.translate.remote_tasks import Namespace, RemoteTasks, Task
 from langgraph_agui.translate.translation import Translation
 
 logger = logging.getLogger(__name__)
@@ -70,7 +71,7 @@ class RemoteDrive:
         self._copies = Copies()
         self._lanes = RemoteLanes()
         self._models = RemoteModels(translation, self._copies, self._lanes)
-        self._inputs: dict[str, object] = {}
+        self._tasks = RemoteTasks()
         self._blamed: ErrorCode | None = None
         self._created: RunCreateMetadata | None = None
         self._paused = False
@@ -89,7 +90,7 @@ class RemoteDrive:
             GraphDrained: Somebody else has stopped the run on the server.
         """
         await learn(self._graph)
-        self._inputs.clear()
+        self._tasks.clear()
         self._paused = False
         try:
             async for part in self._stream(graph_input, _with_context(server_config(config), context)):
@@ -128,7 +129,7 @@ class RemoteDrive:
     async def _check_end(self) -> None:
         """Look what has become of a run whose stream has ended in the middle of a task, without a word of why."""
         client, created = self._graph.client, self._created
-        if not self._inputs or self._paused or client is None or created is None:
+        if not self._tasks or self._paused or client is None or created is None:
             return
         status = (await client.runs.get(created.get("thread_id") or "", created["run_id"]))["status"]
         if status == "interrupted":
@@ -182,9 +183,10 @@ class RemoteDrive:
                     for inner, error in self._lanes.end(namespace, task):
                         self._translation.lane_end(inner, error)
                     self._task_end(task, namespace, lane)
+                    self._forget(self._tasks.left(namespace, task))
                 else:
                     self._translation.shared.task_start(namespace)
-                    self._inputs[str(task["id"])] = task.get("input")
+                    self._tasks.start(namespace, task)
                     self._lanes.start(namespace, task)
                     self._translation.node_start(_run_id(task), str(task["name"]), self._lanes.at(namespace))
             case "values":
@@ -194,6 +196,8 @@ class RemoteDrive:
             case "updates" if isinstance(data, Mapping) and "__interrupt__" in data:
                 self._paused = True
                 self._translation.pause([_interrupt(raised) for raised in data["__interrupt__"]], lane)
+            case "updates" if isinstance(data, Mapping) and "__metadata__" in data:
+                self._spare(namespace, data)
 
     def _message(self, data: Mapping[str, object], metadata: Mapping[str, object]) -> None:
         message = message_of(data)
@@ -212,8 +216,7 @@ class RemoteDrive:
     def _task_end(self, task: Mapping[str, object], around: tuple[str, ...], lane: Lane | None) -> None:
         run_id = _run_id(task)
         namespace = "|".join((*around, f"{task['name']}:{task['id']}"))
-        told = str(task["id"]) in self._inputs
-        inputs = self._inputs.pop(str(task["id"]), None)
+        begun = self._tasks.end(around, task)
         if error := task.get("error"):
             if self._models.leave(namespace, set(), RemoteException(error)):
                 self._blamed = ErrorCode.MODEL_ERROR
@@ -225,11 +228,25 @@ class RemoteDrive:
         self._models.leave(namespace, returned, None)
         if task.get("interrupts"):
             self._translation.node_error(run_id)
-        elif told:  # else it ran before the pause that this run goes on from
+        elif begun is not None:  # else it ran before the pause that this run goes on from
             owner = self._translation.lanes.owner(lane)
             messages = [(message, self._copies.original(namespace, message, returned, owner)) for message in found]
-            given = partial(self._messages, inputs)
+            given = partial(self._messages, begun.get("input"))
             self._translation.node_end(run_id, messages, given, lane)
+
+    def _spare(self, namespace: Namespace, updates: Mapping[str, object]) -> None:
+        """Tasks were not run: the update tells what they have written before, by their node."""
+        for node, update in updates.items():
+            if node != "__metadata__":
+                calls = [found.tool_call_id for found in self._messages(update) if isinstance(found, ToolMessage)]
+                self._forget(self._tasks.spared(namespace, node, calls))
+
+    def _forget(self, tasks: Iterable[tuple[Namespace, Task]]) -> None:
+        """Tasks will not end: they were not run, or were cancelled."""
+        for namespace, task in tasks:
+            for inner, error in self._lanes.end(namespace, task):
+                self._translation.lane_end(inner, error)
+            self._translation.node_error(_run_id(task))
 
     def _messages(self, data: object) -> list[BaseMessage]:
         return messages_in(self._revival.of(data), self._key)

@@ -8,16 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import cast
 
 from langgraph.errors import GraphInterrupt
 from langgraph.pregel.remote import RemoteException
 
 from langgraph_agui.namespaces import lane_id
 from langgraph_agui.translate.lanes import Lane
-
-Namespace = tuple[str, ...]
-Task = Mapping[str, object]
+from langgraph_agui.translate.remote_tasks import Namespace, Task, call_of, own_namespace
 
 
 @dataclass(slots=True)
@@ -52,7 +49,7 @@ class RemoteLanes:
             self._agents[()] = _agent(task)
         elif namespace not in self._graphs:
             self._begin(namespace, _agent(task))
-        self._calls[_own(namespace, task)] = _call(task.get("input"))
+        self._calls[own_namespace(namespace, task)] = call_of(task.get("input"))
         if (graph := self._graphs.get(namespace)) is not None:
             graph.running.add(str(task["id"]))
 
@@ -78,17 +75,12 @@ class RemoteLanes:
         if (graph := self._graphs.get(namespace)) is not None:
             graph.running.discard(str(task["id"]))
             graph.error = graph.error or _error(task)
-        runs = _own(namespace, task)
+        runs = own_namespace(namespace, task)
         self._calls.pop(runs, None)
         inside = [found for found in self._graphs if found[: len(runs)] == runs]
         for found in sorted(inside, key=len, reverse=True):
             ended = self._graphs.pop(found)
             yield ended.lane, ended.error or (GeneratorExit() if ended.running else _recursion(task))
-
-
-def _own(namespace: Namespace, task: Task) -> Namespace:
-    """The namespace of the graph that a task runs, if it runs one."""
-    return (*namespace, f"{task['name']}:{task['id']}")
 
 
 def _error(task: Task) -> BaseException | None:
@@ -108,13 +100,3 @@ def _agent(task: Task) -> str | None:
     metadata = task.get("metadata")
     name = metadata.get("lc_agent_name") if isinstance(metadata, Mapping) else None
     return name if isinstance(name, str) else None
-
-
-def _call(given: object) -> Mapping[str, object]:
-    """The one tool call that is a task's input; a task that runs all calls of a message has the state."""
-    if isinstance(given, Mapping):
-        given = [given.get("tool_call")]
-    if isinstance(given, list) and len(given) == 1 and isinstance(given[0], Mapping):
-        call = cast("Mapping[str, object]", given[0])
-        return call if call.get("type") == "tool_call" else {}
-    return {}

@@ -7,6 +7,7 @@ A message that both sides hold is the client's copy unless this run said it or t
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TypeAlias, cast
 
 from ag_ui.core import AssistantMessage, Message, ToolMessage
@@ -17,6 +18,7 @@ from langgraph_agui.messages.conversation import Conversation, restate
 from langgraph_agui.messages.record import Record
 from langgraph_agui.messages.to_agui import shown_as, tool_message, user_message
 from langgraph_agui.messages.values import Values
+from langgraph_agui.translate.call_ids import CallIds
 
 _Said: TypeAlias = tuple[str, tuple[str | None, ...]]
 
@@ -56,12 +58,12 @@ class StateMessages:
         """Whether the client is not to see this message."""
         return state_id in self._hidden
 
-    def snapshot(self, conversation: Conversation) -> list[Message]:
+    def snapshot(self, conversation: Conversation, call_ids: CallIds) -> list[Message]:
         """The client's messages with the state's among them."""
         shown = [message for message in self.now if self._is_shown(message, conversation)]
         self._find_twins(shown, conversation)
         self._find_results(shown, conversation)
-        return restate(conversation.messages(), [self._place(message, conversation) for message in shown])
+        return restate(conversation.messages(), [self._place(message, conversation, call_ids) for message in shown])
 
     def _is_shown(self, message: BaseMessage, conversation: Conversation) -> bool:
         if message.id is None or message.id in self._hidden or shown_as(message) is None:
@@ -116,7 +118,9 @@ class StateMessages:
                 if isinstance(held, ToolMessage) and held.id not in claimed and held.tool_call_id in lost:
                     self._aliases[cast("str", lost.pop(held.tool_call_id).id)] = held.id
 
-    def _place(self, message: BaseMessage, conversation: Conversation) -> tuple[str, Sequence[Message]]:
+    def _place(
+        self, message: BaseMessage, conversation: Conversation, call_ids: CallIds
+    ) -> tuple[str, Sequence[Message]]:
         """The public id that marks the message's place, and the AG-UI messages to put there, if any."""
         public = self._public(message)
         live = conversation.records.get(public)
@@ -129,7 +133,8 @@ class StateMessages:
         match shown_as(message):
             case "assistant":
                 own = {item.id for item in live.items} if live is not None else set[str]()
-                fresh = Record.of(message, public, conversation.ids - own, self._values, like=live, speaker=speaker)
+                taken, known = conversation.ids - own, partial(call_ids.of, speaker)
+                fresh = Record.of(message, public, taken, self._values, like=live, speaker=speaker, public_call=known)
                 if live is not None and live.says_the_same(fresh):
                     return public, ()
                 if isinstance(message, AIMessage):
@@ -137,8 +142,9 @@ class StateMessages:
                 return public, _messages_of(fresh)
             case "tool":
                 result = cast("LCToolMessage", message)
-                name = conversation.call_name(result.tool_call_id)
-                return public, [tool_message(result, public, self._values, name, speaker)]
+                call_id = call_ids.of(speaker, result.tool_call_id)
+                name = conversation.call_name(call_id)
+                return public, [tool_message(result, public, self._values, name, speaker, call_id)]
             case _:
                 changed = before is not None and before.content != message.content
                 return public, [

@@ -283,12 +283,12 @@ class CallbackSource(BaseCallbackHandler):
         self._tool_end(run_id, failed=True, paused=paused)
 
     def _tool_end(self, run_id: UUID, *, failed: bool, paused: bool = False) -> None:
-        tool = self.places.of(run_id).tool
+        place = self.places.of(run_id)
         self.places.leave(run_id)
         self._outputs.end(run_id)
-        if tool is not None and not paused:
-            key = tool.call_id or str(run_id)
-            self._failed(None, lambda: self._to.tool_end(key, failed=failed))
+        if place.tool is not None and not paused:
+            key = place.tool.call_id or str(run_id)
+            self._failed(None, lambda: self._to.tool_end(key, place.lane, failed=failed))
 
     def on_custom_event(self, name: str, data: object, *, run_id: UUID, **kwargs: object) -> None:
         """`adispatch_custom_event` was called."""

@@ -99,7 +99,7 @@ class Speech:
 
     def snapshot(self) -> list[Message]:
         """The whole conversation, as the graph's state has it."""
-        return self._messages.snapshot(self.items.conversation)
+        return self._messages.snapshot(self.items.conversation, self.items.call_ids)
 
     # -- models -------------------------------------------------------------------------------------------------
 

@@ -31,7 +31,7 @@ from langgraph_agui.interrupts.asked import asked, calls_in
 from langgraph_agui.messages.conversation import Conversation
 from langgraph_agui.messages.found import as_mapping, messages_in
 from langgraph_agui.messages.options import ReasoningOptions
-from langgraph_agui.messages.values import Values
+from langgraph_agui.messages.values import Speaker, Values
 from langgraph_agui.messages.veil import shower
 from langgraph_agui.translate.activities import Activities
 from langgraph_agui.translate.lanes import Lane, Lanes, Subagents
@@ -73,7 +73,7 @@ class Translation:
         self._expose_errors = expose_errors
         values = Values(reasoning, run_input.thread_id)
         conversation = Conversation(run_input.messages)
-        self.lanes = Lanes(sink, subagents, conversation.holder, self._close_lane)
+        self.lanes = Lanes(sink, subagents, self._call, self._close_lane)
         self.speech = Speech(conversation, self.shared.sink, values, self.lanes)
         self.token = self.speech.token
         self._steps = Steps(sink.event)
@@ -238,6 +238,12 @@ class Translation:
             code = self.blame.code(error, ErrorCode.GRAPH_ERROR)
             self.lanes.fail(lane, str(error) if self._expose_errors else SAFE_MESSAGES[code], code.value)
 
+    def _call(self, speaker: Speaker | None, call_id: str) -> tuple[str, str] | None:
+        items = self.speech.items
+        public = items.call_ids.of(speaker, call_id)
+        holder = items.conversation.holder(public)
+        return (public, holder) if holder is not None else None
+
     def _close_lane(self, lane: str) -> None:
         self.speech.close(lane)
         self._steps.close(lane)
@@ -249,11 +255,16 @@ class Translation:
     def tool_output(self, key: str, tool: str, delta: object, lane: Lane | None = None) -> None:
         """A tool that is still running tells a part of its output; `key` is its call."""
         if not self.lanes.hides(lane):
-            self._activities.output(key, tool, self._show(delta), self.lanes.tag(lane))
+            public = self._public_call(key, lane)
+            self._activities.output(public, tool, self._show(delta), self.lanes.tag(lane))
 
-    def tool_end(self, key: str, *, failed: bool = False) -> None:
+    def tool_end(self, key: str, lane: Lane | None = None, *, failed: bool = False) -> None:
         """A tool has come to its end."""
-        self._activities.end(key, "failed" if failed else "done")
+        self._activities.end(self._public_call(key, lane), "failed" if failed else "done")
+
+    def _public_call(self, call_id: str, lane: Lane | None) -> str:
+        speaker = Speaker(lane.id) if lane is not None else None
+        return self.speech.items.call_ids.of(speaker, call_id)
 
     def written(self, value: object, lane: Lane | None = None) -> None:
         """A node has written to the custom stream."""
@@ -277,10 +288,13 @@ class Translation:
     def owned(self, interrupts: Sequence[Interrupt]) -> list[Interrupt]:
         """The same, each with the subagent that has raised it: a server's checkpoints do not tell of all subagents."""
         owners = {raised: owner for raised, (_, owner) in self.raised.items() if owner is not None}
+        public = self.speech.items.call_ids.of
 
         def owned(one: Interrupt) -> Interrupt:
-            owner = owners.get(one.id) or owners.get(one.id.rpartition(":")[0])
-            return one if owner is None else one.model_copy(update={"subagent_run_id": owner})
+            owner = owners.get(one.id) or owners.get(one.id.rpartition(":")[0]) or one.subagent_run_id
+            speaker, call_id = Speaker(owner) if owner is not None else None, one.tool_call_id
+            told = {"subagent_run_id": owner, "tool_call_id": call_id and public(speaker, call_id)}
+            return one.model_copy(update=told)
 
         return [owned(one) for one in interrupts]
 
