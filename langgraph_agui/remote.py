@@ -70,7 +70,7 @@ def _client(graph: RemoteGraph) -> LangGraphClient:
 
 
 async def load_inside(graph: RemoteGraph, config: RunnableConfig, namespace: str) -> StateSnapshot | None:
-    """The state of a graph that runs inside the thread's, also of one that a tool or a node runs; None if there is none.
+    """The state of a graph inside the thread's own, also of one that a tool or a node runs; None if there is none.
 
     The server reads it as if it were the root graph's: it tells of channels and tasks whose names the root graph has.
     """

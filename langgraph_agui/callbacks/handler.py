@@ -29,7 +29,12 @@ T = TypeVar("T")
 
 
 class _Root:
-    """A root run that is going on: its turn to speak, the runs below it, and the task of a model's call by itself."""
+    """A root run that is going on: its turn to speak, and the runs below it.
+
+    Attributes:
+        task: What waits for it, if it is a model's call: nobody tells when that is cancelled.
+        alone: Whether that task can wait for nothing else meanwhile.
+    """
 
     def __init__(self, run_id: UUID, run: RootRun, turn: Turn) -> None:
         self.run_id = run_id
@@ -37,6 +42,7 @@ class _Root:
         self.turn = turn
         self.members = [run_id]
         self.task: asyncio.Task[Any] | None = None
+        self.alone = False
 
 
 def _current_task() -> asyncio.Task[Any] | None:
@@ -134,24 +140,24 @@ class AGUICallbackHandler(BaseCallbackHandler):
 
     # -- runs -----------------------------------------------------------------------------------------------------
 
-    def _enter(self, run_id: UUID, parent_run_id: UUID | None, *, call: bool = False) -> tuple[RootRun, UUID | None]:
+    def _enter(self, run_id: UUID, parent_run_id: UUID | None, *, calls: int = 0) -> tuple[RootRun, UUID | None]:
         """The root run that a run which begins is part of, and its parent; a new one, if it is part of none.
 
         Args:
             run_id: The run.
             parent_run_id: What LangChain says is its parent.
-            call: Whether it is a model's call, all by itself.
+            calls: How many calls of a model begin together, if it is one.
         """
         parent = parent_run_id or _surrounding()
         root = self._roots.get(parent) if parent is not None else None
         if root is None:
-            return self._begin(run_id, call=call).run, None
+            return self._begin(run_id, calls).run, None
         self._raise(root)
         self._roots[run_id] = root
         root.members.append(run_id)
         return root.run, parent
 
-    def _begin(self, run_id: UUID, *, call: bool) -> _Root:
+    def _begin(self, run_id: UUID, calls: int) -> _Root:
         run_input = RunAgentInput(
             thread_id=self._thread_id,
             run_id=str(run_id),
@@ -165,8 +171,8 @@ class AGUICallbackHandler(BaseCallbackHandler):
             self._give_up()
             turn = self._turns.join()
             root = self._roots[run_id] = _Root(run_id, self._run(run_input, EventSink(turn.put)), turn)
-        if call and (task := _current_task()) is not None:
-            root.task = task
+        if calls and (task := _current_task()) is not None:
+            root.task, root.alone = task, calls == 1
             task.add_done_callback(lambda _task: self._end(root, root.run.translation.cancel))
         try:
             root.run.tell(root.run.translation.start)
@@ -176,9 +182,9 @@ class AGUICallbackHandler(BaseCallbackHandler):
         return root
 
     def _give_up(self) -> None:
-        """End the model's call that this task has left: LangChain does not tell when `ainvoke` was cancelled."""
+        """End a model's call that this task has left: LangChain does not tell when `ainvoke` was cancelled."""
         task = _current_task()
-        for root in [root for root in self._roots.values() if task is not None and root.task is task]:
+        for root in [root for root in self._roots.values() if root.alone and root.task is task]:
             self._end(root, root.run.translation.cancel)
 
     def _of(self, run_id: UUID) -> RootRun | None:
@@ -216,12 +222,12 @@ class AGUICallbackHandler(BaseCallbackHandler):
 
     def on_chat_model_start(self, *args: Any, run_id: UUID, parent_run_id: UUID | None = None, **kwargs: Any) -> None:
         """A model call begins."""
-        run, parent = self._enter(run_id, parent_run_id, call=kwargs.get("batch_size", 1) == 1)
+        run, parent = self._enter(run_id, parent_run_id, calls=kwargs.get("batch_size", 1))
         run.source.on_chat_model_start(*args, run_id=run_id, parent_run_id=parent, **kwargs)
 
     def on_llm_start(self, *args: Any, run_id: UUID, parent_run_id: UUID | None = None, **kwargs: Any) -> None:
         """A completion model begins."""
-        run, parent = self._enter(run_id, parent_run_id, call=kwargs.get("batch_size", 1) == 1)
+        run, parent = self._enter(run_id, parent_run_id, calls=kwargs.get("batch_size", 1))
         run.source.on_llm_start(*args, run_id=run_id, parent_run_id=parent, **kwargs)
 
     def on_llm_new_token(

@@ -43,6 +43,7 @@ class Locked:
     """
 
     def __init__(self, translation: Translation, lock: Lock) -> None:
+        self._translation = translation
         self._tell = translation.token
         self._lock = lock
         self.stopped = False
@@ -59,7 +60,8 @@ class Locked:
         if self.stopped:
             raise RunStopped
         with self._lock:
-            call()
+            if not self._translation.done:  # what a run leaves running is not told any more
+                call()
 
 
 class RootRun:
@@ -98,8 +100,12 @@ class RootRun:
         self.delivery.signal(None, call)
 
     def takes(self, values: object) -> None:
-        """Take the root's input, or what its graph has in its thread: nothing in it is new."""
+        """Take the root's input: nothing in it is new."""
         self.tell(lambda: self.translation.values((), values, self._messages(values)))
+
+    def notices(self, values: object) -> None:
+        """Take what a graph's first node is given, its thread included: nothing in it is new either."""
+        self.tell(lambda: self.translation.speech.notice(self._messages(values)))
 
     def returns(self, values: object, *, graph: bool) -> None:
         """Take the root's output: what of it was not told is told now, as messages, or else as the run's result."""
@@ -124,17 +130,18 @@ class _Source(CallbackSource):
         super().__init__(root.translation, root.delivery, messages_key)
         self._root = root
         self._outermost: UUID | None = None
-        self._graph = False
+        self._graphs: set[UUID] = set()
 
     def on_chain_start(self, serialized: Any, inputs: Any, *, run_id: UUID, **kwargs: Any) -> None:
-        """A chain begins. What a graph's first node takes is what its thread holds."""
+        """A chain begins."""
         if self._outermost is None:
             self._outermost = run_id
             self._root.takes(inputs)
         super().on_chain_start(serialized, inputs, run_id=run_id, **kwargs)
-        if not self._graph and self.is_node(run_id):
-            self._graph = True
-            self._root.takes(inputs)
+        graph = kwargs.get("parent_run_id")
+        if graph is not None and graph not in self._graphs and self.is_node(run_id) and self.places.is_graph(graph):
+            self._graphs.add(graph)
+            self._root.notices(inputs)
 
     def on_chain_end(self, outputs: Any, *, run_id: UUID, **kwargs: Any) -> None:
         """A chain has ended."""

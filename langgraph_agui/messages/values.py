@@ -144,6 +144,11 @@ class Speaker(NamedTuple):
         return {"v": VERSION, **(envelope or {}), OF_THREAD: int(self.of_thread)}
 
 
+def lane_of(speaker: Speaker | None) -> str | None:
+    """The lane of the subagent that says a message; None is the agent itself."""
+    return speaker.lane if speaker is not None else None
+
+
 def tag_of(speaker: Speaker | None) -> str | None:
     """The `subagentRunId` of a message that `speaker` says; None is the agent itself."""
     return speaker.tag if speaker is not None else None

@@ -59,14 +59,21 @@ class Activities:
     def __init__(self, sink: Sink) -> None:
         self._sink = sink
         self._told: dict[str, _Activity] = {}
+        self._again: set[str] = set()
+
+    def begin(self, call_id: str) -> None:
+        """A tool begins, for the first time or, after a pause or a failure, again."""
+        if call_id in self._told:
+            self._again.add(call_id)
 
     def output(self, call_id: str, tool: str, delta: object, lane: str | None) -> None:
-        """A tool tells a part of its output."""
+        """A tool tells a part of its output, maybe what it has left running when it is over."""
         activity = self._told.get(call_id)
-        if activity is not None and activity.status == "running":
+        if activity is not None and call_id not in self._again:
             activity.output.append(delta)
             self._sink.event(activity.delta({"op": "add", "path": "/output/-", "value": delta}))
-        else:  # also where a call is run again: from its beginning
+        else:
+            self._again.discard(call_id)
             self._told[call_id] = activity = _Activity(call_id, tool, lane, [delta])
             self._sink.event(activity.snapshot())
 

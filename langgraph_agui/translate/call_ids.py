@@ -7,7 +7,7 @@ speaker's call has it already: a client has one call under one id (AG-UI 1.0, to
 from __future__ import annotations
 
 from langgraph_agui.messages.conversation import Conversation
-from langgraph_agui.messages.values import Speaker
+from langgraph_agui.messages.values import Speaker, lane_of
 
 
 class CallIds:
@@ -23,7 +23,7 @@ class CallIds:
 
     def announce(self, speaker: Speaker | None, call_id: str) -> str:
         """The public id of a call that is about to be said."""
-        lane = _lane(speaker)
+        lane = lane_of(speaker)
         public = self._public.get((lane, call_id))
         if public is None:
             public = call_id if self._is_free(lane, call_id) else _derived(lane, call_id)
@@ -32,20 +32,16 @@ class CallIds:
 
     def _is_free(self, lane: str | None, call_id: str) -> bool:
         holder = self._conversation.holder(call_id)
-        return holder is None or _lane(self._conversation.speakers.get(holder)) == lane
+        return holder is None or lane_of(self._conversation.speakers.get(holder)) == lane
 
     def of(self, speaker: Speaker | None, call_id: str) -> str:
         """The public id of a call that was said, in this run or in an earlier one."""
-        lane = _lane(speaker)
+        lane = lane_of(speaker)
         public = self._public.get((lane, call_id))
         if public is None:
             derived = _derived(lane, call_id)
             public = derived if self._conversation.holds_call(derived) else call_id
         return public
-
-
-def _lane(speaker: Speaker | None) -> str | None:
-    return speaker.lane if speaker is not None else None
 
 
 def _derived(lane: str | None, call_id: str) -> str:

@@ -40,7 +40,7 @@ from langgraph_agui.messages.conversation import Conversation
 from langgraph_agui.messages.plain import text_of
 from langgraph_agui.messages.record import Item, Record
 from langgraph_agui.messages.to_agui import shown_as, tool_message, user_message
-from langgraph_agui.messages.values import Speaker, Values, tag_of
+from langgraph_agui.messages.values import Speaker, Values, lane_of, tag_of
 from langgraph_agui.translate.call_ids import CallIds
 from langgraph_agui.translate.lanes import in_lane
 from langgraph_agui.translate.sinks import Sink
@@ -332,21 +332,31 @@ class Items:
             self.conversation.replace(said)
             self._value(said)
 
-    def answer_failed(self) -> None:
-        """Answer the calls of failed models as interrupted: the run went on without them."""
-        for live in self._failed:
-            for item in live.record.items:
-                if item.kind == "call":
-                    self._tool(interrupted(item.id, item.name), f"{item.id}:interrupted", live.record.speaker)
+    def answer_failed(self, ended: Collection[str], theirs: Collection[str]) -> None:
+        """Answer calls that nobody will answer as interrupted: the run has gone on without them.
+
+        Args:
+            ended: Subagents that have come to their end, or have handed over.
+            theirs: Tools of the client, which answers itself.
+        """
+        for live in self._said:
+            if live in self._failed:
+                self._interrupt(live)
+            elif live.record.speaker is not None and live.record.speaker.lane in ended:
+                self._interrupt(live, theirs)
 
     def abandon(self, lane: str) -> None:
-        """Answer the open calls of a subagent that has not come to its end as interrupted: nobody waits for them."""
-        for live in [live for live in self._said if live.record.speaker and live.record.speaker.lane == lane]:
-            if live in self._open:
-                self.finish(live)
-            for item in live.record.items:
-                if item.kind == "call" and item.id not in self._answered:
-                    self._tool(interrupted(item.id, item.name), f"{item.id}:interrupted", live.record.speaker)
+        """Answer the open calls of a subagent that has failed as interrupted."""
+        for live in self._said:
+            if lane_of(live.record.speaker) == lane:
+                if live in self._open:
+                    self.finish(live)
+                self._interrupt(live)
+
+    def _interrupt(self, live: LiveMessage, but: Collection[str] = ()) -> None:
+        for item in live.record.items:
+            if item.kind == "call" and item.id not in self._answered and item.name not in but:
+                self._tool(interrupted(item.id, item.name), f"{item.id}:interrupted", live.record.speaker)
 
     def close(self, lane: str | None = None) -> None:
         """Close what a subagent has left open, or (None) everything that is."""

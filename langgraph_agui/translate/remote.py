@@ -32,6 +32,7 @@ from langgraph_agui.tasks import see_through
 from langgraph_agui.translate.copies import Copies
 from langgraph_agui.translate.drive import Part
 from langgraph_agui.translate.lanes import Lane
+from langgraph_agui.translate.remote_errors import RemoteErrors
 from langgraph_agui.translate.remote_lanes import RemoteLanes
 from langgraph_agui.translate.remote_models import RemoteModels
 from langgraph_agui.translate.remote_tasks import Namespace, RemoteTasks, Task
@@ -72,7 +73,7 @@ class RemoteDrive:
         self._lanes = RemoteLanes()
         self._models = RemoteModels(translation, self._copies, self._lanes)
         self._tasks = RemoteTasks()
-        self._blamed: ErrorCode | None = None
+        self._errors = RemoteErrors(translation.blame)
         self._created: RunCreateMetadata | None = None
         self._paused = False
         self._stopped = False
@@ -101,8 +102,7 @@ class RemoteDrive:
         except (BadRequestError, UnprocessableEntityError) as error:
             raise RunInputError(ErrorCode.INVALID_INPUT) from error
         except RemoteException as error:
-            if code := self._code(error):
-                self._translation.blame.put(error, code)
+            self._translation.blame.put(error, self._errors.code(error))
             raise
         except asyncio.CancelledError:
             await self._cancel()
@@ -151,12 +151,6 @@ class RemoteDrive:
 
         await see_through(cancel())  # the caller raises the cancellation that it is in
 
-    def _code(self, error: RemoteException) -> ErrorCode | None:
-        told = error.args[0] if error.args else None
-        if isinstance(told, Mapping) and told.get("error") == "GraphRecursionError":
-            return ErrorCode.RECURSION_LIMIT
-        return self._blamed
-
     # -- parts --------------------------------------------------------------------------------------------------
 
     def _guarded(self, part: Part) -> None:
@@ -180,9 +174,9 @@ class RemoteDrive:
                 task = cast("Mapping[str, object]", data)
                 if "result" in task or "error" in task:
                     self._translation.shared.task_end(namespace, str(task["id"]), task.get("result"))
-                    for inner, error in self._lanes.end(namespace, task):
-                        self._translation.lane_end(inner, error)
-                    self._task_end(task, namespace, lane)
+                    error = self._errors.of(namespace, task)
+                    self._lane_ends(namespace, task, error)
+                    self._task_end(task, namespace, lane, error)
                     self._forget(self._tasks.left(namespace, task))
                 else:
                     self._translation.shared.task_start(namespace)
@@ -213,16 +207,18 @@ class RemoteDrive:
 
     # -- nodes --------------------------------------------------------------------------------------------------
 
-    def _task_end(self, task: Mapping[str, object], around: tuple[str, ...], lane: Lane | None) -> None:
+    def _lane_ends(self, namespace: Namespace, task: Task, error: RemoteException | None = None) -> None:
+        for lane, ended_by in self._lanes.end(namespace, task, error):
+            self._translation.lane_end(lane, ended_by)
+
+    def _task_end(self, task: Task, around: Namespace, lane: Lane | None, error: RemoteException | None) -> None:
         run_id = _run_id(task)
         namespace = "|".join((*around, f"{task['name']}:{task['id']}"))
         begun = self._tasks.end(around, task)
-        if error := task.get("error"):
-            if self._models.leave(namespace, set(), RemoteException(error)):
-                self._blamed = ErrorCode.MODEL_ERROR
+        if error is not None:
+            self._models.leave(namespace, set(), error)
             self._translation.node_error(run_id)
             return
-        self._blamed = None  # what failed in it was caught
         found = self._messages(task.get("result"))
         returned = {message.id for message in found if message.id is not None}
         self._models.leave(namespace, returned, None)
@@ -244,8 +240,7 @@ class RemoteDrive:
     def _forget(self, tasks: Iterable[tuple[Namespace, Task]]) -> None:
         """Tasks will not end: they were not run, or were cancelled."""
         for namespace, task in tasks:
-            for inner, error in self._lanes.end(namespace, task):
-                self._translation.lane_end(inner, error)
+            self._lane_ends(namespace, task)
             self._translation.node_error(_run_id(task))
 
     def _messages(self, data: object) -> list[BaseMessage]:

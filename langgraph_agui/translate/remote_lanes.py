@@ -70,30 +70,28 @@ class RemoteLanes:
         )
         self._graphs[namespace] = _Graph(lane, agent)
 
-    def end(self, namespace: Namespace, task: Task) -> Iterator[tuple[Lane, BaseException | None]]:
-        """A task has ended; return the lanes that end with it, the innermost first, and what has ended them."""
+    def end(
+        self, namespace: Namespace, task: Task, error: RemoteException | None
+    ) -> Iterator[tuple[Lane, BaseException | None]]:
+        """A task has ended, with an error if it has failed.
+
+        Returns the lanes that end with it, the innermost first, and what has ended them.
+        """
         if (graph := self._graphs.get(namespace)) is not None:
             graph.running.discard(str(task["id"]))
-            graph.error = graph.error or _error(task)
+            graph.error = graph.error or (GraphInterrupt() if task.get("interrupts") else error)
         runs = own_namespace(namespace, task)
         self._calls.pop(runs, None)
         inside = [found for found in self._graphs if found[: len(runs)] == runs]
         for found in sorted(inside, key=len, reverse=True):
             ended = self._graphs.pop(found)
-            yield ended.lane, ended.error or (GeneratorExit() if ended.running else _recursion(task))
+            yield ended.lane, ended.error or (GeneratorExit() if ended.running else _recursion(error))
 
 
-def _error(task: Task) -> BaseException | None:
-    if task.get("interrupts"):
-        return GraphInterrupt()
-    return RemoteException(task["error"]) if task.get("error") else None
-
-
-def _recursion(task: Task) -> BaseException | None:
+def _recursion(error: RemoteException | None) -> RemoteException | None:
     """What has ended a graph that took too many steps: none of its tasks has failed, but the one that runs it."""
-    error = task.get("error")
-    told = error.get("error") if isinstance(error, Mapping) else None
-    return RemoteException(error) if told == "GraphRecursionError" else None
+    told = error.args[0] if error is not None else None
+    return error if isinstance(told, Mapping) and told.get("error") == "GraphRecursionError" else None
 
 
 def _agent(task: Task) -> str | None:

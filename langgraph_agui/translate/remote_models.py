@@ -114,29 +114,24 @@ class RemoteModels:
         if not self._to.lanes.hides(lane):
             self._copies.say(namespace, message, self._to.lanes.owner(lane))
 
-    def leave(self, namespace: str, returned: set[str], error: BaseException | None) -> bool:
+    def leave(self, namespace: str, returned: set[str], error: BaseException | None) -> None:
         """End what the calls of a task, or of a graph in it, have left open.
 
         A call whose message the task has returned has ended well, and any has where the server is too old to mark
-        ends. Others have failed.
+        ends. Others have failed, or were cancelled with a graph in the task.
 
         Args:
             namespace: The task's.
             returned: Ids of the messages that it has returned.
             error: Why the task failed, if it has.
-
-        Returns:
-            Whether a call was open that did not end well.
         """
-        failed = False
         for call in [call for call in self._open if _within(call.namespace, namespace)]:
             if error is None and (not self._marks_ends or call.ids & returned):
                 self._end(call)
             else:
-                failed = True
                 self._close(call)
-                self._to.model_error(call.run_id, error or RuntimeError("The model's message did not end."))
-        return failed
+                own = error if call.namespace == namespace else None
+                self._to.model_error(call.run_id, own or RuntimeError("The model's message did not end."))
 
     def _end(self, call: _Call) -> None:
         self._close(call)

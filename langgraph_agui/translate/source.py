@@ -266,6 +266,7 @@ class CallbackSource(BaseCallbackHandler):
         def told(delta: object) -> None:
             self._delivery.signal(None, lambda: self._to.tool_output(key, tool.name, delta, lane))
 
+        self._delivery.signal(None, lambda: self._to.tool_start(key, lane))
         self._outputs.begin(run_id, told)
 
     def on_tool_end(self, output: object, *, run_id: UUID, **kwargs: object) -> None:

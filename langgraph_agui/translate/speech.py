@@ -19,7 +19,7 @@ from langgraph_agui.messages.conversation import Conversation
 from langgraph_agui.messages.provider import maker_of
 from langgraph_agui.messages.record import Record
 from langgraph_agui.messages.to_agui import shown_as
-from langgraph_agui.messages.values import Speaker, Values, tag_of
+from langgraph_agui.messages.values import Speaker, Values, lane_of, tag_of
 from langgraph_agui.translate.items import Items, LiveMessage
 from langgraph_agui.translate.lanes import Lane, Lanes
 from langgraph_agui.translate.sinks import Sink
@@ -67,6 +67,7 @@ class Speech:
         self._lanes = lanes
         self._models: dict[UUID, _ModelRun] = {}
         self._seen: set[str] = set()
+        self._said_by: dict[str, str | None] = {}
         self._messages = StateMessages(values)
         self.usage = Usage()
         self.providers: set[str] = set()
@@ -147,14 +148,21 @@ class Speech:
         if model.live is not None:
             public = model.live.record.message_id
             self.items.finish(model.live, message)
-        elif message.id in self._seen:
+        elif self._repeats(message.id, model.speaker):
             return
         else:
             public = self._public_id(message.id, run_id)
             self.items.whole(message, public, model.speaker)
-        if message.id is not None:
+        if message.id is not None and (model.speaker is None or message.id not in self._seen):
             self._seen.add(message.id)
+            self._said_by[message.id] = lane_of(model.speaker)
             self._messages.alias(message.id, public)
+
+    def _repeats(self, message_id: str | None, speaker: Speaker | None) -> bool:
+        """Whether this speaker has said a message of that id before; another's may have the same id by chance."""
+        if speaker is None:
+            return message_id in self._seen and self._said_by.get(message_id or "") is None
+        return message_id is not None and self._said_by.get(message_id) == speaker.lane
 
     def model_failed(self, run_id: UUID) -> list[str]:
         """A model call failed: what it said is closed at once. Return the ids of its items."""
@@ -183,7 +191,7 @@ class Speech:
         for message, copied in messages:
             if message.id not in self._seen:
                 new.append((message, copied))
-            elif message.id is not None and (record := self._record(message.id)) is not None:
+            elif (record := self._record(message.id, lane)) is not None:
                 self.items.stored(record, message)
         if new:
             self.notice(given())
@@ -193,8 +201,10 @@ class Speech:
                 self._messages.alias(message.id, copied)
             self.arrived(message, lane)
 
-    def _record(self, state_id: str) -> Record | None:
-        return self.items.conversation.records.get(self._messages.public(state_id))
+    def _record(self, state_id: str | None, lane: Lane | None) -> Record | None:
+        """What was said in this run under a message's own id, if a node of this lane may change it."""
+        record = self.items.conversation.records.get(self._messages.public(state_id or ""))
+        return record if record is not None and (lane is None or lane_of(record.speaker) == lane.id) else None
 
     def arrived(self, message: BaseMessage, lane: Lane | None = None) -> None:
         """A whole message: say it, unless it was said, streamed, echoed or hidden."""

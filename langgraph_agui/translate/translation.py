@@ -79,6 +79,7 @@ class Translation:
         self._steps = Steps(sink.event)
         self._activities = Activities(sink)
         self._begun: set[tuple[str, ...]] = set()
+        self._ended: set[str] = set()
         self.blame = Blame()
         self._show = shower(values.options)
         self.raised: dict[str, tuple[GraphInterrupt, str | None]] = {}
@@ -131,7 +132,8 @@ class Translation:
             self._sink.event(MessagesSnapshotEvent(messages=self.speech.snapshot()))
 
     def _settle(self) -> None:
-        self.speech.items.answer_failed()
+        theirs = {tool.name for tool in self._input.tools or ()}
+        self.speech.items.answer_failed(self._ended, theirs)
         self._close()
 
     def finish(self, interrupts: Sequence[Interrupt] | None = None) -> None:
@@ -226,6 +228,7 @@ class Translation:
         if isinstance(error, GraphInterruptError | GraphDrained):
             self.lanes.suspend(lane)
         elif error is None or isinstance(error, GraphBubbleUp):  # it has handed over to the graph around it
+            self._ended.add(lane.id)
             self.lanes.finish(lane)
         else:
             self.speech.items.abandon(lane.id)
@@ -252,8 +255,12 @@ class Translation:
         """A node has ended without an output: it failed, paused, or was cancelled."""
         self._steps.finish(run_id)
 
+    def tool_start(self, key: str, lane: Lane | None = None) -> None:
+        """A tool begins; `key` is its call."""
+        self._activities.begin(self._public_call(key, lane))
+
     def tool_output(self, key: str, tool: str, delta: object, lane: Lane | None = None) -> None:
-        """A tool that is still running tells a part of its output; `key` is its call."""
+        """A tool tells a part of its output."""
         if not self.lanes.hides(lane):
             public = self._public_call(key, lane)
             self._activities.output(public, tool, self._show(delta), self.lanes.tag(lane))

@@ -24,9 +24,7 @@ async def test_on_a_server(kind: str, server: str, tmp_path: Path) -> None:
 
 
 async def dialogue(graph: RemoteGraph, kind: str, answer: str, home: Path) -> None:
-    # A server does not tell of the calls inside an agent that is a tool, where the interrupt itself does not name them.
-    blind = kind.startswith("tool") and kind.endswith("batched")
-    paused = await pause(LangGraphAgent(graph=graph), kind, answer, home, thread=str(uuid4()), blind=blind)
+    paused = await pause(LangGraphAgent(graph=graph), kind, answer, home, thread=str(uuid4()))
     await refuse_all(LangGraphAgent(graph=graph), paused, answer)
     agent = LangGraphAgent(graph=graph)
     told, entries = await decide(agent, paused, answer)

@@ -1,0 +1,221 @@
+"""Tasks that run at once on a LangGraph server: one asks, fails or has ended, while another one goes on."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import pytest
+from ag_ui.core import ResumeEntry
+from fastapi import FastAPI
+from langgraph.pregel.remote import RemoteGraph
+
+from langgraph_agui import LangGraphAgent, agui_router
+from langgraph_agui.translate.remote import RemoteDrive
+from tests.adapter.streams import Told, run_input, tell
+from tests.http.serving import serving
+from tests.remote.sibling_graphs import ASKING, BOTH, BUILT, MODES
+from tests.subagents.owners import check_lifecycle, check_tags, check_words, ends, starts, tag
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.node_client import NodeClient
+
+    Agents = Callable[..., LangGraphAgent]
+
+pytestmark = pytest.mark.xdist_group("remote")
+
+modes = pytest.mark.parametrize("mode", MODES)
+
+
+@pytest.fixture
+def agent(server: str) -> Agents:
+    def make(name: str, **options: Any) -> LangGraphAgent:
+        return LangGraphAgent(graph=RemoteGraph(f"siblings_{name}", url=server), **options)
+
+    return make
+
+
+def checked(told: Told) -> Told:
+    check_lifecycle(told.events)
+    check_tags(told)
+    return told
+
+
+async def begin(agent: LangGraphAgent) -> Told:
+    return checked(await tell(agent, run_input("hi", thread=str(uuid4()))))
+
+
+async def connected(agent: LangGraphAgent, before: Told) -> list[Any]:
+    """What one is asked who joins the thread later."""
+    given = run_input(*before.messages, thread=before.input.thread_id)
+    told = Told([event async for event in agent.connect(given)], given)
+    return list(told.last.outcome.interrupts)
+
+
+async def go_on(agent: LangGraphAgent, before: Told, *answered: Any, payload: Any = None) -> Told:
+    answers = [
+        ResumeEntry(interrupt_id=one.id, status="resolved", payload=payload or {"approved": True}) for one in answered
+    ]
+    return checked(await tell(agent, run_input(*before.messages, thread=before.input.thread_id, resume=answers)))
+
+
+def asked(told: Told) -> list[Any]:
+    assert told.last.type.value == "RUN_FINISHED", told.last
+    assert told.last.outcome.type == "interrupt"
+    return list(told.last.outcome.interrupts)
+
+
+def succeeded(told: Told) -> None:
+    assert told.last.type.value == "RUN_FINISHED", told.last
+    assert told.last.outcome.type == "success"
+    told.check_snapshot()
+
+
+def steps(told: Told) -> list[tuple[str, str, str | None]]:
+    """The steps, as they begin and end, with whose they are."""
+    events = told.of("STEP_STARTED", "STEP_FINISHED")
+    return [(event.type.value, event.step_name, tag(event)) for event in events]
+
+
+# -- who asks -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ASKING)
+async def test_who_asks_is_known_to_whoever_connects(agent: Agents, name: str) -> None:
+    told = await begin(agent(name))
+    owners, (question,) = check_words(told, BUILT[name]), asked(told)
+    assert question.subagent_run_id == owners["ann"]
+    (again,) = await connected(agent(name), told)
+    # Of a graph whose tasks the server does not show it tells what is around it, and of several of one tool nothing.
+    around = starts(told.events)[owners["ann"]].parent_subagent_run_id
+    untold = {"in_a_node_batched": around, "in_a_node_per_call": around, "second_batched": None}
+    assert again.subagent_run_id == untold.get(name, owners["ann"])
+    call = None if name in ("second_batched", "in_a_node_batched") else "ann.0"
+    assert (question.tool_call_id, again.tool_call_id) == (call, call)
+    succeeded(await go_on(agent(name), told, question))
+
+
+@modes
+async def test_two_ask_at_once(agent: Agents, mode: str) -> None:
+    told = await begin(agent(f"both_{mode}"))
+    owners = check_words(told, BOTH[mode])
+    questions = sorted(asked(told), key=lambda one: one.tool_call_id)
+    expected = [("leaf_a.0", owners["leaf_a"]), ("leaf_b.0", owners["leaf_b"])]
+    assert [(one.tool_call_id, one.subagent_run_id) for one in questions] == expected
+    again = sorted(await connected(agent(f"both_{mode}"), told), key=lambda one: one.tool_call_id)
+    assert [one.model_dump() for one in again] == [one.model_dump() for one in questions]
+    outcomes = {lane: end.outcome for lane, end in ends(told.events).items()}
+    assert {outcome.type for outcome in outcomes.values()} == {"suspended"}
+    raised = {lane: outcome.interrupt_ids for lane, outcome in outcomes.items() if outcome.interrupt_ids}
+    assert raised == {owners["leaf_a"]: [questions[0].id], owners["leaf_b"]: [questions[1].id]}
+    done = await go_on(agent(f"both_{mode}"), told, *questions)
+    succeeded(done)
+    assert check_words(done, BOTH[mode]) == owners
+    results = {event.tool_call_id: (event.content, tag(event)) for event in done.of("TOOL_CALL_RESULT")}
+    for who in ("leaf_a", "leaf_b"):
+        assert results[f"{who}.0"] == (f"deployed {who}0", owners[who])
+
+
+# -- one asks, another one goes on ----------------------------------------------------------------------------------
+
+
+async def test_one_speaks_on_while_another_one_waits(agent: Agents) -> None:
+    told = await begin(agent("slowly"))
+    owners = check_words(told, BUILT["slowly"])
+    assert [one.subagent_run_id for one in asked(told)] == [owners["ann"]]
+    said = [event.delta for event in told.of("TEXT_MESSAGE_CONTENT") if tag(event) == owners["bob"]]
+    assert "".join(said) == "bob: ends 1"
+    found = {lane: end.outcome and end.outcome.type for lane, end in ends(told.events).items()}
+    assert found == {owners["ann"]: "suspended", owners["bob"]: None}
+    assert list(found) == [owners["bob"], owners["ann"]]
+    assert [event.tool_call_id for event in told.of("TOOL_CALL_RESULT")] == ["boss.1"]
+
+
+@pytest.mark.parametrize("name", ["slowly", "half_per_call"])
+async def test_steps_of_what_is_not_run_again_end(agent: Agents, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = await begin(agent(name))
+    owners = check_words(told, BUILT[name])
+    left = []
+
+    async def end(drive: RemoteDrive) -> None:
+        left.append(bool(drive._tasks))
+
+    monkeypatch.setattr(RemoteDrive, "_check_end", end)
+    done = await go_on(agent(name), told, *asked(told))
+    succeeded(done)
+    assert left == [False], "the server need not be asked how the run has ended"
+    assert owners["bob"] not in starts(done.events)
+    assert {end.type.value for end in ends(done.events).values()} == {"SUBAGENT_FINISHED"}
+    assert not [end for end in ends(done.events).values() if end.outcome]
+    around = owners.get("mid")
+    told_steps = steps(done)
+    second = told_steps.index(("STEP_STARTED", "tools (2)", around))
+    assert told_steps[second + 1] == ("STEP_FINISHED", "tools (2)", around)
+
+
+async def test_steps_of_one_node_end_though_nobody_says_which(agent: Agents) -> None:
+    told = await begin(agent("workers"))
+    assert Counter(kind for kind, *_ in steps(told)) == {"STEP_STARTED": 3, "STEP_FINISHED": 3}
+    done = await go_on(agent("workers"), told, *asked(told), payload="the last")
+    succeeded(done)
+    assert done.state["notes"] == ["0", "1", "the last"]
+    assert Counter(steps(done)).most_common(1)[0][1] == 1
+    assert [kind for kind, *_ in steps(done)] == ["STEP_STARTED"] * 3 + ["STEP_FINISHED"] * 3
+
+
+# -- one fails ------------------------------------------------------------------------------------------------------
+
+
+async def test_one_is_cancelled_because_another_one_fails(agent: Agents) -> None:
+    told = await begin(agent("failing"))
+    assert (told.last.type.value, told.last.code) == ("RUN_ERROR", "model_error")
+    names = {lane: start.name for lane, start in starts(told.events).items()}
+    ended = [(names[lane], end.type.value, end.code) for lane, end in ends(told.events).items()]
+    assert ended == [("ann", "SUBAGENT_ERROR", "model_error"), ("bob", "SUBAGENT_ERROR", "cancelled")]
+    assert not any("a secret" in event.model_dump_json() for event in told.events)
+
+
+async def test_one_fails_while_another_one_waits(agent: Agents) -> None:
+    told = await begin(agent("pausing_and_failing"))
+    assert (told.last.type.value, told.last.code) == ("RUN_ERROR", "model_error")
+    names = {lane: start.name for lane, start in starts(told.events).items()}
+    ended = [(names[lane], end.type.value, end.code) for lane, end in ends(told.events).items()]
+    assert ended == [("bob", "SUBAGENT_ERROR", "model_error"), ("ann", "SUBAGENT_ERROR", "cancelled")]
+
+
+# -- the reference client -------------------------------------------------------------------------------------------
+
+
+@modes
+def test_the_reference_client_has_nothing_to_complain_of(agent: Agents, mode: str, node_client: NodeClient) -> None:
+    app, thread = FastAPI(), str(uuid4())
+    app.include_router(agui_router(agent(f"both_{mode}"), "/agent"))
+    with serving(app) as served:
+
+        def run(**request: Any) -> Any:
+            ran = node_client.run(url=served.url("/agent"), agent=thread, threadId=thread, **request)
+            assert (ran.warnings, ran.error, ran.runError) == ([], None, None)
+            return ran
+
+        first = run(add=[{"id": "u1", "role": "user", "content": "hi"}])
+        assert first.outcome == "interrupt"
+        owners = {message["subagentRunId"] for message in first.messages if message.get("subagentRunId")}
+        assert len(owners) == len(BOTH[mode].lanes)
+        assert {question["subagentRunId"] for question in first.openInterrupts} < owners
+        for_all = {"status": "resolved", "payload": {"approved": True}}
+        last = run(resume=[{"interruptId": question["id"], **for_all} for question in first.openInterrupts])
+        assert (last.outcome, last.openInterrupts) == ("success", [])
+        again = run(add=[{"id": "u2", "role": "user", "content": "more"}])
+        assert (again.outcome, again.messages[-1]["content"]) == ("success", "boss: ends 2")
+
+
+@pytest.mark.parametrize("name", ["failing", "pausing_and_failing"])
+async def test_the_reference_client_takes_a_failure(agent: Agents, name: str, node_client: NodeClient) -> None:
+    told = await begin(agent(name))
+    events = [event.model_dump(by_alias=True, exclude_none=True, mode="json") for event in told.events]
+    messages = [message.model_dump(by_alias=True, exclude_none=True, mode="json") for message in told.input.messages]
+    ran = await node_client.arun(events=events, threadId=told.input.thread_id, messages=messages)
+    assert (ran.warnings, ran.error) == ([], None)
