@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import operator
 from typing import Annotated, Any
 
 from langchain.agents import create_agent
+from langchain_core.tools import tool
 from langgraph.graph import START, StateGraph
 from langgraph.types import Send, interrupt
 from typing_extensions import TypedDict
 
 from tests.adapter.graphs import Chat
-from tests.subagents.graphs import BOSS, Built, Lane, agent_of, agent_tool, asking, boss_of, graph_of
+from tests.subagents.graphs import BOSS, Built, Lane, Mend, agent_of, agent_tool, asking, boss_of, graph_of
 from tests.subagents.graphs import guarded as deep_guarded
 from tests.subagents.graphs import guarded_leaf as leaf
 from tests.subagents.voices import breaking, voice
@@ -89,6 +91,21 @@ def _failing() -> Built:
     return tools_of(ann=agent_of(breaking("ann", ValueError("a secret"))), bob=agent_of(voice("bob", pace=0.5)))
 
 
+def _mended() -> Built:
+    """A tool of a subagent fails while an agent beside it is speaking; the boss goes on."""
+
+    @tool
+    async def ann(question: str) -> str:
+        """Fail when the other one has begun."""
+        await asyncio.sleep(0.7)
+        raise ValueError("a secret")
+
+    bob = agent_tool("bob", agent_of(voice("bob", pace=0.5), name="bob"))
+    mid = create_agent(voice("mid", ("ann", WHY), ("bob", WHY)), [ann, bob], name="mid")
+    graph, boss = boss_of(None, [agent_tool("mid", mid)], ("mid", WHY), middleware=[Mend()])
+    return Built(graph, boss, {"mid": Lane("mid", BOSS, "boss.0"), "bob": Lane("bob", "mid", "mid.1")})
+
+
 def _pausing_and_failing() -> Built:
     """One of two agents asks for leave, the other one fails."""
     broken = breaking("bob", ValueError("a secret"))
@@ -110,6 +127,7 @@ BUILT = {
     **{f"both_{mode}": built for mode, built in BOTH.items()},
     "slowly": _slowly(),
     "failing": _failing(),
+    "mended": _mended(),
     "pausing_and_failing": _pausing_and_failing(),
 }
 

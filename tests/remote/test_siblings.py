@@ -12,6 +12,8 @@ from fastapi import FastAPI
 from langgraph.pregel.remote import RemoteGraph
 
 from langgraph_agui import LangGraphAgent, agui_router
+from langgraph_agui.interrupts import places
+from langgraph_agui.remote import load_inside
 from langgraph_agui.translate.remote import RemoteDrive
 from tests.adapter.streams import Told, run_input, tell
 from tests.http.serving import serving
@@ -20,6 +22,9 @@ from tests.subagents.owners import check_lifecycle, check_tags, check_words, end
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from langchain_core.runnables import RunnableConfig
+    from langgraph.types import StateSnapshot
 
     from tests.node_client import NodeClient
 
@@ -80,6 +85,18 @@ def steps(told: Told) -> list[tuple[str, str, str | None]]:
     return [(event.type.value, event.step_name, tag(event)) for event in events]
 
 
+def left_by(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Whether tasks are left when a run has ended, of all runs from now on."""
+    left, check_end = [], RemoteDrive._check_end
+
+    async def end(drive: RemoteDrive) -> None:
+        left.append(bool(drive._tasks))
+        await check_end(drive)
+
+    monkeypatch.setattr(RemoteDrive, "_check_end", end)
+    return left
+
+
 # -- who asks -------------------------------------------------------------------------------------------------------
 
 
@@ -96,6 +113,21 @@ async def test_who_asks_is_known_to_whoever_connects(agent: Agents, name: str) -
     call = None if name in ("second_batched", "in_a_node_batched") else "ann.0"
     assert (question.tool_call_id, again.tool_call_id) == (call, call)
     succeeded(await go_on(agent(name), told, question))
+
+
+@pytest.mark.parametrize(("name", "requests"), [("asking", 0), ("siblings_slowly", 1), ("siblings_both_per_call", 4)])
+async def test_only_states_on_the_way_are_asked_for(
+    server: str, name: str, requests: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked_for: list[str] = []
+
+    async def load(graph: RemoteGraph, config: RunnableConfig, namespace: str) -> StateSnapshot | None:
+        asked_for.append(namespace)
+        return await load_inside(graph, config, namespace)
+
+    monkeypatch.setattr(places, "load_inside", load)
+    asked(await begin(LangGraphAgent(graph=RemoteGraph(name, url=server))))
+    assert len(asked_for) == requests
 
 
 @modes
@@ -138,12 +170,7 @@ async def test_one_speaks_on_while_another_one_waits(agent: Agents) -> None:
 async def test_steps_of_what_is_not_run_again_end(agent: Agents, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     told = await begin(agent(name))
     owners = check_words(told, BUILT[name])
-    left = []
-
-    async def end(drive: RemoteDrive) -> None:
-        left.append(bool(drive._tasks))
-
-    monkeypatch.setattr(RemoteDrive, "_check_end", end)
+    left = left_by(monkeypatch)
     done = await go_on(agent(name), told, *asked(told))
     succeeded(done)
     assert left == [False], "the server need not be asked how the run has ended"
@@ -176,6 +203,17 @@ async def test_one_is_cancelled_because_another_one_fails(agent: Agents) -> None
     ended = [(names[lane], end.type.value, end.code) for lane, end in ends(told.events).items()]
     assert ended == [("ann", "SUBAGENT_ERROR", "model_error"), ("bob", "SUBAGENT_ERROR", "cancelled")]
     assert not any("a secret" in event.model_dump_json() for event in told.events)
+
+
+async def test_one_is_cancelled_within_what_failed(agent: Agents, monkeypatch: pytest.MonkeyPatch) -> None:
+    left = left_by(monkeypatch)
+    told = await begin(agent("mended"))
+    succeeded(told)
+    assert left == [False]
+    names = {lane: start.name for lane, start in starts(told.events).items()}
+    ended = [(names[lane], end.type.value, end.code) for lane, end in ends(told.events).items()]
+    # The server does not tell that it was a tool. It was no model, though one was speaking.
+    assert ended == [("bob", "SUBAGENT_ERROR", "cancelled"), ("mid", "SUBAGENT_ERROR", "graph_error")]
 
 
 async def test_one_fails_while_another_one_waits(agent: Agents) -> None:
