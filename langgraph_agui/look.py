@@ -54,7 +54,7 @@ class Look:
         try:
             pause = await self._read() if has_checkpointer(self._graph) else Pause()
             translation.restate()  # first, for clients keep the order in which they are told
-            interrupts = ask(pause, self._settings.approvals, translation.speech.announce)
+            interrupts = translation.owned(ask(pause, self._settings.approvals, translation.speech.announce))
             translation.finish(interrupts)
         except Exception as error:  # whatever fails, the client is told
             translation.fail(error)

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any, TypeAlias
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from ag_ui.core import RunAgentInput
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage
 
 from langgraph_agui.errors import RunStopped
-from langgraph_agui.messages.found import holds_messages, messages_in
+from langgraph_agui.messages.found import all_messages, messages_in
 from langgraph_agui.messages.options import ReasoningOptions
 from langgraph_agui.translate.lanes import Subagents
 from langgraph_agui.translate.order import Mark
@@ -101,7 +102,7 @@ class RootRun:
 
     def takes(self, values: object) -> None:
         """Take the root's input: nothing in it is new."""
-        self.tell(lambda: self.translation.values((), values, self._messages(values)))
+        self.tell(lambda: self.translation.begin(all_messages(values)))
 
     def notices(self, values: object) -> None:
         """Take what a graph's first node is given, its thread included: nothing in it is new either."""
@@ -109,9 +110,20 @@ class RootRun:
 
     def returns(self, values: object, *, graph: bool) -> None:
         """Take the root's output: what of it was not told is told now, as messages, or else as the run's result."""
-        self.tell(lambda: self.translation.values((), values, self._messages(values)))
-        if not graph and not holds_messages(values):
+        if graph:
+            self.tell(lambda: self.translation.values((), values, self._messages(values)))
+            return
+        for message in self._answers(values):
+            self.tell(partial(self.source.arrived, message))
+        if not all_messages(values):
             self.tell(lambda: self.translation.returned(values))
+
+    def _answers(self, values: object) -> list[BaseMessage]:
+        """The messages that a Runnable which is no graph answers with; what else has some in it may be a prompt."""
+        if isinstance(values, Mapping):
+            alone: list[BaseMessage] = [value for value in values.values() if isinstance(value, AIMessage)]
+            return self._messages(values) or alone
+        return self._messages(values) if isinstance(values, BaseMessage | list) else []
 
     def _messages(self, values: object) -> list[BaseMessage]:
         # What a user said comes from the caller, who has shown it already.
@@ -160,3 +172,9 @@ class _Source(CallbackSource):
         super().on_tool_end(output, run_id=run_id, **kwargs)
         if run_id == self._outermost:
             self._root.returns(output, graph=False)
+
+    def arrived(self, message: BaseMessage) -> None:
+        """A Runnable that is no graph returns a message: tell it, unless a model has said it."""
+        original = self._copies.original("", message, set(), None) if message.id is None else None
+        if original is None:
+            self._to.speech.arrived(message if message.id else message.model_copy(update={"id": str(uuid4())}))

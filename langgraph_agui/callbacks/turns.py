@@ -1,12 +1,13 @@
 """Several runs at once, told one after the other: a stream of AG-UI events may hold runs in sequence only.
 
-Events of runs enter as they happen, in any thread; they leave run by run, in the order in which the runs began. What
-runs say before their turn waits here.
+Events of runs enter as they happen, in any thread, under the caller's lock; they leave without it, one at a time, run
+by run, in the order in which the runs began. What runs say before their turn waits here.
 """
 
 from __future__ import annotations
 
 import logging
+import threading
 from collections import deque
 from collections.abc import Callable
 
@@ -19,41 +20,24 @@ class Turn:
     """The place of one run in the order.
 
     Attributes:
-        failure: What `on_event` has raised while others spoke; the run has yet to raise it.
+        ended: Whether the run has said its last.
+        failure: What `on_event` has raised of its events, and the run has yet to raise.
+        broken: Whether nothing more of it is told, since `on_event` has failed.
     """
 
     def __init__(self, turns: Turns) -> None:
         self._turns = turns
-        self._waiting: list[BaseEvent] = []
-        self.failure: BaseException | None = None
+        self.waiting: list[BaseEvent] = []
         self.ended = False
-        self._broken = False
+        self.failure: BaseException | None = None
+        self.broken = False
 
     def put(self, event: BaseEvent) -> None:
-        """Tell an event, or keep it until it is this run's turn. After a failure of `on_event` nothing is told."""
-        if self._broken:
-            return
-        if not self._turns.is_now(self):
-            self._waiting.append(event)
-            return
-        try:
-            self._turns.on_event(event)
-        except BaseException:
-            self._broken = True
-            raise
-
-    def tell_waiting(self) -> None:
-        """Tell what was kept."""
-        waiting, self._waiting = self._waiting, []
-        try:
-            for event in waiting:
-                self._turns.on_event(event)
-        except Exception as error:  # another run calls this, and has done nothing wrong
-            self._broken = True
-            if self.ended:
-                logger.exception("on_event has failed; its run is over and cannot raise it")
-            else:
-                self.failure = error
+        """Say an event, or keep it until it is this run's turn."""
+        if self._turns.is_now(self):
+            self._turns.say(self, event)
+        else:
+            self.waiting.append(event)
 
     def end(self) -> None:
         """The run has said its last."""
@@ -62,15 +46,17 @@ class Turn:
 
 
 class Turns:
-    """The order of runs. The caller sees to it that one thread at a time is in here.
+    """The order of runs.
 
     Args:
         on_event: Takes each event.
     """
 
     def __init__(self, on_event: Callable[[BaseEvent], object]) -> None:
-        self.on_event = on_event
+        self._on_event = on_event
         self._order: deque[Turn] = deque()
+        self._said: deque[tuple[Turn, BaseEvent]] = deque()
+        self._telling = threading.Lock()
 
     def join(self) -> Turn:
         """A run begins: its turn comes after those that have begun before."""
@@ -82,9 +68,46 @@ class Turns:
         """Whether it is this run's turn."""
         return self._order[0] is turn
 
+    def say(self, turn: Turn, event: BaseEvent) -> None:
+        """Say an event of the run whose turn it is."""
+        self._said.append((turn, event))
+
     def advance(self) -> None:
         """Let the next runs speak, as far as those before them have ended."""
         while self._order and self._order[0].ended:
             self._order.popleft()
             if self._order:
-                self._order[0].tell_waiting()
+                now = self._order[0]
+                self._said.extend((now, event) for event in now.waiting)
+                now.waiting.clear()
+
+    def tell(self, own: Turn) -> None:
+        """Tell what was said; not under the lock, for `on_event` may wait for another thread of the same runs.
+
+        One thread at a time tells; what others say meanwhile it tells for them.
+
+        Args:
+            own: The run that the caller is part of. What `on_event` raises of it, this raises.
+        """
+        said = self._said
+        while said and self._telling.acquire(blocking=False):
+            try:
+                while said:
+                    self._tell(*said.popleft(), own)
+            finally:
+                self._telling.release()
+        if (failure := own.failure) is not None:
+            own.failure = None
+            raise failure
+
+    def _tell(self, turn: Turn, event: BaseEvent, own: Turn) -> None:
+        if turn.broken:
+            return
+        try:
+            self._on_event(event)
+        except BaseException as error:
+            turn.broken = True
+            if turn is own or not turn.ended:
+                turn.failure = error
+            else:
+                logger.exception("on_event has failed; its run is over and cannot raise it")

@@ -44,7 +44,9 @@ class Waiting:
             loop.call_soon_threadsafe(_wake, future)
 
     def open(self) -> None:
-        """Somebody begins to read."""
+        """Somebody begins to read. Raises `RuntimeError` if somebody does already: each event is told once."""
+        if self._reading:
+            raise RuntimeError("The events of this handler are being read already")
         self._reading = True
 
     async def take(self) -> BaseEvent:

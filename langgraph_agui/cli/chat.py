@@ -21,6 +21,7 @@ from rich.console import Console
 
 from langgraph_agui.cli.errors import CommandError, ExitCode
 from langgraph_agui.cli.render import Renderer, printable
+from langgraph_agui.cli.speakers import Speakers
 from langgraph_agui.protocol import Fold, ProtocolError, SSEDecoder, Verifier
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def run(url: str, question: str | None, *, headers: Sequence[str] = (), as_json:
             if as_json or not sys.stdin.isatty():
                 session.say_waiting()
                 break
-            code = session.answer(_answers(session.interrupts, console))
+            code = session.answer(session.answers())
         return code
 
 
@@ -54,7 +55,8 @@ class Session:
         self._http = http
         self._url = url
         self._console = console
-        self._renderer = None if as_json else Renderer(console)
+        self._speakers = Speakers()
+        self._renderer = None if as_json else Renderer(console, self._speakers)
         self._thread_id = str(uuid4())
         self._messages: list[Any] = []
         self._state: Any = {}
@@ -74,8 +76,7 @@ class Session:
         try:
             for event in self._events(resume):
                 fold.feed(event)
-                if self._renderer:
-                    self._renderer.feed(event)
+                (self._renderer or self._speakers).feed(event)
                 if isinstance(event, (RunFinishedEvent, RunErrorEvent)):
                     last = event
         except (ProtocolError, httpx2.TransportError) as error:
@@ -103,7 +104,18 @@ class Session:
     def say_waiting(self) -> None:
         """Say what the run waits for."""
         for interrupt in self.interrupts:
-            self._say(f"waiting: {_question(interrupt)}")
+            self._say(f"waiting: {self._question(interrupt)}")
+
+    def answers(self) -> list[dict[str, Any]]:
+        """Ask the person for an answer to every open interrupt."""
+        return [
+            {"interruptId": interrupt.id, **_answer(interrupt, self._question(interrupt), self._console)}
+            for interrupt in self.interrupts
+        ]
+
+    def _question(self, interrupt: Interrupt) -> str:
+        run = interrupt.subagent_run_id
+        return f"{self._speakers.who(run)} asks: {_question(interrupt)}" if run else _question(interrupt)
 
     def _events(self, resume: list[dict[str, Any]] | None) -> Iterator[Event]:
         """Post the input and yield the verified events of the answer."""
@@ -182,7 +194,7 @@ def _converse(session: Session, console: Console) -> ExitCode:
         try:
             # A run that failed leaves its interrupts open: nothing else can be said before they are answered.
             if session.interrupts:
-                answers = _answers(session.interrupts, console)
+                answers = session.answers()
             else:
                 question = console.input("[bold]> [/bold]").strip()
         except (EOFError, KeyboardInterrupt):
@@ -198,15 +210,10 @@ def _converse(session: Session, console: Console) -> ExitCode:
             code = ExitCode.INTERRUPTED
 
 
-def _answers(interrupts: Sequence[Interrupt], console: Console) -> list[dict[str, Any]]:
-    """Ask the person for an answer to every open interrupt."""
-    return [{"interruptId": interrupt.id, **_answer(interrupt, console)} for interrupt in interrupts]
-
-
-def _answer(interrupt: Interrupt, console: Console) -> dict[str, Any]:
+def _answer(interrupt: Interrupt, question: str, console: Console) -> dict[str, Any]:
     choices = known_answers(interrupt)
     prompt = printable(f"{', '.join([*choices, 'cancel'])} or JSON: ")
-    console.print(printable(_question(interrupt)), style="yellow", markup=False, soft_wrap=True)
+    console.print(printable(question), style="yellow", markup=False, soft_wrap=True)
     while True:
         given = console.input(prompt, markup=False).strip()
         if given == "cancel":

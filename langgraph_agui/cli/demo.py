@@ -10,6 +10,7 @@ from langchain.agents.middleware import HumanInTheLoopMiddleware
 from langchain.chat_models import init_chat_model
 from langgraph.checkpoint.memory import InMemorySaver
 
+from langgraph_agui.cli.demo_guide import plan_day_tool
 from langgraph_agui.cli.demo_model import DemoModel
 from langgraph_agui.cli.demo_tools import DEMO_TOOLS, DemoState
 from langgraph_agui.cli.errors import CommandError
@@ -38,9 +39,10 @@ def build_demo_graph(
             }
         }
     )
+    chosen = model or DemoModel(delay=delay)
     return create_agent(
-        model or DemoModel(delay=delay),
-        DEMO_TOOLS,
+        chosen,
+        [*DEMO_TOOLS, plan_day_tool(chosen, delay)],
         system_prompt=PROMPT,
         middleware=[review],
         state_schema=DemoState,

@@ -28,6 +28,7 @@ SUGGESTIONS: Final = (
     "What is 12 * (3 + 4)?",
     "Remember that the demo works offline",
     "Send an email to ada@example.com saying the demo works",
+    "Plan a day in Rome and one in Oslo",
 )
 """Messages that show what the demo agent can do."""
 
@@ -35,6 +36,8 @@ _WEATHER_WORDS: Final = re.compile(
     r"\b(weather|temperature|forecast|(?:warm|cold|hot|cool)(?:t?er|t?est)?|rain(?:y|ing|s)?|sunny)\b",
     re.IGNORECASE,
 )
+_PLAN: Final = re.compile(r"\bplan\b.*\b(?:day|trip|visit)s?\b", re.IGNORECASE)
+_SIGHTS: Final = re.compile(r"\bto see in (?P<city>[^?]+)\?", re.IGNORECASE)
 _FOLLOW_UP: Final = re.compile(r"^\s*(and|what about|how about)\b", re.IGNORECASE)
 _COMPARISON: Final = re.compile(r"\b(warmer|colder|hotter|cooler|difference|by how much)\b", re.IGNORECASE)
 _KNOWN_CITY: Final = re.compile(r"\b(" + "|".join(map(re.escape, CLIMATE)) + r")\b", re.IGNORECASE)
@@ -86,7 +89,7 @@ def next_turn(messages: Sequence[BaseMessage], tools: frozenset[str]) -> Turn:
     question = messages[start].text if start >= 0 else ""
     results = _results(messages[start + 1 :])
     if results:
-        return _follow_up(question, results, tools) or _answer(results)
+        return _follow_up(question, results, tools) or _answer(results, footnote="find_sights" not in tools)
     if re.search(r"\bcrash\b", question, re.IGNORECASE):
         return Turn("The user asks me to crash. I will fail in the middle of this very tho", crash=True)
     calls = tuple(call for call in _wanted(question) if call.name in tools)
@@ -104,7 +107,11 @@ def _wanted(question: str) -> list[Call]:
         return [Call("send_email", {"to": address[0], "body": body})]
     if note := _NOTE.search(question):
         return [Call("remember", {"note": note["note"].rstrip(" .!")})]
+    if _PLAN.search(question):
+        return [Call("plan_day", {"city": city}) for city in _places(question)]
     calls = [Call("get_weather", {"city": city}) for city in _cities(question)]
+    if sights := _SIGHTS.search(question):
+        calls.append(Call("find_sights", {"city": sights["city"]}))
     return calls + [Call("calculate", {"expression": sum_}) for sum_ in _expressions(question)]
 
 
@@ -112,9 +119,14 @@ def _cities(question: str) -> list[str]:
     about_weather = bool(_WEATHER_WORDS.search(question))
     if not (about_weather or _FOLLOW_UP.search(question)):
         return []
+    return _places(question, named=about_weather)
+
+
+def _places(question: str, *, named: bool = True) -> list[str]:
+    """The cities of a question: those that are known, else, if `named`, whatever is named like a place."""
     names = {name.casefold(): name for name in CLIMATE}
     found = [names[match[0].casefold()] for match in _KNOWN_CITY.finditer(question)]
-    if not found and about_weather:
+    if not found and named:
         found = _NAMED_PLACE.findall(question)
     return list(dict.fromkeys(found))
 
@@ -142,6 +154,8 @@ def _plan(calls: Sequence[Call]) -> str:
         "calculate": lambda args: f"the value of {args['expression']}",
         "remember": lambda args: f"a note to be kept: “{args['note']}”",
         "send_email": lambda args: f"an e-mail sent to {args['to']}",
+        "plan_day": lambda args: f"a guide's plan for a day in {args['city']}",
+        "find_sights": lambda args: f"the sights of {args['city']}",
     }
     wishes = _listed([aims[call.name](call.args) for call in calls])
     if len(calls) > 1:
@@ -174,14 +188,16 @@ def _follow_up(question: str, results: Sequence[_Result], tools: frozenset[str])
     )
 
 
-def _answer(results: Sequence[_Result]) -> Turn:
+def _answer(results: Sequence[_Result], *, footnote: bool) -> Turn:
     sentences = [_sentence(result) for result in results]
     reasoning = "I have everything I need, so I can answer now."
     if any(result.failed for result in results):
         reasoning = "Not every tool call succeeded. I say so instead of making something up."
-    weather = any(_report(result) for result in results)
-    footnote = "(I am a scripted model and run offline" + ("; the weather is invented.)" if weather else ".)")
-    return Turn(reasoning, f"{' '.join(sentences)}\n\n{footnote}")
+    if not footnote:
+        return Turn(reasoning, " ".join(sentences))
+    invented = any(_report(result) or result.name == "plan_day" for result in results)
+    note = "(I am a scripted model and run offline" + ("; the weather is invented.)" if invented else ".)")
+    return Turn(reasoning, f"{' '.join(sentences)}\n\n{note}")
 
 
 def _sentence(result: _Result) -> str:
@@ -191,6 +207,8 @@ def _sentence(result: _Result) -> str:
         return f"In {report[0]} it is {report[1]} °C, {report[2]}."
     if result.name == "calculate":
         return f"{result.args.get('expression')} = {result.content}."
+    if result.name == "find_sights":
+        return f"Go and see {result.content}."
     if result.name == "remember":
         return f"I keep this note in the shared state: “{result.args.get('note')}”."
     return result.content

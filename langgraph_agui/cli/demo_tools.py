@@ -139,4 +139,4 @@ def send_email(to: str, body: str) -> str:
 calculate.handle_tool_error = True
 
 DEMO_TOOLS: Final[list[BaseTool]] = [get_weather, calculate, remember, send_email]
-"""All demo tools."""
+"""The tools that need no model; `langgraph_agui.cli.demo_guide` has the one that does."""

@@ -1,7 +1,8 @@
 """AG-UI events as terminal output: one item after the other, each growing as it streams.
 
 Items may interleave on the wire, lines on a terminal cannot. The item that opened first has the pen; what
-arrives for the others is held back until it ends. Without a terminal the same lines come out unstyled.
+arrives for the others is held back until it ends. Without a terminal the same lines come out unstyled. What a
+subagent says is indented, and carries its name where others speak at the same time.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from ag_ui.core import (
+    ActivityDeltaEvent,
+    ActivitySnapshotEvent,
     BaseEvent,
     ReasoningMessageContentEvent,
     ReasoningMessageEndEvent,
@@ -17,6 +20,8 @@ from ag_ui.core import (
     RunErrorEvent,
     RunFinishedCancelledOutcome,
     RunFinishedEvent,
+    SubagentErrorEvent,
+    SubagentFinishedEvent,
     SubagentStartedEvent,
     TextMessageContentEvent,
     TextMessageEndEvent,
@@ -29,10 +34,15 @@ from ag_ui.core import (
 )
 from rich.text import Text
 
+from langgraph_agui.cli.output import Outputs
+from langgraph_agui.cli.speakers import Speakers, told_end
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rich.console import Console
+
+    _Opening = TextMessageStartEvent | ReasoningMessageStartEvent | ToolCallStartEvent
 
 MAX_RESULT: Final = 2000
 """How much of a tool's result is shown, in characters."""
@@ -42,6 +52,7 @@ _STYLES: Final = {
     "call": "cyan",
     "result": "green",
     "failed": "red",
+    "subagent": "magenta",
     "note": "dim",
     "error": "bold red",
 }
@@ -58,28 +69,32 @@ class _Item:
 
     style: str
     lead: str
+    margin: str = ""
+    """What each further line begins with."""
     waiting: list[str] = field(default_factory=list)
     begun: bool = False
     closed: bool = False
 
 
 class Renderer:
-    """Prints the events of any number of runs on a console."""
+    """Prints the events of any number of runs on a console. `speakers` learns who speaks in them."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, speakers: Speakers | None = None) -> None:
         self._console = console
         self._items: dict[tuple[str, str], _Item] = {}
-        self._owners: dict[str, str] = {}
+        self._outputs = Outputs()
+        self._speakers = speakers or Speakers()
 
     def feed(self, event: BaseEvent) -> None:
         """Print what `event` adds."""
+        self._speakers.feed(event)
         match event:
             case TextMessageStartEvent(message_id=key):
-                self._open(("text", key), "", self._owner(event))
+                self._open(("text", key), "", event)
             case ReasoningMessageStartEvent(message_id=key):
-                self._open(("thinking", key), "thinking", f"{self._owner(event)}thinking: ")
+                self._open(("thinking", key), "thinking", event, "thinking: ")
             case ToolCallStartEvent(tool_call_id=key, tool_call_name=name):
-                self._open(("call", key), "call", f"{self._owner(event)}tool {name} ")
+                self._open(("call", key), "call", event, f"tool {name} ")
             case TextMessageContentEvent(message_id=key, delta=delta):
                 self._grow(("text", key), delta)
             case ReasoningMessageContentEvent(message_id=key, delta=delta):
@@ -92,8 +107,6 @@ class Renderer:
                 self._close(("thinking", key))
             case ToolCallEndEvent(tool_call_id=key):
                 self._close(("call", key))
-            case SubagentStartedEvent(subagent_run_id=run, name=name):
-                self._owners[run] = name
             case _:
                 self._whole(event)
 
@@ -104,18 +117,25 @@ class Renderer:
         self._drain()
         self._items.clear()
 
-    def line(self, text: str, style: str = "note") -> None:
+    def line(self, text: str, style: str = "note", margin: str = "") -> None:
         """Print a line of its own once everything before it has been printed."""
-        item = _Item(style, "", [text], closed=True)
+        item = _Item(style, "", margin, [text], closed=True)
         self._items["line", str(id(item))] = item
         self._drain()
 
     def _whole(self, event: BaseEvent) -> None:
         match event:
-            case ToolCallResultEvent():
+            case ToolCallResultEvent(subagent_run_id=run):
                 failed = (event.metadata or {}).get("status") == "error"
                 lead = "  failed: " if failed else "  result: "
-                self.line(lead + _shortened(_content(event.content)), "failed" if failed else "result")
+                self._say(run, lead + _shortened(_content(event.content)), "failed" if failed else "result")
+            case ActivitySnapshotEvent(subagent_run_id=run) | ActivityDeltaEvent(subagent_run_id=run):
+                for line in self._outputs.lines(event):
+                    self._say(run, f"  {_shortened(line)}", "note")
+            case SubagentStartedEvent(subagent_run_id=run, description=about):
+                self._title(run, f"started: {_shortened(about)}" if about else "started")
+            case SubagentFinishedEvent(subagent_run_id=run) | SubagentErrorEvent(subagent_run_id=run):
+                self._title(run, told_end(event), "failed" if isinstance(event, SubagentErrorEvent) else "subagent")
             case RunErrorEvent(message=message, code=code):
                 self.finish()
                 self.line(f"error: {code}: {message}" if code else f"error: {message}", "error")
@@ -139,13 +159,18 @@ class Renderer:
             shown = ", ".join(f"{count} {name}" for name, count in counts.items() if count is not None)
             self.line(f"tokens: {shown}" + (f" ({entry.model})" if entry.model else ""))
 
-    def _owner(self, event: TextMessageStartEvent | ReasoningMessageStartEvent | ToolCallStartEvent) -> str:
-        run = event.subagent_run_id
-        return f"[{self._owners.get(run, run)}] " if run else ""
+    def _say(self, run: str | None, text: str, style: str) -> None:
+        """Print a line that somebody says."""
+        self.line(self._speakers.lead(run) + text, style, self._speakers.margin(run))
 
-    def _open(self, key: tuple[str, str], style: str, lead: str) -> None:
+    def _title(self, run: str, text: str, style: str = "subagent") -> None:
+        """Print a line about a subagent."""
+        self.line(f"{self._speakers.title(run)} {text}", style, self._speakers.margin(run))
+
+    def _open(self, key: tuple[str, str], style: str, event: _Opening, lead: str = "") -> None:
         if key not in self._items:
-            self._items[key] = _Item(style, lead)
+            run = event.subagent_run_id
+            self._items[key] = _Item(style, self._speakers.lead(run) + lead, self._speakers.margin(run))
         self._drain()
 
     def _grow(self, key: tuple[str, str], delta: str) -> None:
@@ -167,7 +192,7 @@ class Renderer:
                 item.begun = True
                 self._print(item.lead, item.style)
             if item.waiting:
-                self._print("".join(item.waiting), item.style)
+                self._print("".join(item.waiting).replace("\n", f"\n{item.margin}"), item.style)
                 item.waiting.clear()
             if not item.closed:
                 return

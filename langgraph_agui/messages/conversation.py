@@ -48,6 +48,7 @@ class Conversation:
 
     def __init__(self, held: Sequence[Message] = ()) -> None:
         self._entries: list[_Entry] = list(held)
+        self._plain: dict[str, Message] = {}
         self.ids: set[str] = {entry.id for entry in self._entries}
         self.records: dict[str, Record] = {}
         self._holders: dict[str, str] = {}
@@ -64,14 +65,12 @@ class Conversation:
                 self.answered.add(entry.tool_call_id)
 
     def held(self, message_id: str) -> Record | Message:
-        """What is held under this id."""
-        return self.records.get(message_id) or next(
-            entry for entry in self._entries if entry.id == message_id and not isinstance(entry, _Slot)
-        )
+        """What was said under this id since."""
+        return self.records.get(message_id) or self._plain[message_id]
 
     def replace(self, message: Message) -> None:
         """Put a message that is not made of items in the place of the one with its id."""
-        self._entries = [message if entry.id == message.id else entry for entry in self._entries]
+        self._plain[message.id] = message
 
     def holder(self, call_id: str) -> str | None:
         """The id of the message that holds a tool call, if the client holds it."""
@@ -131,6 +130,7 @@ class Conversation:
     def add(self, message: Message, speaker: Speaker | None = None) -> None:
         """Append a message that is not made of items."""
         self._entries.append(message)
+        self._plain[message.id] = message
         self.ids.add(message.id)
         self._spoken(message.id, speaker)
 
@@ -154,13 +154,15 @@ class Conversation:
             while position < len(self._entries) and isinstance(self._entries[position], ToolMessage):
                 position += 1
         self._entries.insert(position, result)
+        self._plain[result.id] = result
         self.ids.add(result.id)
         self._spoken(result.id, speaker)
         self.answered.add(result.tool_call_id)
 
     def messages(self) -> list[Message]:
         """All messages, in the client's order."""
-        return [entry.message() if isinstance(entry, _Slot) else entry for entry in self._entries]
+        plain = self._plain
+        return [entry.message() if isinstance(entry, _Slot) else plain.get(entry.id, entry) for entry in self._entries]
 
 
 def restate(held: Sequence[Message], truth: Iterable[tuple[str, Sequence[Message]]]) -> list[Message]:

@@ -51,14 +51,13 @@ def messages_in(value: object, key: str) -> list[BaseMessage]:
     return _channel(channels.get(key)) if channels is not None else []
 
 
-def holds_messages(value: object) -> bool:
-    """Whether a value is a message, or a collection with a message in it."""
+def all_messages(value: object) -> list[BaseMessage]:
+    """All messages in a value, whatever it is: one itself, or in a list, under a key, at any depth."""
     if isinstance(value, BaseMessage):
-        return True
+        return [value]
     inner = as_mapping(value)
-    if inner is not None:
-        return any(holds_messages(one) for one in inner.values())
-    return isinstance(value, list | tuple) and any(holds_messages(one) for one in value)
+    members = inner.values() if inner is not None else value if isinstance(value, list | tuple) else ()
+    return [message for member in members for message in all_messages(member)]
 
 
 def _channel(value: object) -> list[BaseMessage]:

@@ -26,7 +26,7 @@ VERSION = 1
 
 OF_THREAD = "t"
 """Key in the envelope of a subagent's message: whether it is of the agent's own history too (1), or only an account of
-what the subagent said (0), which the agent's model never hears. By default, what is tagged is an account."""
+what the subagent said (0), which the agent's model never hears. Without it, what is tagged is an account."""
 
 _OWN = "eyJ2Ijo"
 """How every envelope that is not sealed begins: the base64 of `{"v":`."""
@@ -137,10 +137,8 @@ class Speaker(NamedTuple):
         """The `subagentRunId` of its words."""
         return self.lane if self.tagged else None
 
-    def marked(self, envelope: Envelope | None) -> Envelope | None:
-        """The envelope of the message, with the mark of whose it is, where the tag alone would not tell."""
-        if self.tagged and not self.of_thread:
-            return envelope
+    def marked(self, envelope: Envelope | None) -> Envelope:
+        """The envelope of the message, with the mark of whose it is: a client may drop the tag."""
         return {"v": VERSION, **(envelope or {}), OF_THREAD: int(self.of_thread)}
 
 

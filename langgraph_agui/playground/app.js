@@ -2,6 +2,7 @@
 
 import { stickToEnd } from "./dom.js";
 import { InterruptForm } from "./interrupts.js";
+import { keepSubagents, keptSubagents } from "./kept.js";
 import { drawState, drawSteps, drawUsage, EventLog } from "./panels.js";
 import { connectThread, runAgent } from "./stream.js";
 import { Thread } from "./thread.js";
@@ -110,7 +111,9 @@ find("new-thread").addEventListener("click", () => {
   message.focus();
 });
 
+addEventListener("pagehide", () => keepSubagents(thread));
+
 drawNow();
 const known = location.hash.slice(1);
-if (known) run(thread.connect(known), connectThread);
+if (known) run(thread.connect(known, keptSubagents(known)), connectThread);
 message.focus();

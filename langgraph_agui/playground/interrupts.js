@@ -26,7 +26,7 @@ export class InterruptForm {
     this.#box.replaceChildren(
       ...interrupts.map((interrupt) => {
         const call = thread.messages.flatMap((message) => message.toolCalls ?? []).find(({ id }) => id === interrupt.toolCallId);
-        return card(interrupt, call, (answer) => {
+        return card(interrupt, call, askers(thread, interrupt), (answer) => {
           answers.set(interrupt.id, { interruptId: interrupt.id, ...answer });
           if (answers.size === interrupts.length) this.#send(interrupts.map(({ id }) => answers.get(id)));
         });
@@ -35,7 +35,7 @@ export class InterruptForm {
   }
 }
 
-function card(interrupt, call, answer) {
+function card(interrupt, call, who, answer) {
   const field = make("textarea", { rows: 3, spellcheck: false, value: template(interrupt) });
   const problem = make("p", { className: "problem", hidden: true });
   problem.setAttribute("role", "alert");
@@ -67,6 +67,7 @@ function card(interrupt, call, answer) {
   element.append(
     ...[
       make("h2", {}, interrupt.message ?? "The agent is waiting for your answer."),
+      who && make("p", { className: "asker" }, `Asked by ${who}`),
       make("p", { className: "reason" }, `Reason: ${interrupt.reason}`),
       subject(interrupt, call) && make("pre", {}, subject(interrupt, call)),
       make("div", { className: "actions" }, ...buttons, button("Cancel", { status: "cancelled" })),
@@ -76,6 +77,13 @@ function card(interrupt, call, answer) {
     ].filter(Boolean),
   );
   return element;
+}
+
+/** The subagent that asks, after those that it works for; nothing when the agent itself asks. */
+function askers(thread, { subagentRunId }) {
+  const ids = new Set();
+  for (let id = subagentRunId; id && !ids.has(id); id = thread.subagents.get(id)?.parent) ids.add(id);
+  return [...ids].reverse().map((id) => thread.nameOf(id)).join(" › ");
 }
 
 /** What is to be decided, as readable text: the call that waits, or what its approval says of it. */

@@ -19,8 +19,8 @@ export function drawSteps(list, thread) {
   list.dataset.key = key;
   list.replaceChildren(
     ...thread.steps.map((step) => {
-      const owner = step.owner && make("span", { className: "owner", textContent: thread.subagents.get(step.owner) ?? step.owner });
-      const item = make("li", {}, step.name, owner);
+      const owner = step.owner && make("span", { className: "owner", textContent: thread.nameOf(step.owner) });
+      const item = make("li", {}, step.name, " ", owner);
       item.dataset.done = String(step.done);
       item.append(make("span", { className: "unseen", textContent: step.done ? " (finished)" : " (running)" }));
       return item;

@@ -17,7 +17,7 @@ export class Thread {
   notices = [];
   /** Reasoning message id -> {start, end} in milliseconds. */
   thinking = new Map();
-  /** Subagent run id -> name. */
+  /** Subagent run id -> {id, name, description, parent, call, after: message id, status, problem}, as they began. */
   subagents = new Map();
   status = "idle";
   steps = [];
@@ -29,9 +29,15 @@ export class Thread {
     return this.#input();
   }
 
-  /** Return the input that asks for the thread `id` as the server holds it. */
-  connect(id) {
+  /**
+   * Return the input that asks for the thread `id` as the server holds it. `subagents` are those that were known of it:
+   * the server tells only of those that speak. Whether one that spoke then has ended is not known.
+   */
+  connect(id, subagents) {
     this.id = id;
+    for (const held of subagents) {
+      this.subagents.set(held.id, { ...held, status: held.status === "running" ? undefined : held.status });
+    }
     return this.#input();
   }
 
@@ -82,12 +88,19 @@ export class Thread {
     return this.status === "running";
   }
 
+  /** What to call the subagent `id`: one that was never announced has no name. */
+  nameOf(id) {
+    return this.subagents.get(id)?.name ?? "subagent";
+  }
+
   #end(status) {
     this.status = status;
     this.open.clear();
     const now = Date.now();
     for (const span of this.thinking.values()) span.end ??= now;
     for (const step of this.steps) step.done = true;
+    const left = ["running", ...(this.interrupts.length > 0 ? [] : ["waiting"])];
+    for (const subagent of this.subagents.values()) if (left.includes(subagent.status)) subagent.status = "stopped";
   }
 
   #handlers = {
@@ -111,7 +124,21 @@ export class Thread {
       const step = this.steps.find(open);
       if (step) step.done = true;
     },
-    SUBAGENT_STARTED: ({ subagentRunId, name }) => this.subagents.set(subagentRunId, name),
+    // One that has waited begins again in the run that answers it, and may then lack what it was begun by.
+    SUBAGENT_STARTED: ({ subagentRunId: id, name, description, parentSubagentRunId, parentToolCallId }) => {
+      const held = this.subagents.get(id) ?? { after: this.messages.at(-1)?.id };
+      const parent = parentSubagentRunId ?? held.parent;
+      const call = parentToolCallId ?? held.call;
+      this.subagents.set(id, { ...held, id, name, description, parent, call, status: "running", problem: undefined });
+    },
+    SUBAGENT_FINISHED: ({ subagentRunId, outcome }) => {
+      const subagent = this.subagents.get(subagentRunId);
+      if (subagent) subagent.status = outcome?.type === "suspended" ? "waiting" : "done";
+    },
+    SUBAGENT_ERROR: ({ subagentRunId, message, code }) => {
+      const subagent = this.subagents.get(subagentRunId);
+      if (subagent) Object.assign(subagent, { status: code === "cancelled" ? "stopped" : "failed", problem: message });
+    },
 
     TEXT_MESSAGE_START: (event) => {
       const { messageId: id, role = "assistant", name } = event;

@@ -1,27 +1,43 @@
 // The conversation as the page shows it: one element per message, tool call and notice, updated in place.
+//
+// `items.js` says what there is to show and what stands in what; here are the elements.
 
 import { contentText, growText, make, pretty, setText } from "./dom.js";
+import { listItems } from "./items.js";
 import { plain } from "./thread.js";
 
 /** Draws a thread into a container and keeps it up to date. */
 export class Transcript {
   #container;
-  #shown = new Map();
+  #list;
 
   constructor(container) {
     this.#container = container;
+    this.#list = new List(container);
   }
 
   /** Forget everything shown. */
   clear() {
-    for (const { element } of this.#shown.values()) element.remove();
-    this.#shown.clear();
+    this.#list.draw([]);
   }
 
   /** Show `thread` as it is now. */
   draw(thread) {
-    const box = this.#container;
-    const items = listItems(thread);
+    this.#list.draw(listItems(thread));
+    this.#container.setAttribute("aria-busy", String(thread.running));
+  }
+}
+
+/** Keeps the elements of a container in step with a list of items: one for each, in their order. */
+class List {
+  #box;
+  #shown = new Map();
+
+  constructor(box) {
+    this.#box = box;
+  }
+
+  draw(items) {
     const wanted = new Set(items.map((item) => item.key));
     for (const [key, { element }] of this.#shown) {
       if (wanted.has(key)) continue;
@@ -30,106 +46,48 @@ export class Transcript {
     }
     let previous = null;
     for (const item of items) {
-      const shown = this.#shown.get(item.key) ?? item.create();
+      const shown = this.#shown.get(item.key) ?? CREATE[item.kind]();
       this.#shown.set(item.key, shown);
       shown.update(item);
-      const place = previous ? previous.nextSibling : box.querySelector(":scope > .item");
-      if (place !== shown.element) box.insertBefore(shown.element, place);
+      shown.element.classList.toggle("beside", item.beside === true);
+      const place = previous ? previous.nextSibling : this.#box.querySelector(":scope > .item");
+      if (place !== shown.element) this.#box.insertBefore(shown.element, place);
       previous = shown.element;
     }
-    box.setAttribute("aria-busy", String(thread.running));
+    this.#box.hidden = items.length === 0 && this.#box.matches(".items");
   }
-}
-
-/** List what there is to show, in order. */
-function listItems(thread) {
-  const results = new Map();
-  for (const message of thread.messages) if (message.role === "tool") results.set(message.toolCallId, message);
-  const items = [];
-  const ids = new Set(thread.messages.map((message) => message.id));
-  const calls = new Set();
-  const addNotices = (test) => {
-    for (const notice of thread.notices) {
-      if (test(notice)) items.push({ key: `notice ${notice.id}`, create: noticeItem, notice });
-    }
-  };
-  for (const message of thread.messages) {
-    const key = `message ${message.id}`;
-    const owner = thread.subagents.get(message.subagentRunId) ?? message.subagentRunId;
-    const streaming = thread.open.has(message.id);
-    if (message.role === "reasoning") {
-      items.push({ key, create: reasoningItem, message, owner, streaming, span: thread.thinking.get(message.id) });
-    } else if (message.role === "activity") {
-      items.push({ key, create: activityItem, message, owner });
-    } else if (message.role !== "tool" && (streaming || contentText(message.content) !== "")) {
-      items.push({ key, create: textItem, message, owner, streaming });
-    }
-    for (const call of message.toolCalls ?? []) {
-      calls.add(call.id);
-      const result = results.get(call.id);
-      items.push({ key: `call ${call.id}`, create: toolItem, call, result, owner, state: callState(thread, call, result) });
-    }
-    if (message.role === "tool" && !calls.has(message.toolCallId)) {
-      const call = { function: { name: "tool result", arguments: "" } };
-      items.push({ key, create: toolItem, call, result: message, owner, state: callState(thread, call, message) });
-    }
-    addNotices((notice) => notice.after === message.id);
-  }
-  addNotices((notice) => !ids.has(notice.after));
-  return items;
-}
-
-function callState(thread, call, result) {
-  if (result) return failed(result) ? "failed" : "done";
-  if (thread.open.has(call.id)) return "writing";
-  if (!thread.running && thread.interrupts.some(({ toolCallId = call.id }) => toolCallId === call.id)) return "waiting";
-  return thread.running ? "running" : "unanswered";
-}
-
-function failed(result) {
-  const { status } = result.metadata ?? {};
-  return result.error !== undefined || status === "error";
-}
-
-function ownerTag(tag, owner) {
-  setText(tag, owner ?? "");
-  tag.hidden = owner === undefined;
 }
 
 function textItem() {
   const body = make("div", { className: "body" });
-  const who = make("span", { className: "owner" });
-  const element = make("article", { className: "item text" }, who, body);
+  const element = make("article", { className: "item text" }, body);
   return {
     element,
-    update({ message, owner, streaming }) {
+    update({ message, streaming }) {
       element.dataset.role = message.role;
-      element.setAttribute("aria-label", message.role === "user" ? "You" : message.role);
+      element.setAttribute("aria-label", message.role === "user" && !message.subagentRunId ? "You" : message.role);
       element.classList.toggle("streaming", streaming);
       growText(body, contentText(message.content));
-      ownerTag(who, owner);
     },
   };
 }
 
 function reasoningItem() {
   const label = make("span");
-  const who = make("span", { className: "owner" });
   const body = make("div", { className: "body" });
-  const summary = make("summary", {}, label, who);
+  const summary = make("summary", {}, label);
   const element = make("details", { className: "item reasoning" }, summary, body);
   let touched = false;
   let wasStreaming = null;
   summary.addEventListener("click", () => (touched = true));
   return {
     element,
-    update({ message, owner, streaming, span }) {
+    update({ message, streaming, span }) {
       growText(body, message.content);
       if (streaming !== wasStreaming && !touched) element.open = streaming;
       wasStreaming = streaming;
       element.classList.toggle("streaming", streaming);
       setText(label, reasoningLabel(message, streaming, span));
-      ownerTag(who, owner);
     },
   };
 }
@@ -141,38 +99,95 @@ function reasoningLabel(message, streaming, span) {
   return seconds >= 0.1 ? `Thought for ${seconds.toFixed(1)} s` : "Thought";
 }
 
-const CALL_LABELS = {
+const LABELS = {
   writing: "writing arguments",
   running: "running",
   waiting: "waiting for you",
   done: "done",
   failed: "failed",
+  stopped: "stopped",
   unanswered: "no result",
 };
 
+/** Show a status, which styles what `element` says at its head. */
+function setState(element, pill, state) {
+  element.dataset.state = state ?? "";
+  setText(pill, LABELS[state] ?? plain(state ?? ""));
+  pill.hidden = state === undefined;
+}
+
+/** What a call says under one heading; `set(text)` shows it, nothing is hidden. */
+function callPart(title, className) {
+  const body = make("pre", { className });
+  const head = make("h3", {}, title);
+  const element = make("div", { className: "part" }, head, body);
+  return {
+    element,
+    head,
+    set(text) {
+      element.hidden = text === undefined;
+      setText(body, text ?? "");
+    },
+  };
+}
+
 function toolItem() {
   const name = make("code", { className: "name" });
-  const who = make("span", { className: "owner" });
   const state = make("span", { className: "pill" });
-  const args = make("pre", { className: "arguments" });
-  const result = make("pre", { className: "result" });
-  const resultPart = make("div", {}, make("h3", { textContent: "Result" }), result);
-  const argsPart = make("div", {}, make("h3", { textContent: "Arguments" }), args);
-  const summary = make("summary", {}, name, who, state);
-  const element = make("details", { className: "item tool", open: true }, summary, argsPart, resultPart);
+  const args = callPart("Arguments", "arguments");
+  const output = callPart("Output", "output");
+  const outputState = make("span", { className: "pill" });
+  output.head.append(" ", outputState);
+  const inner = make("div", { className: "items" });
+  const inside = new List(inner);
+  const result = callPart("Result", "result");
+  const summary = make("summary", {}, name, state);
+  const parts = [args.element, output.element, inner, result.element];
+  const element = make("details", { className: "item tool", open: true }, summary, ...parts);
   return {
     element,
     update(item) {
       setText(name, item.call.function.name);
-      element.dataset.state = item.state;
-      setText(state, CALL_LABELS[item.state]);
+      setState(element, state, item.state);
       const text = item.call.function.arguments;
-      setText(args, item.state === "writing" ? text : pretty(text));
-      argsPart.hidden = text === "";
+      args.set(text === "" ? undefined : item.state === "writing" ? text : pretty(text));
+      output.set(item.output && outputText(item.output.output));
+      setState(output.element, outputState, item.output?.status);
+      inside.draw(item.subagents);
       const outcome = item.result && (contentText(item.result.content) || item.result.error || "(empty)");
-      setText(result, outcome === undefined ? "" : pretty(outcome));
-      resultPart.hidden = outcome === undefined;
-      ownerTag(who, item.owner);
+      result.set(outcome && pretty(outcome));
+    },
+  };
+}
+
+/** The parts of an output: text that goes on, and anything else on a line of its own. */
+function outputText(parts) {
+  return parts.reduce((text, part) => {
+    if (typeof part === "string") return text + part;
+    return `${text}${text === "" || text.endsWith("\n") ? "" : "\n"}${plain(part)}\n`;
+  }, "");
+}
+
+function subagentItem() {
+  const name = make("strong", { className: "name" });
+  const task = make("span", { className: "task" });
+  const state = make("span", { className: "pill" });
+  const inner = make("div", { className: "items" });
+  const inside = new List(inner);
+  const problem = make("p", { className: "problem" });
+  const summary = make("summary", {}, name, task, state);
+  const element = make("details", { className: "item subagent", open: true }, summary, inner, problem);
+  return {
+    element,
+    update({ subagent, items }) {
+      setText(name, subagent.name);
+      setText(task, subagent.description ?? "");
+      task.title = subagent.description ?? "";
+      name.title = subagent.id;
+      setState(element, state, subagent.status);
+      inside.draw(items);
+      setText(problem, subagent.problem ?? "");
+      problem.hidden = subagent.problem === undefined;
     },
   };
 }
@@ -201,3 +216,12 @@ function noticeItem() {
     },
   };
 }
+
+const CREATE = {
+  text: textItem,
+  reasoning: reasoningItem,
+  tool: toolItem,
+  subagent: subagentItem,
+  activity: activityItem,
+  notice: noticeItem,
+};

@@ -214,6 +214,7 @@ class Items:
         self._failed: list[LiveMessage] = []
         self._answered: set[str] = set()
         self._said: list[LiveMessage] = []
+        self._live: dict[Record, LiveMessage] = {}
 
     def begin(
         self,
@@ -237,6 +238,7 @@ class Items:
         live = LiveMessage(record, self.conversation, self._sink, streamed=streamed)
         self._open.append(live)
         self._said.append(live)
+        self._live[record] = live
         return live
 
     def finish(self, live: LiveMessage, message: BaseMessage | None = None) -> None:
@@ -309,10 +311,7 @@ class Items:
     def stored(self, record: Record, message: BaseMessage) -> None:
         """Take a message of this run as its node has returned it."""
         if isinstance(message, AIMessage):
-            self._live(record).stored(message)
-
-    def _live(self, record: Record) -> LiveMessage:
-        return next(live for live in self._said if live.record is record)
+            self._live[record].stored(message)
 
     def of_thread(self, message: BaseMessage, message_id: str) -> None:
         """Note that what a subagent said in this run is in the agent's own history, too."""
@@ -320,7 +319,7 @@ class Items:
         if isinstance(held, Record):
             held.speaker = speaker
             if isinstance(message, AIMessage):
-                self._live(held).seal(message)
+                self._live[held].seal(message)
         elif isinstance(held, ToolMessage):
             name = self.conversation.call_name(held.tool_call_id)
             result = cast("LCToolMessage", message)

@@ -118,7 +118,7 @@ class RemoteModels:
         """End what the calls of a task, or of a graph in it, have left open.
 
         A call whose message the task has returned has ended well, and any has where the server is too old to mark
-        ends. Others have failed, or were cancelled with a graph in the task.
+        ends. Others have failed.
 
         Args:
             namespace: The task's.
@@ -130,8 +130,7 @@ class RemoteModels:
                 self._end(call)
             else:
                 self._close(call)
-                own = error if call.namespace == namespace else None
-                self._to.model_error(call.run_id, own or RuntimeError("The model's message did not end."))
+                self._to.model_error(call.run_id, error or RuntimeError("The model's message did not end."))
 
     def _end(self, call: _Call) -> None:
         self._close(call)

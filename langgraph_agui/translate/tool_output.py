@@ -21,6 +21,21 @@ except ImportError:  # a langgraph that keeps it elsewhere: its tools tell nobod
     _writer = ContextVar("tool_call_writer", default=None)
 
 
+class _Writer:
+    """The writer of one run of a tool."""
+
+    def __init__(self, run_id: UUID, tell: Tell) -> None:
+        self.run_id = run_id
+        self._hear = [tell]
+
+    def add(self, tell: Tell) -> None:
+        self._hear.append(tell)
+
+    def __call__(self, delta: object) -> None:
+        for tell in self._hear:
+            tell(delta)
+
+
 class ToolOutputs:
     """The tools of a run that are running, and who hears them."""
 
@@ -28,8 +43,12 @@ class ToolOutputs:
         self._tokens: dict[UUID, Token[Tell | None]] = {}
 
     def begin(self, run_id: UUID, tell: Tell) -> None:
-        """Let the tool that is about to run in this context tell its output to `tell`."""
-        self._tokens[run_id] = _writer.set(tell)
+        """Let the tool that is about to run in this context tell its output to `tell`, and to other handlers of it."""
+        before = _writer.get()
+        if isinstance(before, _Writer) and before.run_id == run_id:
+            before.add(tell)
+        else:
+            self._tokens[run_id] = _writer.set(_Writer(run_id, tell))
 
     def end(self, run_id: UUID) -> None:
         """A tool has ended: whatever ran it is heard again."""

@@ -117,6 +117,12 @@ class Translation:
         self._begun.clear()
         self.speech.know(thread)
 
+    def begin(self, messages: Sequence[BaseMessage]) -> None:
+        """The root begins with these messages: they are nothing new."""
+        self._begun.add(())
+        self.speech.notice(messages)
+        self.speech.begin(messages)
+
     def restate(self, interrupts: Sequence[Interrupt] = ()) -> None:
         """Say the whole conversation once more, as the graph's state has it, when nothing more will be said of it.
 
@@ -318,7 +324,9 @@ class Translation:
         if namespace and self.lanes.hidden:  # the first one comes before its lane is known
             return
         first = namespace not in self._begun
-        if first:
+        if first and not namespace:
+            self.begin(messages)
+        elif first:
             self._begun.add(namespace)
             self.speech.notice(messages)
         else:
@@ -327,9 +335,7 @@ class Translation:
         self.shared.values(namespace, values, self.lanes.tag(lane))
         if namespace:
             return
-        if first:
-            self.speech.begin(messages)
-        else:
+        if not first:
             self.speech.update(messages)
         if as_mapping(values) is None and not messages_in(values, ""):
             self._result = self._show(values)  # a functional-API graph that returns a bare value

@@ -9,12 +9,15 @@ import pytest
 from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, SystemMessage, ToolMessage
 from langgraph.types import Command
 
+from langgraph_agui import LangGraphAgent
 from langgraph_agui.cli.demo import build_demo_graph
+from langgraph_agui.cli.demo_guide import sights
 from langgraph_agui.cli.demo_model import DemoModel, DemoModelError
 from langgraph_agui.cli.demo_script import SUGGESTIONS, next_turn
 from langgraph_agui.cli.demo_tools import CLIMATE, DEMO_TOOLS, calculate, get_weather
+from tests.adapter.streams import run_input, tell
 
-ALL = frozenset(tool.name for tool in DEMO_TOOLS)
+ALL = frozenset({"plan_day", *(tool.name for tool in DEMO_TOOLS)})
 THREAD = {"configurable": {"thread_id": "t"}}
 
 
@@ -39,6 +42,9 @@ def wanted(text: str) -> list[tuple[str, dict]]:
         ("What is 15% of 80?", [("calculate", {"expression": "15 / 100 * 80"})]),
         ("Remember: milk and eggs.", [("remember", {"note": "milk and eggs"})]),
         ("Mail ada@example.com saying hi", [("send_email", {"to": "ada@example.com", "body": "hi"})]),
+        ("Plan a day in Rome and one in Oslo", [("plan_day", {"city": "Rome"}), ("plan_day", {"city": "Oslo"})]),
+        ("Plan a trip for me to see Ulan Bator", []),
+        ("please plan my day in Ulan Bator", [("plan_day", {"city": "Ulan Bator"})]),
         ("Rome is a hotel town, founded 753", []),
         ("It was 2024", []),
         ("unbalanced (3 + 4", []),
@@ -200,3 +206,21 @@ def test_arithmetic(expression, value):
 def test_arithmetic_refuses_what_it_should(expression):
     call = {"name": "calculate", "args": {"expression": expression}, "id": "c", "type": "tool_call"}
     assert calculate.invoke(call).status == "error"
+
+
+async def test_guides_plan_days_at_once() -> None:
+    told = await tell(LangGraphAgent(graph=build_demo_graph(delay=0.001)), run_input(SUGGESTIONS[-1]))
+    guides = {event.subagent_run_id: event for event in told.of("SUBAGENT_STARTED")}
+    assert [guide.name for guide in guides.values()] == ["guide", "guide"]
+    first, second = guides
+    order = [event.subagent_run_id for event in told.of("REASONING_MESSAGE_CONTENT")]
+    assert order.index(second) < len(order) - 1 - order[::-1].index(first), "they speak at once"
+    found = {message.subagent_run_id: message.content for message in told.streamed if message.role == "activity"}
+    for guide, city in zip(guides, ("Rome", "Oslo"), strict=True):
+        assert found[guide]["output"] == [f"found {sight}\n" for sight in sights(city)]
+        assert found[guide]["status"] == "done"
+        words = [message.content for message in told.messages if message.subagent_run_id == guide]
+        assert any(f"In {city} it is {CLIMATE[city][0]} °C" in str(word) for word in words)
+    answer = told.messages[-1].content
+    assert all(sight in answer for city in ("Rome", "Oslo") for sight in sights(city))
+    assert answer.count("scripted model") == 1

@@ -98,7 +98,6 @@ def test_results_are_shortened_and_parts_are_named():
 
 
 def test_subagents_are_named():
-    assert (
-        shown(SubagentStartedEvent(subagent_run_id="s", name="scout"), *text("m", "Hi", subagent_run_id="s"))
-        == "[scout] Hi\n"
-    )
+    announced = SubagentStartedEvent(subagent_run_id="s", name="scout")
+    assert shown(announced, *text("m", "Hi\nHo", subagent_run_id="s")) == "[scout] started\n  Hi\n  Ho\n"
+    assert shown(*text("m", "Hi", subagent_run_id="s")) == "  [s] Hi\n"

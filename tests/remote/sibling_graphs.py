@@ -91,8 +91,8 @@ def _failing() -> Built:
     return tools_of(ann=agent_of(breaking("ann", ValueError("a secret"))), bob=agent_of(voice("bob", pace=0.5)))
 
 
-def _mended() -> Built:
-    """A tool of a subagent fails while an agent beside it is speaking; the boss goes on."""
+def _inside(*, handled: bool) -> Built:
+    """A tool of a subagent fails while an agent beside it is speaking; the boss goes on, or fails as well."""
 
     @tool
     async def ann(question: str) -> str:
@@ -102,7 +102,7 @@ def _mended() -> Built:
 
     bob = agent_tool("bob", agent_of(voice("bob", pace=0.5), name="bob"))
     mid = create_agent(voice("mid", ("ann", WHY), ("bob", WHY)), [ann, bob], name="mid")
-    graph, boss = boss_of(None, [agent_tool("mid", mid)], ("mid", WHY), middleware=[Mend()])
+    graph, boss = boss_of(None, [agent_tool("mid", mid)], ("mid", WHY), middleware=[Mend()] if handled else [])
     return Built(graph, boss, {"mid": Lane("mid", BOSS, "boss.0"), "bob": Lane("bob", "mid", "mid.1")})
 
 
@@ -127,7 +127,8 @@ BUILT = {
     **{f"both_{mode}": built for mode, built in BOTH.items()},
     "slowly": _slowly(),
     "failing": _failing(),
-    "mended": _mended(),
+    "inside_True": _inside(handled=True),
+    "inside_False": _inside(handled=False),
     "pausing_and_failing": _pausing_and_failing(),
 }
 

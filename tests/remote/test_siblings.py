@@ -183,11 +183,13 @@ async def test_steps_of_what_is_not_run_again_end(agent: Agents, name: str, monk
     assert told_steps[second + 1] == ("STEP_FINISHED", "tools (2)", around)
 
 
-async def test_steps_of_one_node_end_though_nobody_says_which(agent: Agents) -> None:
+async def test_steps_of_one_node_end_though_nobody_says_which(agent: Agents, monkeypatch: pytest.MonkeyPatch) -> None:
     told = await begin(agent("workers"))
     assert Counter(kind for kind, *_ in steps(told)) == {"STEP_STARTED": 3, "STEP_FINISHED": 3}
+    left = left_by(monkeypatch)
     done = await go_on(agent("workers"), told, *asked(told), payload="the last")
     succeeded(done)
+    assert left == [False]
     assert done.state["notes"] == ["0", "1", "the last"]
     assert Counter(steps(done)).most_common(1)[0][1] == 1
     assert [kind for kind, *_ in steps(done)] == ["STEP_STARTED"] * 3 + ["STEP_FINISHED"] * 3
@@ -205,11 +207,17 @@ async def test_one_is_cancelled_because_another_one_fails(agent: Agents) -> None
     assert not any("a secret" in event.model_dump_json() for event in told.events)
 
 
-async def test_one_is_cancelled_within_what_failed(agent: Agents, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("handled", [True, False])
+async def test_one_is_cancelled_within_what_failed(
+    agent: Agents, handled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     left = left_by(monkeypatch)
-    told = await begin(agent("mended"))
-    succeeded(told)
-    assert left == [False]
+    told = await begin(agent(f"inside_{handled}"))
+    if handled:
+        succeeded(told)
+        assert left == [False]
+    else:
+        assert (told.last.type.value, told.last.code) == ("RUN_ERROR", "graph_error")
     names = {lane: start.name for lane, start in starts(told.events).items()}
     ended = [(names[lane], end.type.value, end.code) for lane, end in ends(told.events).items()]
     # The server does not tell that it was a tool. It was no model, though one was speaking.
@@ -257,3 +265,5 @@ async def test_the_reference_client_takes_a_failure(agent: Agents, name: str, no
     messages = [message.model_dump(by_alias=True, exclude_none=True, mode="json") for message in told.input.messages]
     ran = await node_client.arun(events=events, threadId=told.input.thread_id, messages=messages)
     assert (ran.warnings, ran.error) == ([], None)
+    assert {message.get("subagentRunId") for message in ran.messages} == {None, *starts(told.events)}
+    assert len(starts(told.events)) == len(BUILT[name].lanes)

@@ -1,0 +1,130 @@
+// What the page shows of a thread, in order: items as plain data, those of a subagent in an item of its own.
+
+import { contentText } from "./dom.js";
+
+const TOOL_OUTPUT = "langgraph:tool_output";
+
+/** List the items of `thread`. What a subagent says is in its own item: in that of the call that runs it, else in place. */
+export function listItems(thread) {
+  const outline = new Outline(thread);
+  const ids = new Set(thread.messages.map((message) => message.id));
+  const notices = (test) => {
+    for (const notice of thread.notices) {
+      if (test(notice)) outline.of(undefined).push({ key: `notice ${notice.id}`, kind: "notice", notice });
+    }
+  };
+  outline.begin(undefined);
+  for (const message of thread.messages) {
+    outline.add(message);
+    outline.begin(message.id);
+    notices(({ after }) => after === message.id);
+  }
+  notices(({ after }) => !ids.has(after));
+  return outline.end();
+}
+
+/** The items of a thread while they are put in their places. */
+class Outline {
+  #thread;
+  #calls = new Set();
+  #results = new Map();
+  #outputs = new Map();
+  /** Subagent run id, or nothing for the agent itself -> its items. */
+  #said = new Map([[undefined, []]]);
+  /** Tool call id -> the items of the subagents that it runs. */
+  #run = new Map();
+
+  constructor(thread) {
+    this.#thread = thread;
+    for (const message of thread.messages) {
+      for (const { id } of message.toolCalls ?? []) this.#calls.add(id);
+      if (message.role === "tool") this.#results.set(message.toolCallId, message);
+      if (isOutput(message)) this.#outputs.set(message.content.toolCallId, message);
+    }
+    // Those that a call runs stand in it as they began, wherever their words are among the messages.
+    for (const { id, call } of thread.subagents.values()) if (this.#calls.has(call)) this.of(id);
+  }
+
+  /** The items of a subagent, or of the agent itself; a subagent that has none yet is put into its place. */
+  of(id) {
+    const known = this.#said.get(id);
+    if (known) return known;
+    const items = [];
+    this.#said.set(id, items);
+    const subagent = this.#thread.subagents.get(id) ?? { id, name: this.#thread.nameOf(id) };
+    const place = this.#calls.has(subagent.call) ? this.#runBy(subagent.call) : this.of(subagent.parent);
+    place.push({ key: `subagent ${id}`, kind: "subagent", subagent, items });
+    return items;
+  }
+
+  /** Put those subagents into their places that began after the message `id`. */
+  begin(id) {
+    for (const subagent of this.#thread.subagents.values()) if (subagent.after === id) this.of(subagent.id);
+  }
+
+  /** Add what there is to show of a message. */
+  add(message) {
+    const thread = this.#thread;
+    const items = this.of(message.subagentRunId);
+    const key = `message ${message.id}`;
+    const streaming = thread.open.has(message.id);
+    if (message.role === "reasoning") {
+      items.push({ key, kind: "reasoning", message, streaming, span: thread.thinking.get(message.id) });
+    } else if (message.role === "activity") {
+      const output = this.#outputs.get(message.content?.toolCallId);
+      if (output !== message || !this.#calls.has(message.content.toolCallId)) items.push({ key, kind: "activity", message });
+    } else if (message.role !== "tool" && (streaming || contentText(message.content) !== "")) {
+      items.push({ key, kind: "text", message, streaming });
+    }
+    for (const call of message.toolCalls ?? []) items.push(this.#callItem(call, message.subagentRunId));
+    if (message.role === "tool" && !this.#calls.has(message.toolCallId)) {
+      const call = { function: { name: "tool result", arguments: "" } };
+      items.push({ key, kind: "tool", call, result: message, subagents: [], state: failed(message) ? "failed" : "done" });
+    }
+  }
+
+  /** Return the agent's own items, with all others in them. */
+  end() {
+    for (const items of [...this.#said.values(), ...this.#run.values()]) {
+      const holds = (item) => item !== undefined && (item.kind === "subagent" || item.subagents?.length > 0);
+      items.forEach((item, at) => (item.beside = holds(item) && (holds(items[at - 1]) || holds(items[at + 1]))));
+    }
+    for (const items of this.#said.values()) {
+      for (const item of items) if (item.kind === "tool") item.state ??= this.#stateOf(item);
+    }
+    return this.#said.get(undefined);
+  }
+
+  #runBy(call) {
+    if (!this.#run.has(call)) this.#run.set(call, []);
+    return this.#run.get(call);
+  }
+
+  #callItem(call, owner) {
+    const result = this.#results.get(call.id);
+    const output = this.#outputs.get(call.id)?.content;
+    return { key: `call ${call.id}`, kind: "tool", call, result, output, owner, subagents: this.#runBy(call.id) };
+  }
+
+  #stateOf({ call, result, owner, subagents }) {
+    const thread = this.#thread;
+    if (result) return failed(result) ? "failed" : "done";
+    if (thread.open.has(call.id)) return "writing";
+    if (thread.running) return "running";
+    const asks = ({ toolCallId, subagentRunId }) => {
+      if (this.#calls.has(toolCallId)) return toolCallId === call.id;
+      return subagentRunId === owner || !thread.subagents.has(subagentRunId);
+    };
+    const waits = thread.interrupts.some(asks) || subagents.some(({ subagent }) => subagent.status === "waiting");
+    return waits ? "waiting" : "unanswered";
+  }
+}
+
+function isOutput({ role, activityType, content }) {
+  return role === "activity" && activityType === TOOL_OUTPUT && Array.isArray(content?.output);
+}
+
+function failed(result) {
+  const { status } = result.metadata ?? {};
+  return result.error !== undefined || status === "error";
+}
