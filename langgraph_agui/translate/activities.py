@@ -25,7 +25,7 @@ class _Activity:
 
     call_id: str
     tool: str
-    lane: str | None
+    tag: str | None
     output: list[object] = field(default_factory=list)
     status: str = "running"
 
@@ -36,7 +36,7 @@ class _Activity:
             message_id=f"{self.call_id}:output",
             activity_type=TOOL_OUTPUT,
             content=content,
-            subagent_run_id=self.lane,
+            subagent_run_id=self.tag,
         )
 
     def delta(self, operation: dict[str, object]) -> ActivityDeltaEvent:
@@ -45,7 +45,7 @@ class _Activity:
             message_id=f"{self.call_id}:output",
             activity_type=TOOL_OUTPUT,
             patch=[operation],  # type: ignore[list-item]  # a JSON Patch operation, as the model takes it
-            subagent_run_id=self.lane,
+            subagent_run_id=self.tag,
         )
 
 
@@ -66,7 +66,7 @@ class Activities:
         if call_id in self._told:
             self._again.add(call_id)
 
-    def output(self, call_id: str, tool: str, delta: object, lane: str | None) -> None:
+    def output(self, call_id: str, tool: str, delta: object, tag: str | None) -> None:
         """A tool tells a part of its output, maybe what it has left running when it is over."""
         activity = self._told.get(call_id)
         if activity is not None and call_id not in self._again:
@@ -74,7 +74,7 @@ class Activities:
             self._sink.event(activity.delta({"op": "add", "path": "/output/-", "value": delta}))
         else:
             self._again.discard(call_id)
-            self._told[call_id] = activity = _Activity(call_id, tool, lane, [delta])
+            self._told[call_id] = activity = _Activity(call_id, tool, tag, [delta])
             self._sink.event(activity.snapshot())
 
     def end(self, call_id: str, status: Literal["done", "failed", "stopped"]) -> None:

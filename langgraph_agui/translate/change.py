@@ -123,23 +123,23 @@ class Change:
             self._steps.append(operations)
             self._weights.append(weight)
 
-    def events(self, *, patchable: bool, deltas: bool, lane: str | None) -> Iterator[BaseEvent]:
+    def events(self, *, patchable: bool, deltas: bool, tag: str | None) -> Iterator[BaseEvent]:
         """The events that bring the client there.
 
         Args:
             patchable: Whether what the client holds can be patched: it is an object.
             deltas: Whether patches are wanted.
-            lane: The subagent that has changed the state.
+            tag: The `subagentRunId` of who has changed the state.
         """
         if not self._steps and not self._unpatchable and patchable:
             return
         if self._unpatchable or self._whole(patchable=patchable, deltas=deltas):
-            yield StateSnapshotEvent(snapshot=self.result, subagent_run_id=lane)
+            yield StateSnapshotEvent(snapshot=self.result, subagent_run_id=tag)
             return
         if not patchable:
-            yield StateSnapshotEvent(snapshot={}, subagent_run_id=lane)
+            yield StateSnapshotEvent(snapshot={}, subagent_run_id=tag)
         for piece in self._pieces():
-            yield StateDeltaEvent(delta=cast("list[Any]", piece), subagent_run_id=lane)
+            yield StateDeltaEvent(delta=cast("list[Any]", piece), subagent_run_id=tag)
 
     def _whole(self, *, patchable: bool, deltas: bool) -> bool:
         """Whether the whole state is to be sent: wanted, needed or smaller, and not too much for one event."""

@@ -14,12 +14,12 @@ class Copies:
     def __init__(self) -> None:
         self._said: list[tuple[str, str | None, AIMessage]] = []
 
-    def say(self, namespace: str, message: BaseMessage, lane: str | None) -> None:
-        """Note what a model (of the subagent `lane`) said in the task with this checkpoint namespace."""
+    def say(self, namespace: str, message: BaseMessage, tag: str | None) -> None:
+        """Note what a model (under this `subagentRunId`) said in the task with this checkpoint namespace."""
         if isinstance(message, AIMessage) and message.id is not None:
-            self._said.append((namespace, lane, message))
+            self._said.append((namespace, tag, message))
 
-    def original(self, namespace: str, message: BaseMessage, returned: set[str], lane: str | None) -> str | None:
+    def original(self, namespace: str, message: BaseMessage, returned: set[str], tag: str | None) -> str | None:
         """The id of the message that `message` copies, said by its node or inside it and not returned itself.
 
         Each is copied once: a node may return the same words several times. What a subagent has said, the agent says
@@ -31,7 +31,7 @@ class Copies:
         for position, (said_in, speaker, said) in enumerate(self._said):
             if (
                 said.id not in returned
-                and speaker == lane
+                and speaker == tag
                 and (said_in == namespace or said_in.startswith(f"{namespace}|"))
                 and said.text == message.text
                 and [call["id"] for call in said.tool_calls] == calls

@@ -53,18 +53,18 @@ class Lane:
 class LaneSink:
     """A sink for what one subagent says: puts its id on every event."""
 
-    def __init__(self, sink: Sink, lane: str) -> None:
+    def __init__(self, sink: Sink, tag: str) -> None:
         self._sink = sink
-        self._lane = lane
+        self._tag = tag
 
     def event(self, event: BaseEvent) -> None:
         """Take an event that nobody else has seen yet."""
-        event.subagent_run_id = self._lane  # type: ignore[attr-defined]  # all but RUN_* and SUBAGENT_* have it
+        event.subagent_run_id = self._tag  # type: ignore[attr-defined]  # all but RUN_* and SUBAGENT_* have it
         self._sink.event(event)
 
-    def writer(self, kind: Kind, item_id: str, lane: str | None = None) -> Writer:
+    def writer(self, kind: Kind, item_id: str, tag: str | None = None) -> Writer:
         """Return what takes the fragments of an item."""
-        return self._sink.writer(kind, item_id, lane or self._lane)
+        return self._sink.writer(kind, item_id, tag or self._tag)
 
 
 def in_lane(sink: Sink, tag: str | None) -> Sink:

@@ -29,7 +29,7 @@ class _Call:
     """A call of a predicted tool: what it has said, and how long that must be before it is looked at again."""
 
     predictions: tuple[PredictState, ...]
-    lane: str | None
+    tag: str | None
     text: str = ""
     due: int = 0
 
@@ -71,9 +71,9 @@ class Predictor:
                 if (event.metadata or {}).get("status") == "error":  # it has changed nothing
                     self._state.drop({call_id})
 
-    def writer(self, kind: Kind, item_id: str, lane: str | None = None) -> Writer:
+    def writer(self, kind: Kind, item_id: str, tag: str | None = None) -> Writer:
         """Return what passes the fragments of an item on."""
-        write = self._sink.writer(kind, item_id, lane)
+        write = self._sink.writer(kind, item_id, tag)
         if kind != "call" or not self._expected:
             return write
 
@@ -93,4 +93,4 @@ class Predictor:
         found = predicted(call.predictions, call.text)
         values = {key: value for key, value in found.items() if value not in ("", [], {}, None)}
         if values:
-            self._state.preview(call_id, values, call.lane)
+            self._state.preview(call_id, values, call.tag)

@@ -108,9 +108,9 @@ class Readers:
         for sink in self._sinks:
             sink.event(event)
 
-    def writer(self, kind: Kind, item_id: str, lane: str | None = None) -> Writer:
+    def writer(self, kind: Kind, item_id: str, tag: str | None = None) -> Writer:
         """Return what tells the fragments of an item to those who read now: one reader costs nothing extra."""
-        writers = [sink.writer(kind, item_id, lane) for sink in self._sinks]
+        writers = [sink.writer(kind, item_id, tag) for sink in self._sinks]
         if len(writers) == 1:
             return writers[0]
 

@@ -76,13 +76,13 @@ class SharedState:
             self.view.end(task)
             self.view.end(_SUPERSTEP)
 
-    def values(self, namespace: Namespace, values: object, lane: str | None = None) -> None:
+    def values(self, namespace: Namespace, values: object, tag: str | None = None) -> None:
         """The state of a graph after a superstep; that of a declared subgraph is a preview of the root's.
 
         Args:
             namespace: Of the graph.
             values: Its state.
-            lane: The subagent that the graph is.
+            tag: Its `subagentRunId`, if it is a subagent.
         """
         if not namespace:
             self.view.update(values)
@@ -103,11 +103,11 @@ class SharedState:
             and (key in written or (before is not None and before.get(key, channels) is not channels[key]))
         }
         if made:
-            self.view.preview(task_id(namespace[0]), made, lane)
+            self.view.preview(task_id(namespace[0]), made, tag)
 
     # -- previews -------------------------------------------------------------------------------------------------
 
-    def custom(self, data: object, lane: str | None = None) -> bool:
+    def custom(self, data: object, tag: str | None = None) -> bool:
         """Take what a node (of a subagent) has written to the custom stream; return whether it is about state."""
         if (told := predictions_in(data)) is not None:
             self.sink.expect(told)
@@ -118,9 +118,9 @@ class SharedState:
         owner = task_id(emission.namespace.partition("|")[0])
         hidden: set[str] = set()
         if emission.patch is not None:
-            hidden = self.view.patch(owner, emission.patch, lane)
+            hidden = self.view.patch(owner, emission.patch, tag)
         elif emission.values is not None:
-            hidden = self.view.preview(owner, emission.values, lane)
+            hidden = self.view.preview(owner, emission.values, tag)
         if hidden - self._warned:
             logger.warning("emit_state: clients do not see these keys: %s", ", ".join(sorted(hidden - self._warned)))
             self._warned |= hidden

@@ -36,8 +36,8 @@ class Sink(Protocol):
     def event(self, event: BaseEvent, /) -> object:
         """Take a whole event."""
 
-    def writer(self, kind: Kind, item_id: str, lane: str | None = None) -> Writer:
-        """Return what takes the fragments of an item that a subagent says (`lane`), or the agent itself."""
+    def writer(self, kind: Kind, item_id: str, tag: str | None = None) -> Writer:
+        """Return what takes the fragments of an item, which is said under the `subagentRunId` `tag`."""
 
 
 class EventSink:
@@ -55,7 +55,7 @@ class EventSink:
                 event = event.model_copy(deep=True)
         self._put(event)
 
-    def writer(self, kind: Kind, item_id: str, lane: str | None = None) -> Writer:
+    def writer(self, kind: Kind, item_id: str, tag: str | None = None) -> Writer:
         """Return what puts the content events of an item."""
         put = self._put
         first: TextMessageContentEvent | ReasoningMessageContentEvent | ToolCallArgsEvent
@@ -65,8 +65,8 @@ class EventSink:
             first = ReasoningMessageContentEvent(message_id=item_id, delta="")
         else:
             first = ToolCallArgsEvent(tool_call_id=item_id, delta="")
-        if lane is not None:
-            first.subagent_run_id = lane
+        if tag is not None:
+            first.subagent_run_id = tag
         another = _another(first)
         return lambda text: put(another(text))
 
@@ -113,7 +113,7 @@ class SSESink:
             return
         self._put(frame)
 
-    def writer(self, kind: Kind, item_id: str, lane: str | None = None) -> Writer:
+    def writer(self, kind: Kind, item_id: str, tag: str | None = None) -> Writer:
         """Return what puts the frames of an item's fragments."""
-        put, frame = self._put, DeltaFrame(_DELTA_TYPES[kind], item_id, lane).encode
+        put, frame = self._put, DeltaFrame(_DELTA_TYPES[kind], item_id, tag).encode
         return lambda text: put(frame(text))

@@ -124,7 +124,7 @@ class StateView:
         change = Change({})
         for key, value in self._client.items():
             change.make(key, value)
-        return change.events(patchable=False, deltas=self._deltas, lane=None)
+        return change.events(patchable=False, deltas=self._deltas, tag=None)
 
     # -- the truth ----------------------------------------------------------------------------------------------
 
@@ -191,22 +191,22 @@ class StateView:
 
     # -- previews -----------------------------------------------------------------------------------------------
 
-    def preview(self, owner: str, values: Mapping[str, object], lane: str | None = None) -> set[str]:
+    def preview(self, owner: str, values: Mapping[str, object], tag: str | None = None) -> set[str]:
         """Show values until `owner` has ended; return the keys that clients do not see, which are left out.
 
         Args:
             owner: A task of the root graph, or a tool call.
             values: By key.
-            lane: The subagent that it is from.
+            tag: The `subagentRunId` of who shows it.
         """
         show = self._contract.show
         made = {
             key: following(NOTHING if key == "__proto__" else self._target(key), value, pointer(key), show).after
             for key, value in values.items()
         }
-        return self._preview(owner, made, lane)
+        return self._preview(owner, made, tag)
 
-    def patch(self, owner: str, operations: Sequence[Mapping[str, object]], lane: str | None = None) -> set[str]:
+    def patch(self, owner: str, operations: Sequence[Mapping[str, object]], tag: str | None = None) -> set[str]:
         """Show what a patch makes of the client's copy, as `preview` does."""
         try:
             result = apply_patch(self._client, operations)
@@ -221,9 +221,9 @@ class StateView:
         for key, value in result.items():
             if self._client.get(key, NOTHING) is not value:
                 values[key] = value if show is to_jsonable else show(value)
-        return self._preview(owner, values, lane)
+        return self._preview(owner, values, tag)
 
-    def _preview(self, owner: str, values: Mapping[str, Maybe], lane: str | None) -> set[str]:
+    def _preview(self, owner: str, values: Mapping[str, Maybe], tag: str | None) -> set[str]:
         held = {one.key: one.value for one in self._previews if one.owner == owner}
         hidden = {key for key in values if not self._contract.shows(key)}
         values = {key: value for key, value in values.items() if key not in held or not same(held[key], value)}
@@ -232,7 +232,7 @@ class StateView:
             if not isinstance(one.value, Nothing):
                 self.previewed.add(one.key, one.value)
         self._previews = [one for one in self._previews if one.owner != owner or one.key not in values] + shown
-        self._show([one.key for one in shown], {}, lane)
+        self._show([one.key for one in shown], {}, tag)
         return hidden
 
     def begin(self, owner: str) -> None:
@@ -268,14 +268,14 @@ class StateView:
         previews = (preview.value for preview in reversed(self._previews) if preview.key == key)
         return next(previews, self._rest(key))
 
-    def _show(self, keys: Collection[str], steps: Mapping[str, Step], lane: str | None = None) -> None:
+    def _show(self, keys: Collection[str], steps: Mapping[str, Step], tag: str | None = None) -> None:
         """Bring the client's copy of `keys` up to date; `steps` are known ones, from what was shown before."""
         if not keys:
             return
         change = Change(self._client)
         for key in keys:
             change.make(key, self._target(key), steps.get(key))
-        for event in change.events(patchable=self._patchable, deltas=self._deltas, lane=lane):
+        for event in change.events(patchable=self._patchable, deltas=self._deltas, tag=tag):
             self._emit(event)
             self._patchable = True
         self._client = change.result

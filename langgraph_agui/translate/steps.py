@@ -15,7 +15,7 @@ class _Step(NamedTuple):
     """An open step, and the subagent that takes it."""
 
     name: str
-    lane: str | None
+    tag: str | None
 
 
 class Steps:
@@ -25,32 +25,32 @@ class Steps:
         self._emit = emit
         self._open: dict[Hashable, _Step] = {}
 
-    def start(self, key: Hashable, node: str, lane: str | None = None) -> None:
+    def start(self, key: Hashable, node: str, tag: str | None = None) -> None:
         """Open a step for `node`: its name, or "name (2)" while its owner has another one of that name open.
 
         Args:
             key: What the step is closed by.
             node: The name of the node.
-            lane: The subagent that takes the step.
+            tag: The `subagentRunId` of who takes it.
         """
-        taken = {step.name for step in self._open.values() if step.lane == lane}
+        taken = {step.name for step in self._open.values() if step.tag == tag}
         name = next(name for number in count(1) if (name := node if number == 1 else f"{node} ({number})") not in taken)
-        self._open[key] = _Step(name, lane)
-        self._emit(StepStartedEvent(step_name=name, subagent_run_id=lane))
+        self._open[key] = _Step(name, tag)
+        self._emit(StepStartedEvent(step_name=name, subagent_run_id=tag))
 
     def reopen(self, sink: Sink) -> None:
         """Tell one more reader what is open, the outermost first."""
         for step in self._open.values():
-            sink.event(StepStartedEvent(step_name=step.name, subagent_run_id=step.lane))
+            sink.event(StepStartedEvent(step_name=step.name, subagent_run_id=step.tag))
 
     def finish(self, key: Hashable) -> None:
         """Close the step of `key`, if it is open."""
         step = self._open.pop(key, None)
         if step is not None:
-            self._emit(StepFinishedEvent(step_name=step.name, subagent_run_id=step.lane))
+            self._emit(StepFinishedEvent(step_name=step.name, subagent_run_id=step.tag))
 
-    def close(self, lane: str | None = None) -> None:
+    def close(self, tag: str | None = None) -> None:
         """Close the open steps of a subagent, or (None) all there are, the innermost first."""
         for key, step in reversed(list(self._open.items())):
-            if lane is None or step.lane == lane:
+            if tag is None or step.tag == tag:
                 self.finish(key)
