@@ -51,13 +51,13 @@ def messages_in(value: object, key: str) -> list[BaseMessage]:
     return _channel(channels.get(key)) if channels is not None else []
 
 
-def all_messages(value: object) -> list[BaseMessage]:
-    """All messages in a value, whatever it is: one itself, or in a list, under a key, at any depth."""
+def all_messages(value: object, depth: int = 3) -> list[BaseMessage]:
+    """All messages in a value, whatever it is: one itself, or in a list, or under a key, not deeper than `depth`."""
     if isinstance(value, BaseMessage):
         return [value]
-    inner = as_mapping(value)
-    members = inner.values() if inner is not None else value if isinstance(value, list | tuple) else ()
-    return [message for member in members for message in all_messages(member)]
+    inner = as_mapping(value) if depth else None
+    members = inner.values() if inner is not None else value if depth and isinstance(value, list | tuple) else ()
+    return [message for member in members for message in all_messages(member, depth - 1)]
 
 
 def _channel(value: object) -> list[BaseMessage]:

@@ -6,7 +6,7 @@ the sink that puts the lane's id on all of its events. Nobody else decides who a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, get_args
 
@@ -102,8 +102,8 @@ class Lanes:
         self.hidden = shown == "hidden"
         self._call = call
         self._close = close
-        self._known: set[str] = set()
-        self._open: dict[str, Lane] = {}
+        self._known: dict[str, Lane] = {}
+        self._ends: dict[str, BaseEvent] = {}
         self._suspended: set[str] = set()
 
     def hides(self, lane: Lane | None) -> bool:
@@ -128,8 +128,7 @@ class Lanes:
 
     def _start(self, lane: Lane) -> None:
         parent = self.tag(lane.parent)
-        self._known.add(lane.id)
-        self._open[lane.id] = lane
+        self._known[lane.id] = lane
         self._sink.event(self._started(lane, parent))
 
     def _started(self, lane: Lane, parent: str | None) -> SubagentStartedEvent:
@@ -144,9 +143,11 @@ class Lanes:
         )
 
     def reopen(self, sink: Sink) -> None:
-        """Announce the open ones to one more reader, the outermost first."""
-        for lane in self._open.values():
+        """Tell one more reader who they are, the outermost first, and which have ended."""
+        for lane in self._known.values():
             sink.event(self._started(lane, self.tag(lane.parent)))
+        for end in self._ends.values():
+            sink.event(end)
 
     # -- the end --------------------------------------------------------------------------------------------------
 
@@ -173,7 +174,7 @@ class Lanes:
 
     def close_all(self, interrupts: Sequence[Interrupt] = ()) -> None:
         """End those that are open: they wait for an answer, or the run has ended without them."""
-        for lane_id in list(reversed(self._open)):
+        for lane_id in reversed(self._known):
             self._end_late(lane_id, [one.id for one in interrupts if one.subagent_run_id == lane_id])
 
     def _end_late(self, lane_id: str, waits_for: Sequence[str] = ()) -> None:
@@ -185,14 +186,11 @@ class Lanes:
             self._end(lane_id, stopped)
 
     def _end(self, lane_id: str, end: BaseEvent) -> None:
-        if lane_id not in self._open:
+        if lane_id not in self._known or lane_id in self._ends:
             return
-        for inner in self._inside(lane_id):
-            self._end_late(inner)
+        for inner in reversed(self._known.values()):
+            if inner.parent is not None and inner.parent.id == lane_id:
+                self._end_late(inner.id)
         self._close(lane_id)
-        del self._open[lane_id]
+        self._ends[lane_id] = end
         self._sink.event(end)
-
-    def _inside(self, lane_id: str) -> Iterable[str]:
-        """The open lanes that this one has begun, the last first."""
-        return [inner.id for inner in reversed(self._open.values()) if inner.parent and inner.parent.id == lane_id]

@@ -69,7 +69,7 @@ def test_reasoning_tools_and_answer(page, runs):
     expect(cards.first).to_contain_text("get_weather")
     expect(cards.first.locator(".arguments")).to_have_text('{ "city": "Rome" }')
     expect(cards.first.locator(".result")).to_contain_text('"celsius": 25')
-    expect(cards.first.locator(".pill")).to_have_text("done")
+    expect(cards.first.locator("> summary > .pill")).to_have_text("done")
     expect(cards.last.locator(".result")).to_have_text("14")
     expect(page.locator(".text[data-role=assistant]")).to_contain_text("25 - 11 = 14.")
 
@@ -146,9 +146,20 @@ def test_markup_is_shown_as_it_is(page):
     assert page.title() == title
 
 
+def test_two_guides_plan_at_once(page, runs):
+    page.get_by_role("button", name="Plan a day in Rome and one in Oslo").click()
+    expect(page.locator("#status")).to_have_text("Finished", timeout=20_000)
+    for call, city in zip(page.locator("#transcript > .tool").all(), ("Rome", "Oslo"), strict=True):
+        expect(call.locator("> .items > .subagent > summary > .name")).to_have_text("guide")
+        expect(call.locator(".subagent .tool > summary > .name")).to_have_text(["get_weather", "find_sights"])
+        expect(call.locator(".subagent .tool .output")).to_contain_text(["", "found the "])
+        expect(call.locator(".subagent .text")).to_contain_text(f"In {city} it is")
+    streamed(runs[0])
+
+
 def test_a_failed_tool(page):
     ask(page, "What is 1/0?")
-    expect(page.locator(".tool[data-state=failed] .pill")).to_have_text("failed")
+    expect(page.locator(".tool[data-state=failed] > summary > .pill")).to_have_text("failed")
     expect(page.locator(".tool .result")).to_contain_text("divides by zero")
 
 

@@ -307,6 +307,13 @@ def test_one_that_was_never_announced(rare: Any) -> None:
     expect(page.locator(".subagent > summary > .pill")).to_be_hidden()
 
 
+def test_those_of_one_call_stand_as_they_began(rare: Any) -> None:
+    call = [{"type": kind, "toolCallId": "c", "toolCallName": "ask"} for kind in ("TOOL_CALL_START", "TOOL_CALL_END")]
+    starts = [begun(run, parentToolCallId="c") for run in "ab"]
+    page = rare(*call, *starts, *words("b", "first"), *words("a", "second"))
+    assert outline(page)[1:] == [["ask()", "unanswered", [["a", "stopped", ["second"]], ["b", "stopped", ["first"]]]]]
+
+
 def test_names_are_text(rare: Any) -> None:
     page = rare(
         begun("s", name=MARKUP, description=MARKUP), {"type": "SUBAGENT_ERROR", "subagentRunId": "s", "message": MARKUP}

@@ -34,6 +34,13 @@ def tools_of(**agents: Any) -> Built:
     return Built(graph, boss, called(*agents))
 
 
+def late(who: str) -> Any:
+    """A model that fails when the others have begun."""
+    broken = breaking(who, ValueError("a secret"))
+    broken.turns = [[0.8, *turn] for turn in broken.turns]
+    return broken
+
+
 def second(mode: Any) -> Built:
     """A tool that asks two agents one after the other, of which the second one asks for leave."""
     asks, _ = leaf("ann", mode, [])
@@ -88,7 +95,7 @@ def _slowly() -> Built:
 
 def _failing() -> Built:
     """One of two agents fails, while the other one is speaking."""
-    return tools_of(ann=agent_of(breaking("ann", ValueError("a secret"))), bob=agent_of(voice("bob", pace=0.5)))
+    return tools_of(ann=agent_of(late("ann")), bob=agent_of(voice("bob", pace=0.3)))
 
 
 def _inside(*, handled: bool) -> Built:
@@ -108,10 +115,8 @@ def _inside(*, handled: bool) -> Built:
 
 def _pausing_and_failing() -> Built:
     """One of two agents asks for leave, the other one fails."""
-    broken = breaking("bob", ValueError("a secret"))
-    broken.turns = [[0.5, *broken.turns[0]]]
     asks, _ = leaf("ann", "per_call", [])
-    return tools_of(ann=asks, bob=agent_of(broken))
+    return tools_of(ann=asks, bob=agent_of(late("bob")))
 
 
 ASKING: dict[str, Built] = {

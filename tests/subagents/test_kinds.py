@@ -201,6 +201,23 @@ async def test_a_reader_that_joins_while_two_lanes_are_open(read: str) -> None:
         assert _dumped(joined.messages) == _dumped(told.messages)
 
 
+async def test_a_reader_that_joins_is_told_who_has_spoken_before() -> None:
+    opened = False
+    both = agent_tool("both", agent_of(voice("one"), name="first"), agent_of(gated("two", lambda: opened)))
+    graph, _ = boss_of(InMemorySaver(), [both], ("both", {"question": "why"}))
+    agent, events, heard = LangGraphAgent(graph=graph), list[Any](), list[Any]()
+    running = asyncio.create_task(read_into(events, agent.run(run_input("hi", thread="t"))))
+    await until(lambda: sum(event.type.value == "SUBAGENT_STARTED" for event in events) == 2)
+    given = run_input(thread="t")
+    joining = asyncio.create_task(read_into(heard, agent.connect(given)))
+    await until(lambda: any(event.type.value == "MESSAGES_SNAPSHOT" for event in heard))
+    opened = True
+    await asyncio.gather(running, joining)
+    lanes = [event.type.value for event in Told(heard, given).events if event.type.value.startswith("SUBAGENT")]
+    assert lanes == ["SUBAGENT_STARTED", "SUBAGENT_STARTED", "SUBAGENT_FINISHED", "SUBAGENT_FINISHED"]
+    assert [one.name for one in heard if one.type.value == "SUBAGENT_STARTED"] == ["first", "both"]
+
+
 async def test_a_reader_that_comes_back_while_two_lanes_are_open() -> None:
     """It holds what it has heard: of the open items it is told from their beginning, and holds nothing twice."""
     run = Open()

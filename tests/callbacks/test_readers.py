@@ -1,0 +1,237 @@
+"""What an `on_event` may do: run more under its own handler, wait for other threads, and fail."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from ag_ui.core import Event
+from langchain.agents import create_agent
+from langchain_core.messages import HumanMessage
+from langchain_core.output_parsers import StrOutputParser
+from langchain_core.runnables import RunnableParallel
+
+from langgraph_agui import AGUICallbackHandler
+from tests.adapter.graphs import Chat, talker
+from tests.adapter.models import Scripted, call
+from tests.callbacks.hearing import Heard, call_by, checked, contents, deltas, runs_of, ways
+from tests.callbacks.test_batches import Picky, ReaderError
+from tests.callbacks.test_handler import look
+
+SECONDS = 5
+"""More than any of this takes: who waits for so long waits in vain."""
+
+
+class Curious:
+    """An `on_event` that does something at the first event of a type, in the thread that tells it."""
+
+    def __init__(self, type_: str, act: Callable[[Any], object]) -> None:
+        self.events: list[Event] = []
+        self.config: Any = {"callbacks": [AGUICallbackHandler(self, thread_id="t")]}
+        self._type, self._act = type_, act
+        self._acted = False
+
+    def __call__(self, event: Event) -> None:
+        self.events.append(event)
+        if event.type.value == self._type and not self._acted:
+            self._acted = True
+            self._act(self.config)
+
+
+def elsewhere(work: Callable[[], object]) -> None:
+    """Do it in another thread, and wait for it: what waits for this one would wait for ever."""
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    thread.join(SECONDS)
+    assert not thread.is_alive(), "what on_event waits for waits for on_event"
+
+
+def ask_model(config: Any) -> None:
+    Scripted(["in", "ner"]).invoke("again", config)
+
+
+def ask_model_elsewhere(config: Any) -> None:
+    elsewhere(lambda: ask_model(config))
+
+
+def ask_agent_elsewhere(config: Any) -> None:
+    """Its tool runs in one more thread."""
+    agent = create_agent(Scripted([call("look", "c1", q=7)], ["in", "ner"]), [look])
+    elsewhere(lambda: agent.invoke({"messages": [("user", "again")]}, config))
+
+
+@pytest.mark.parametrize("act", [ask_model, ask_model_elsewhere, ask_agent_elsewhere])
+@pytest.mark.parametrize("type_", ["RUN_STARTED", "TEXT_MESSAGE_START", "TEXT_MESSAGE_CONTENT", "RUN_FINISHED"])
+@pytest.mark.parametrize("way", ["invoke", "ainvoke"])
+async def test_it_may_run_more(way: str, type_: str, act: Any) -> None:
+    """That is a run of its own, told when the first one is over."""
+    curious = Curious(type_, act)
+    await call_by(way, Scripted(["out", "er"]), "hi", curious.config)
+    messages = checked(curious.events)
+    first, second = runs_of(curious.events)
+    assert (deltas(first), deltas(second)) == (["out", "er"], ["in", "ner"])
+    assert len([message for message in messages if message.role == "tool"]) == (act is ask_agent_elsewhere)
+
+
+async def test_it_may_wait_for_the_loop_that_runs_the_graph() -> None:
+    """A synchronous node tells from its thread, and waits for the loop, as one that writes to a socket does.
+
+    The loop itself works at the other node meanwhile, which has something to say, too.
+    """
+    loop, got = asyncio.get_running_loop(), list[Event]()
+    speaks, told = threading.Event(), threading.Event()
+
+    async def send(event: Event) -> None:
+        got.append(event)
+
+    def on_event(event: Event) -> None:
+        if threading.current_thread() is threading.main_thread():
+            got.append(event)
+            return
+        if speaks.is_set():
+            told.set()
+        asyncio.run_coroutine_threadsafe(send(event), loop).result(SECONDS)
+
+    def meet() -> None:
+        speaks.set()
+        assert told.wait(SECONDS)
+
+    def sync(state: Any) -> Any:
+        return {"messages": [Scripted([lambda: speaks.wait(SECONDS), "a", "b"]).invoke("hi")]}
+
+    config: Any = {"callbacks": [AGUICallbackHandler(on_event)]}
+    given = {"messages": [HumanMessage("hi")]}
+    await side_by_side(sync, talker(Scripted([meet, "c", "d"]))).ainvoke(given, config)
+    assert sorted(contents(checked(got))) == ["ab", "cd"]
+    assert told.is_set()
+
+
+def side_by_side(*nodes: Any) -> Any:
+    from langgraph.graph import START, StateGraph
+
+    builder = StateGraph(Chat)
+    for number, node in enumerate(nodes):
+        builder.add_node(f"node{number}", node)
+        builder.add_edge(START, f"node{number}")
+    return builder.compile()
+
+
+def bare(*turns: Any) -> tuple[Any, Any]:
+    return Scripted(*turns), "hi"
+
+
+def chain(*turns: Any) -> tuple[Any, Any]:
+    return Scripted(*turns) | StrOutputParser(), "hi"
+
+
+def agent(*turns: Any) -> tuple[Any, Any]:
+    return create_agent(Scripted(*turns), []), {"messages": [("user", "hi")]}
+
+
+@ways
+@pytest.mark.parametrize("make", [bare, chain, agent])
+async def test_what_it_raises_at_the_last_event_is_raised(make: Any, way: str) -> None:
+    picky = Picky("RUN_FINISHED", run=1)
+    config = {"callbacks": [AGUICallbackHandler(picky, thread_id="t")]}
+    runnable, value = make(["a"])
+    with pytest.raises(ReaderError):
+        await call_by(way, runnable, value, config)
+    await call_by(way, runnable, value, config)
+    assert contents(checked(picky.events)) == ["a", "a"]  # the event itself was told
+
+
+def test_what_it_raises_in_the_thread_of_another_branch_is_raised() -> None:
+    """One branch is telling when the other one says what `on_event` fails at."""
+    begun, over = threading.Event(), threading.Event()
+
+    def on_event(event: Any) -> None:
+        if event.type.value == "TEXT_MESSAGE_CONTENT" and event.delta == "a":
+            begun.set()
+            assert over.wait(SECONDS), "the other branch waits for on_event"
+        elif event.type.value == "TEXT_MESSAGE_CONTENT":
+            raise ReaderError(threading.get_ident())
+
+    branches = RunnableParallel(
+        a=Scripted(["a"]),
+        b=Scripted([lambda: begun.wait(SECONDS), "b", over.set, "more"]),
+    )
+    with pytest.raises(ReaderError):
+        branches.invoke("hi", {"callbacks": [AGUICallbackHandler(on_event)]})
+    assert over.is_set()
+
+
+async def test_what_it_raises_while_another_run_tells_is_raised_by_its_own() -> None:
+    """The second run has spoken before its turn: the end of the first one tells that."""
+    picky = Picky("TEXT_MESSAGE_CONTENT", run=2)
+    config: Any = {"callbacks": [AGUICallbackHandler(picky, thread_id="t")]}
+    gates = [asyncio.Event(), asyncio.Event()]
+    models = [Scripted(script=lambda _, gate=gate: gated(gate)) for gate in gates]
+    first, second = [asyncio.create_task(model.ainvoke("hi", config)) for model in models]
+    async with asyncio.timeout(SECONDS):
+        for model in models:
+            await model.hung.wait()
+        gates[0].set()
+        assert (await first).text == "ab"
+        gates[1].set()
+        with pytest.raises(ReaderError):
+            await second
+    one, two = runs_of(picky.events)
+    assert contents(checked(one)) == ["ab"]
+    assert two[-1].type.value == "TEXT_MESSAGE_CONTENT"
+
+
+def gated(gate: asyncio.Event) -> Any:
+    yield "a"
+    while not gate.is_set():
+        yield 0.005
+    yield "b"
+
+
+async def test_a_batch_of_prompts_that_is_cancelled_does_not_mute_the_handler() -> None:
+    """LangChain calls no hook where `agenerate` is cancelled."""
+    heard, model = Heard(), Scripted(["a", 60.0])
+    prompts: Any = [[HumanMessage("1")], [HumanMessage("2")]]
+    task = asyncio.create_task(model.agenerate(prompts, callbacks=[heard.handler]))
+    async with asyncio.timeout(SECONDS):
+        await model.hung.wait()
+    task.cancel()
+    await asyncio.wait({task})
+    await asyncio.create_task(Scripted(["again"]).ainvoke("hi", heard.config))  # type: ignore[arg-type]
+    assert contents(heard.check()) == ["a", "a", "again"]
+    assert [run[-1].outcome.type for run in runs_of(heard.events)] == ["cancelled", "cancelled", "success"]  # type: ignore[union-attr]
+
+
+async def test_a_second_reader_of_the_events_is_refused() -> None:
+    handler = AGUICallbackHandler()
+    first = asyncio.create_task(collect(handler))
+    await asyncio.sleep(0)
+    with pytest.raises(RuntimeError, match="read already"):
+        async with asyncio.timeout(SECONDS):
+            await collect(handler)
+    await Scripted(["a"]).ainvoke("hi", {"callbacks": [handler]})
+    assert contents(checked(await first)) == ["a"]
+    await Scripted(["b"]).ainvoke("hi", {"callbacks": [handler]})
+    assert contents(checked(await collect(handler))) == ["b"]  # one after the other may read
+
+
+async def collect(handler: AGUICallbackHandler) -> list[Event]:
+    return [event async for event in handler.events()]
+
+
+def test_an_object_with_an_async_call_is_refused() -> None:
+    class Sends:
+        async def __call__(self, event: Event) -> None: ...
+
+    with pytest.raises(TypeError, match="not async"):
+        AGUICallbackHandler(Sends())
+
+
+async def test_a_handler_that_is_given_twice_tells_its_next_run() -> None:
+    heard = Heard()
+    await Scripted(["a"]).ainvoke("hi", {"callbacks": [heard.handler, heard.handler]})
+    before = len(heard.events)
+    await Scripted(["b"]).ainvoke("hi", heard.config)
+    assert contents(checked(heard.events[before:])) == ["b"]

@@ -1,0 +1,113 @@
+"""Agents that hand over to another one: `Command(goto=..., graph=Command.PARENT)` from a tool."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from langchain.agents import create_agent
+from langchain.tools import ToolRuntime
+from langchain_core.messages import HumanMessage, ToolMessage
+from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, StateGraph
+from langgraph.types import Command
+
+from langgraph_agui import LangGraphAgent
+from tests.adapter.graphs import Chat
+from tests.adapter.models import Scripted
+from tests.approvals.clients import Client
+from tests.callbacks.hearing import Heard
+from tests.subagents.graphs import asking
+from tests.subagents.owners import check_lifecycle, starts, tag
+from tests.subagents.test_next_turn import plain
+from tests.subagents.voices import voice
+
+
+@tool("hand_over")
+def without_result(runtime: ToolRuntime) -> Any:
+    """Hand over."""
+    return Command(goto="bob", graph=Command.PARENT, update={"messages": [HumanMessage("please help", name="ann")]})
+
+
+@tool("hand_over")
+def with_result(runtime: ToolRuntime) -> Any:
+    """Hand over."""
+    done = ToolMessage("handed over", tool_call_id=runtime.tool_call_id, name="hand_over")
+    update = {"messages": [*runtime.state["messages"], done]}
+    return Command(goto="bob", graph=Command.PARENT, update=update)
+
+
+@tool("hand_over")
+def with_pair(runtime: ToolRuntime) -> Any:
+    """Hand over."""
+    done = ToolMessage("handed over", tool_call_id=runtime.tool_call_id, name="hand_over")
+    return Command(goto="bob", graph=Command.PARENT, update={"messages": [runtime.state["messages"][-1], done]})
+
+
+def build(saver: Any, handing: Any) -> tuple[Any, list[Scripted]]:
+    ann, bob = voice("ann", ("hand_over", {})), voice("bob")
+    builder = StateGraph(Chat)
+    builder.add_node("ann", create_agent(ann, [handing], name="ann"), destinations=("bob",))
+    builder.add_node("bob", create_agent(bob, [], name="bob"))
+    builder.add_edge(START, "ann")
+    return builder.compile(checkpointer=saver), [ann, bob]
+
+
+handings = pytest.mark.parametrize("handing", [without_result, with_result, with_pair], ids=["none", "all", "pair"])
+modes = pytest.mark.parametrize("mode", ["attributed", "inline", "hidden"])
+savers = pytest.mark.parametrize("stored", [False, True], ids=["no_checkpointer", "checkpointer"])
+
+
+@handings
+@modes
+@savers
+async def test_nothing_is_left_pending(handing: Any, mode: Any, stored: bool) -> None:
+    graph, models = build(InMemorySaver() if stored else None, handing)
+    client = Client(LangGraphAgent(graph=graph, subagents=mode))
+    alone, expected = build(InMemorySaver(), handing)
+    for text in ("hi", "again"):
+        told = await client.send(text)
+        told.check_snapshot()
+        assert told.last.outcome.type == "success"
+        assert not told.last.outcome.pending_tool_call_ids
+        await alone.ainvoke(asking(text), {"configurable": {"thread_id": "t"}})
+    for model, other in zip(models, expected, strict=True):
+        assert [plain(messages) for messages in model.seen] == [plain(messages) for messages in other.seen]
+
+
+@pytest.mark.parametrize("handing", [with_result, with_pair], ids=["all", "pair"])
+@modes
+async def test_its_own_result_is_told(handing: Any, mode: Any) -> None:
+    graph, _ = build(None, handing)
+    told = await Client(LangGraphAgent(graph=graph, subagents=mode)).send("hi")
+    assert [message.content for message in told.messages if message.role == "tool"] == ["handed over"]
+    assert {event.content for event in told.of("TOOL_CALL_RESULT")} == {"handed over"}
+    assert len(told.of("TOOL_CALL_START")) == 1
+
+
+@handings
+async def test_nothing_of_a_subagent_is_told_after_its_end(handing: Any) -> None:
+    graph, _ = build(None, handing)
+    told = await Client(LangGraphAgent(graph=graph)).send("hi")
+    check_lifecycle(told.events)
+    (called,) = told.of("TOOL_CALL_START")
+    assert (called.tool_call_id, tag(called)) == ("ann.0", next(iter(starts(told.events))))
+
+
+@handings
+async def test_a_handler_leaves_nothing_pending(handing: Any) -> None:
+    heard = Heard()
+    graph, _ = build(None, handing)
+    await graph.ainvoke(asking("hi"), heard.config)
+    heard.check()
+    assert heard.last.outcome.type == "success"
+    assert not heard.last.outcome.pending_tool_call_ids
+
+
+@pytest.mark.parametrize("handing", [with_result, with_pair], ids=["all", "pair"])
+async def test_a_handler_tells_its_own_result(handing: Any) -> None:
+    heard = Heard()
+    graph, _ = build(None, handing)
+    await graph.ainvoke(asking("hi"), heard.config)
+    assert [one.content for one in heard.check() if one.role == "tool"] == ["handed over"]
