@@ -11,7 +11,7 @@ from langgraph.pregel.remote import RemoteGraph
 
 from langgraph_agui.graphs import Graph
 from langgraph_agui.translate.drive import GraphDrive
-from langgraph_agui.translate.remote import RemoteDrive
+from langgraph_agui.translate.remote.drive import RemoteDrive
 from langgraph_agui.translate.translation import Translation
 
 

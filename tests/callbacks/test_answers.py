@@ -16,17 +16,17 @@ from tests.adapter.models import Scripted
 from tests.adapter.streams import Told, collect, run_input
 from tests.callbacks.hearing import Heard, contents, deltas
 
-Any2Any = Runnable[Any, Any]
+Anything = Runnable[Any, Any]
 
 
-async def through_handler(runnable: Any2Any, value: Any) -> list[Event]:
+async def through_handler(runnable: Anything, value: Any) -> list[Event]:
     heard = Heard()
     await runnable.ainvoke(value, heard.config)
     heard.check()
     return heard.events
 
 
-async def through_stream(runnable: Any2Any, value: Any) -> list[Event]:
+async def through_stream(runnable: Anything, value: Any) -> list[Event]:
     given = run_input()
     told = Told(await collect(astream_agui(runnable, value, given)), given)
     told.check_snapshot()
@@ -61,7 +61,7 @@ def texts(events: list[Any]) -> list[str]:
     RunnableLambda(lambda _: AIMessage("hi")),
     RunnableLambda(lambda _: AIMessage("hi", id="k")),
 ], ids=["model", "prompt", "message", "parser", "made", "made_with_id"])  # fmt: skip
-async def test_the_input_is_told_nowhere(events_of: Any, runnable: Any2Any) -> None:
+async def test_the_input_is_told_nowhere(events_of: Any, runnable: Anything) -> None:
     events = await events_of(runnable, "CANARY")
     assert "CANARY" not in "".join(event.model_dump_json() for event in events)
     assert result(events) in (None, "hi")
@@ -113,7 +113,7 @@ few_shot = ChatPromptTemplate.from_messages([("user", "2 + 2"), ("ai", "CANARY")
     (few_shot | RunnableLambda(lambda value: value), []),
     (few_shot | Scripted(["hi"]), ["hi"]),
 ], ids=["alone", "at_the_end", "with_a_model"])  # fmt: skip
-async def test_examples_in_a_prompt_are_told_nowhere(events_of: Any, runnable: Any2Any, told: list[str]) -> None:
+async def test_examples_in_a_prompt_are_told_nowhere(events_of: Any, runnable: Anything, told: list[str]) -> None:
     events = await events_of(runnable, "x")
     assert "CANARY" not in "".join(event.model_dump_json() for event in events)
     assert texts(events) == told

@@ -1,4 +1,4 @@
-"""What an `on_event` may do: run more under its own handler, wait for other threads, and fail."""
+"""What those who hear a handler may do: run more under it, wait for other threads, read its events."""
 
 from __future__ import annotations
 
@@ -11,14 +11,12 @@ import pytest
 from ag_ui.core import Event
 from langchain.agents import create_agent
 from langchain_core.messages import HumanMessage
-from langchain_core.output_parsers import StrOutputParser
-from langchain_core.runnables import RunnableParallel
+from langgraph.graph import START, StateGraph
 
 from langgraph_agui import AGUICallbackHandler
 from tests.adapter.graphs import Chat, talker
 from tests.adapter.models import Scripted, call
-from tests.callbacks.hearing import Heard, call_by, checked, contents, deltas, runs_of, ways
-from tests.callbacks.test_batches import Picky, ReaderError
+from tests.callbacks.hearing import Heard, call_by, checked, contents, deltas, runs_of
 from tests.callbacks.test_handler import look
 
 SECONDS = 5
@@ -110,84 +108,11 @@ async def test_it_may_wait_for_the_loop_that_runs_the_graph() -> None:
 
 
 def side_by_side(*nodes: Any) -> Any:
-    from langgraph.graph import START, StateGraph
-
     builder = StateGraph(Chat)
     for number, node in enumerate(nodes):
         builder.add_node(f"node{number}", node)
         builder.add_edge(START, f"node{number}")
     return builder.compile()
-
-
-def bare(*turns: Any) -> tuple[Any, Any]:
-    return Scripted(*turns), "hi"
-
-
-def chain(*turns: Any) -> tuple[Any, Any]:
-    return Scripted(*turns) | StrOutputParser(), "hi"
-
-
-def agent(*turns: Any) -> tuple[Any, Any]:
-    return create_agent(Scripted(*turns), []), {"messages": [("user", "hi")]}
-
-
-@ways
-@pytest.mark.parametrize("make", [bare, chain, agent])
-async def test_what_it_raises_at_the_last_event_is_raised(make: Any, way: str) -> None:
-    picky = Picky("RUN_FINISHED", run=1)
-    config = {"callbacks": [AGUICallbackHandler(picky, thread_id="t")]}
-    runnable, value = make(["a"])
-    with pytest.raises(ReaderError):
-        await call_by(way, runnable, value, config)
-    await call_by(way, runnable, value, config)
-    assert contents(checked(picky.events)) == ["a", "a"]  # the event itself was told
-
-
-def test_what_it_raises_in_the_thread_of_another_branch_is_raised() -> None:
-    """One branch is telling when the other one says what `on_event` fails at."""
-    begun, over = threading.Event(), threading.Event()
-
-    def on_event(event: Any) -> None:
-        if event.type.value == "TEXT_MESSAGE_CONTENT" and event.delta == "a":
-            begun.set()
-            assert over.wait(SECONDS), "the other branch waits for on_event"
-        elif event.type.value == "TEXT_MESSAGE_CONTENT":
-            raise ReaderError(threading.get_ident())
-
-    branches = RunnableParallel(
-        a=Scripted(["a"]),
-        b=Scripted([lambda: begun.wait(SECONDS), "b", over.set, "more"]),
-    )
-    with pytest.raises(ReaderError):
-        branches.invoke("hi", {"callbacks": [AGUICallbackHandler(on_event)]})
-    assert over.is_set()
-
-
-async def test_what_it_raises_while_another_run_tells_is_raised_by_its_own() -> None:
-    """The second run has spoken before its turn: the end of the first one tells that."""
-    picky = Picky("TEXT_MESSAGE_CONTENT", run=2)
-    config: Any = {"callbacks": [AGUICallbackHandler(picky, thread_id="t")]}
-    gates = [asyncio.Event(), asyncio.Event()]
-    models = [Scripted(script=lambda _, gate=gate: gated(gate)) for gate in gates]
-    first, second = [asyncio.create_task(model.ainvoke("hi", config)) for model in models]
-    async with asyncio.timeout(SECONDS):
-        for model in models:
-            await model.hung.wait()
-        gates[0].set()
-        assert (await first).text == "ab"
-        gates[1].set()
-        with pytest.raises(ReaderError):
-            await second
-    one, two = runs_of(picky.events)
-    assert contents(checked(one)) == ["ab"]
-    assert two[-1].type.value == "TEXT_MESSAGE_CONTENT"
-
-
-def gated(gate: asyncio.Event) -> Any:
-    yield "a"
-    while not gate.is_set():
-        yield 0.005
-    yield "b"
 
 
 async def test_a_batch_of_prompts_that_is_cancelled_does_not_mute_the_handler() -> None:

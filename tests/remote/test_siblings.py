@@ -14,7 +14,7 @@ from langgraph.pregel.remote import RemoteGraph
 from langgraph_agui import LangGraphAgent, agui_router
 from langgraph_agui.interrupts import places
 from langgraph_agui.remote import load_inside
-from langgraph_agui.translate.remote import RemoteDrive
+from langgraph_agui.translate.remote.drive import RemoteDrive
 from tests.adapter.streams import Told, run_input, tell
 from tests.http.serving import serving
 from tests.remote.sibling_graphs import ASKING, BOTH, BUILT, MODES

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from langgraph.pregel.remote import RemoteException
 
 from langgraph_agui.errors import Blame, ErrorCode
-from langgraph_agui.translate.remote_tasks import Namespace, Task, own_namespace
+from langgraph_agui.translate.remote.tasks import Namespace, Task, own_namespace
 
 
 class RemoteErrors:

@@ -14,7 +14,7 @@ from langgraph.pregel.remote import RemoteException
 
 from langgraph_agui.namespaces import lane_id
 from langgraph_agui.translate.lanes import Lane
-from langgraph_agui.translate.remote_tasks import Namespace, Task, call_of, own_namespace
+from langgraph_agui.translate.remote.tasks import Namespace, Task, call_of, own_namespace
 
 
 @dataclass(slots=True)

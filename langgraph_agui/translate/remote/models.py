@@ -18,7 +18,7 @@ from langgraph_agui.messages.to_agui import SUMMARIZATION
 from langgraph_agui.namespaces import graph_of, namespace_of
 from langgraph_agui.translate.copies import Copies
 from langgraph_agui.translate.lanes import Lane
-from langgraph_agui.translate.remote_lanes import RemoteLanes
+from langgraph_agui.translate.remote.lanes import RemoteLanes
 from langgraph_agui.translate.translation import Translation
 
 Metadata: TypeAlias = Mapping[str, object]

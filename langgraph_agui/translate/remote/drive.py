@@ -32,10 +32,10 @@ from langgraph_agui.tasks import see_through
 from langgraph_agui.translate.copies import Copies
 from langgraph_agui.translate.drive import Part
 from langgraph_agui.translate.lanes import Lane
-from langgraph_agui.translate.remote_errors import RemoteErrors
-from langgraph_agui.translate.remote_lanes import RemoteLanes
-from langgraph_agui.translate.remote_models import RemoteModels
-from langgraph_agui.translate.remote_tasks import Namespace, RemoteTasks, Task
+from langgraph_agui.translate.remote.errors import RemoteErrors
+from langgraph_agui.translate.remote.lanes import RemoteLanes
+from langgraph_agui.translate.remote.models import RemoteModels
+from langgraph_agui.translate.remote.tasks import Namespace, RemoteTasks, Task
 from langgraph_agui.translate.translation import Translation
 
 logger = logging.getLogger(__name__)
