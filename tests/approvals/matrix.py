@@ -75,9 +75,9 @@ def amount_of(interrupt: Interrupt) -> int:
 
 
 async def pause(
-    agent: LangGraphAgent, kind: str, answer: str, home: Path, thread: str | None = None, *, blind: bool = False
+    agent: LangGraphAgent, kind: str, answer: str, home: Path, thread: str | None = None
 ) -> Paused:
-    """Begin a dialogue, and check what is asked; `blind` if it cannot say about which calls."""
+    """Begin a dialogue, and check what is asked."""
     file = home / f"{kind}-{answer}"
     told = await tell(agent, run_input(user(str(file)), thread=thread or f"{kind}-{answer}"))
     assert told.last.outcome.type == "interrupt"
@@ -85,12 +85,12 @@ async def pause(
     told.check_snapshot()
     asked = sorted(told.last.outcome.interrupts, key=amount_of)
     paused = Paused(kind, told.input.thread_id, file, told.messages, asked)
-    check_questions(paused, blind=blind)
+    check_questions(paused)
     assert happened(file) == []
     return paused
 
 
-def check_questions(paused: Paused, *, blind: bool) -> None:
+def check_questions(paused: Paused) -> None:
     calls: list[str | None] = [None, None]
     if paused.kind == "breakpoint":
         calls, reason = [None], "langgraph:breakpoint"
@@ -99,7 +99,7 @@ def check_questions(paused: Paused, *, blind: bool) -> None:
     else:
         reason = "tool_call"
         assert {"s1-1", "s1-2"} <= paused.known_calls()
-        calls = calls if blind else ["s1-1", "s1-2"]
+        calls = ["s1-1", "s1-2"]
         assert [one.metadata["args"]["amount"] for one in paused.asked] == [1, 2]  # type: ignore[index]
     assert [one.tool_call_id for one in paused.asked] == calls
     assert {one.reason for one in paused.asked} == {reason}

@@ -57,7 +57,7 @@ def ask_model_elsewhere(config: Any) -> None:
 
 def ask_agent_elsewhere(config: Any) -> None:
     """Its tool runs in one more thread."""
-    agent = create_agent(Scripted([call("look", "c1", q=7)], ["in", "ner"]), [look])
+    agent: Any = create_agent(Scripted([call("look", "c1", q=7)], ["in", "ner"]), [look])
     elsewhere(lambda: agent.invoke({"messages": [("user", "again")]}, config))
 
 
@@ -124,7 +124,7 @@ async def test_a_batch_of_prompts_that_is_cancelled_does_not_mute_the_handler() 
         await model.hung.wait()
     task.cancel()
     await asyncio.wait({task})
-    await asyncio.create_task(Scripted(["again"]).ainvoke("hi", heard.config))  # type: ignore[arg-type]
+    await asyncio.create_task(Scripted(["again"]).ainvoke("hi", heard.config))
     assert contents(heard.check()) == ["a", "a", "again"]
     assert [run[-1].outcome.type for run in runs_of(heard.events)] == ["cancelled", "cancelled", "success"]  # type: ignore[union-attr]
 
@@ -157,6 +157,7 @@ def test_an_object_with_an_async_call_is_refused() -> None:
 async def test_a_handler_that_is_given_twice_tells_its_next_run() -> None:
     heard = Heard()
     await Scripted(["a"]).ainvoke("hi", {"callbacks": [heard.handler, heard.handler]})
+    assert [event.type.value for event in heard.of("RUN_STARTED", "RUN_FINISHED")] == ["RUN_STARTED", "RUN_FINISHED"]
     before = len(heard.events)
-    await Scripted(["b"]).ainvoke("hi", heard.config)
+    await asyncio.create_task(Scripted(["b"]).ainvoke("hi", heard.config))
     assert contents(checked(heard.events[before:])) == ["b"]

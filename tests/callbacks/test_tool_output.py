@@ -139,13 +139,14 @@ async def test_a_tool_that_runs_again_after_a_pause_begins_anew(sends: bool) -> 
         client.held = [message for message in shown if message.role != "activity"]
     told = await client.send(resume=resolved((question.id, "yes")))
     assert not [message for message in told.snapshot if message.role == "activity"]
+    held: Any
     (held,) = [message for message in fold(told.events, shown, {}).messages if message.id == "c0:output"]
     assert (held.content["status"], held.content["output"]) == ("done", ["asks", "goes on"])
 
 
 @pytest.mark.parametrize("way", ["invoke", "ainvoke"])
 async def test_a_tool_that_is_tried_again_begins_anew(way: str) -> None:
-    tries = []
+    tries: list[int] = []
 
     @tool
     def fail_first(runtime: ToolRuntime) -> str:

@@ -34,10 +34,10 @@ def numbering(who: str, *tools: str, **fields: Any) -> Scripted:
         before = sum(isinstance(message, AIMessage) for message in messages)
         ident = f"msg-{before + 1}"
         if not isinstance(messages[-1], HumanMessage) or not tools:
-            return [AIMessageChunk(f"{who}: ", id=ident), AIMessageChunk(f"ends {before}", id=ident)]
+            return [AIMessageChunk(content=f"{who}: ", id=ident), AIMessageChunk(content=f"ends {before}", id=ident)]
         number = before if who == BOSS else next(NUMBERS)  # only messages have the same ids here
         calls = [part(name, ASK, f"{who}.{number}{index}", index) for index, name in enumerate(tools)]
-        return [AIMessageChunk(f"{who}: begins {before}", id=ident), calling(*calls, id=ident)]
+        return [AIMessageChunk(content=f"{who}: begins {before}", id=ident), calling(*calls, id=ident)]
 
     return Scripted(script=script, **fields)
 
@@ -58,7 +58,8 @@ def in_tools(saver: Any, **fields: Any) -> tuple[Any, Scripted]:
 
 def beside(speak: Any, saver: Any, **fields: Any) -> Any:
     """Two nodes that ask an agent each, one after the other, and a third one."""
-    ann, bob = (create_agent(numbering(who, "look", **fields), [look], name=who) for who in ("ann", "bob"))
+    agents: Any = [create_agent(numbering(who, "look", **fields), [look], name=who) for who in ("ann", "bob")]
+    ann, bob = agents
 
     async def ask_ann(state: Any) -> Any:
         await ann.ainvoke(asking("why"))
