@@ -16,6 +16,7 @@ from uuid import UUID, uuid4
 
 from ag_ui.core import RunAgentInput
 from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import ToolMessage as LCToolMessage
 
 from langgraph_agui.errors import RunStopped
 from langgraph_agui.messages.found import all_messages, messages_in
@@ -108,6 +109,12 @@ class RootRun:
         """Take what a graph's first node is given, its thread included: nothing in it is new either."""
         self.tell(lambda: self.translation.speech.notice(self._messages(values)))
 
+    def hears(self, values: object) -> None:
+        """Take what a further node is given: a subagent that hands over does not return the result of its call."""
+        for message in self._messages(values):
+            if isinstance(message, LCToolMessage):
+                self.tell(partial(self.translation.speech.arrived, message))
+
     def returns(self, values: object, *, graph: bool) -> None:
         """Take the root's output: what of it was not told is told now, as messages, or else as the run's result."""
         if graph:
@@ -151,7 +158,11 @@ class _Source(CallbackSource):
             self._root.takes(inputs)
         super().on_chain_start(serialized, inputs, run_id=run_id, **kwargs)
         graph = kwargs.get("parent_run_id")
-        if graph is not None and graph not in self._graphs and self.is_node(run_id) and self.places.is_graph(graph):
+        if graph is None or not self.is_node(run_id) or not self.places.is_graph(graph):
+            return
+        if graph in self._graphs:
+            self._root.hears(inputs)
+        else:
             self._graphs.add(graph)
             self._root.notices(inputs)
 

@@ -103,7 +103,7 @@ class Roots:
 
     def _give_up(self) -> None:
         """End a model's call that this task has left: LangChain does not tell when `ainvoke` was cancelled."""
-        task = _current_task()
+        task = _current_task() if not self._turns.telling else None
         for root in [root for root in self._roots.values() if root.alone and root.task is task]:
             self.end(root, root.run.translation.cancel)
 

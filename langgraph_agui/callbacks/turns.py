@@ -57,6 +57,7 @@ class Turns:
         self._order: deque[Turn] = deque()
         self._said: deque[tuple[Turn, BaseEvent]] = deque()
         self._telling = threading.Lock()
+        self._teller: int | None = None
 
     def join(self) -> Turn:
         """A run begins: its turn comes after those that have begun before."""
@@ -91,14 +92,21 @@ class Turns:
         """
         said = self._said
         while said and self._telling.acquire(blocking=False):
+            self._teller = threading.get_ident()
             try:
                 while said:
                     self._tell(*said.popleft(), own)
             finally:
+                self._teller = None
                 self._telling.release()
         if (failure := own.failure) is not None:
             own.failure = None
             raise failure
+
+    @property
+    def telling(self) -> bool:
+        """Whether the caller is inside `on_event`."""
+        return self._teller == threading.get_ident()
 
     def _tell(self, turn: Turn, event: BaseEvent, own: Turn) -> None:
         if turn.broken:

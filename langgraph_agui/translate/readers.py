@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Generic, TypeVar
 
 from ag_ui.core import (
+    ActivityMessage,
     BaseEvent,
     Message,
     MessagesSnapshotEvent,
@@ -44,7 +45,9 @@ class Joined:
     def __init__(self, sink: Sink, run_input: RunAgentInput) -> None:
         self._sink = sink
         self._input = run_input
-        self._held: Sequence[Message] = run_input.messages
+        self._held: Sequence[Message] = [
+            message for message in run_input.messages if not isinstance(message, ActivityMessage)
+        ]
         self._calls: dict[str, int] = {}
         self.own: Mapping[str, object] = {}
         self.writer = sink.writer

@@ -68,6 +68,7 @@ class Speech:
         self._models: dict[UUID, _ModelRun] = {}
         self._seen: set[str] = set()
         self._said_by: dict[str, str | None] = {}
+        self._said: dict[str, list[tuple[BaseMessage, str]]] = {}
         self._messages = StateMessages(values)
         self.usage = Usage()
         self.providers: set[str] = set()
@@ -92,7 +93,19 @@ class Speech:
     def update(self, messages: Sequence[BaseMessage]) -> None:
         """Take what a superstep has made of them."""
         self._messages.update(messages)
+        self._tell_apart(messages)
         self._claim(messages)
+
+    def _tell_apart(self, messages: Sequence[BaseMessage]) -> None:
+        """Find which message it is that the state holds, where several of this run have the same id of their own."""
+        if not any(len(said) > 1 for said in self._said.values()):
+            return
+        for message in messages:
+            said = self._said.get(message.id or "", ())
+            if len(said) > 1:
+                same = [public for one, public in said if one is message or _words(one) == _words(message)]
+                if same:
+                    self._messages.alias(message.id or "", same[-1])
 
     def notice(self, messages: Iterable[BaseMessage]) -> None:
         """Take note of messages that a graph or node was given: they are nothing new."""
@@ -153,10 +166,12 @@ class Speech:
         else:
             public = self._public_id(message.id, run_id)
             self.items.whole(message, public, model.speaker)
-        if message.id is not None and (model.speaker is None or message.id not in self._seen):
-            self._seen.add(message.id)
-            self._said_by[message.id] = lane_of(model.speaker)
-            self._messages.alias(message.id, public)
+        if message.id is not None:
+            self._said.setdefault(message.id, []).append((message, public))
+            if model.speaker is None or message.id not in self._seen:
+                self._seen.add(message.id)
+                self._said_by[message.id] = lane_of(model.speaker)
+                self._messages.alias(message.id, public)
 
     def _repeats(self, message_id: str | None, speaker: Speaker | None) -> bool:
         """Whether this speaker has said a message of that id before; another's may have the same id by chance."""
@@ -257,3 +272,9 @@ class Speech:
 
 def _text(value: object) -> str | None:
     return value if isinstance(value, str) else None
+
+
+def _words(message: BaseMessage) -> tuple[object, ...]:
+    """What tells two messages apart that have the same id."""
+    calls = message.tool_calls if isinstance(message, AIMessage) else []
+    return message.text, [(call["id"], call["name"], call["args"]) for call in calls]

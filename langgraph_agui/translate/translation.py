@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from uuid import UUID
 
 from ag_ui.core import (
+    ActivityMessage,
     CustomEvent,
     Interrupt,
     MessagesSnapshotEvent,
@@ -72,7 +73,8 @@ class Translation:
         self.shared = shared or SharedState.none(sink)
         self._expose_errors = expose_errors
         values = Values(reasoning, run_input.thread_id)
-        conversation = Conversation(run_input.messages)
+        # Activities are in no snapshot: one would delete all that the client has from earlier runs.
+        conversation = Conversation([one for one in run_input.messages if not isinstance(one, ActivityMessage)])
         self.lanes = Lanes(sink, subagents, self._call, self._close_lane)
         self.speech = Speech(conversation, self.shared.sink, values, self.lanes)
         self.token = self.speech.token

@@ -88,9 +88,10 @@ async def test_its_own_result_is_told(handing: Any, mode: Any) -> None:
 
 @handings
 async def test_nothing_of_a_subagent_is_told_after_its_end(handing: Any) -> None:
+    """But that nobody answers its call: that is known when the run ends."""
     graph, _ = build(None, handing)
     told = await Client(LangGraphAgent(graph=graph)).send("hi")
-    check_lifecycle(told.events)
+    check_lifecycle([event for event in told.events if getattr(event, "message_id", "") != "ann.0:interrupted"])
     (called,) = told.of("TOOL_CALL_START")
     assert (called.tool_call_id, tag(called)) == ("ann.0", next(iter(starts(told.events))))
 
