@@ -122,7 +122,7 @@ class RootRun:
             return
         for message in self._answers(values):
             self.tell(partial(self.source.arrived, message))
-        if not all_messages(values):
+        if not self.source.graphs and not all_messages(values):  # a graph's state is not for its client
             self.tell(lambda: self.translation.returned(values))
 
     def _answers(self, values: object) -> list[BaseMessage]:
@@ -149,7 +149,7 @@ class _Source(CallbackSource):
         super().__init__(root.translation, root.delivery, messages_key)
         self._root = root
         self._outermost: UUID | None = None
-        self._graphs: set[UUID] = set()
+        self.graphs: set[UUID] = set()
 
     def on_chain_start(self, serialized: Any, inputs: Any, *, run_id: UUID, **kwargs: Any) -> None:
         """A chain begins."""
@@ -160,10 +160,10 @@ class _Source(CallbackSource):
         graph = kwargs.get("parent_run_id")
         if graph is None or not self.is_node(run_id) or not self.places.is_graph(graph):
             return
-        if graph in self._graphs:
+        if graph in self.graphs:
             self._root.hears(inputs)
         else:
-            self._graphs.add(graph)
+            self.graphs.add(graph)
             self._root.notices(inputs)
 
     def on_chain_end(self, outputs: Any, *, run_id: UUID, **kwargs: Any) -> None:

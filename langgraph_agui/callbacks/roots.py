@@ -37,6 +37,17 @@ class Root:
         self.members = [run_id]
         self.task: asyncio.Task[Any] | None = None
         self.alone = False
+        self._done: Callable[[asyncio.Task[Any]], None] | None = None
+
+    def watch(self, task: asyncio.Task[Any], done: Callable[[asyncio.Task[Any]], None]) -> None:
+        """Have `done` called when `task` is done, unless the run is released before."""
+        self.task, self._done = task, done
+        task.add_done_callback(done)
+
+    def release(self) -> None:
+        """The run has ended: its task, which may live for long, is to hold nothing of it."""
+        if self.task is not None and self._done is not None:
+            self.task.remove_done_callback(self._done)
 
 
 class Roots:
@@ -91,8 +102,8 @@ class Roots:
             turn = self._turns.join()
             root = self._roots[run_id] = Root(run_id, self._make(run_input, EventSink(turn.put)), turn)
         if calls and (task := _current_task()) is not None:
-            root.task, root.alone = task, calls == 1
-            task.add_done_callback(lambda _task: self.end(root, root.run.translation.cancel))
+            root.watch(task, lambda _task: self.end(root, root.run.translation.cancel))
+            root.alone = calls == 1
         root.run.tell(root.run.translation.start)
         try:
             self._turns.tell(turn)
@@ -114,6 +125,7 @@ class Roots:
                 return
             for member in root.members:
                 self._roots.pop(member, None)
+            root.release()
             try:
                 say()
             finally:

@@ -62,14 +62,14 @@ async def astream_agui(
     )
     run.translation.start()
     task = asyncio.create_task(_drive(runnable, input, config, run), name=f"agui-run-{run_input.run_id}")
+    going = True
     try:
-        going = True
         while going:
             event = await waiting.take()
             going = not is_last(event)
             yield cast("Event", event)
     finally:
-        run.delivery.stopped = True
+        run.delivery.stopped = going  # what a run that has ended leaves running is nobody's to stop
         task.cancel()
         await asyncio.wait({task}, timeout=1)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 from langchain_core.messages import AIMessage, BaseMessage
 
 
@@ -13,6 +15,7 @@ class Copies:
 
     def __init__(self) -> None:
         self._said: list[tuple[str, str | None, AIMessage]] = []
+        self._lock = threading.Lock()
 
     def say(self, namespace: str, message: BaseMessage, tag: str | None) -> None:
         """Note what a model (under this `subagentRunId`) said in the task with this checkpoint namespace."""
@@ -27,6 +30,10 @@ class Copies:
         """
         if not isinstance(message, AIMessage) or not message.text:
             return None
+        with self._lock:  # nodes may end at once, each in a thread of its own
+            return self._take(namespace, message, returned, tag)
+
+    def _take(self, namespace: str, message: AIMessage, returned: set[str], tag: str | None) -> str | None:
         calls = [call["id"] for call in message.tool_calls]
         for position, (said_in, speaker, said) in enumerate(self._said):
             if (

@@ -6,6 +6,7 @@ runs are children of its own.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -61,6 +62,7 @@ class Places:
         self._roots: set[UUID] = set()
         self._by_namespace: dict[str, Lane] = {}
         self._taken: set[str] = set()
+        self._lock = threading.Lock()
 
     def of(self, run_id: UUID | None) -> Place:
         """The place of a run; outside of everything, if it is not known."""
@@ -84,13 +86,17 @@ class Places:
         lane = around.lane
         if parent is not None and any(tag.startswith(_NODE_TAG) for tag in tags):
             if around.node:
-                lane = self._graphs.get(parent) or self._begin(parent, around, namespace)
+                lane = self._graphs.get(parent) or self._begin_once(parent, around, namespace)
             else:
                 self._roots.add(parent)
         within = around.namespace
         streamed = within is not None and (not within or namespace.startswith(f"{within}|"))
         self._places[run_id] = place = Place(around.name, namespace if streamed else None, namespace, lane)
         return place
+
+    def _begin_once(self, graph: UUID, around: Place, namespace: str) -> Lane:
+        with self._lock:  # the first nodes of a graph may begin at once, each in a thread of its own
+            return self._graphs.get(graph) or self._begin(graph, around, namespace)
 
     def _begin(self, graph: UUID, around: Place, namespace: str) -> Lane:
         tool, within = around.tool, graph_of(namespace)
