@@ -1,0 +1,35 @@
+"""A graph whose first nodes begin at once, each in a thread of its own, is one subagent."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from langgraph.graph import START, StateGraph
+
+from tests.adapter.graphs import Chat, chain_of
+from tests.callbacks.hearing import Heard
+
+
+@pytest.fixture
+def hurried() -> Iterator[None]:
+    """Threads that take turns as often as they can."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+@pytest.mark.usefixtures("hurried")
+def test_it_begins_once() -> None:
+    inner: Any = StateGraph(Chat)
+    for name in "pqrstuvw":
+        inner.add_node(name, lambda _state: {})
+        inner.add_edge(START, name)
+    graph = chain_of(inner.compile(name="inner"))
+    for _ in range(150):
+        heard = Heard()
+        graph.invoke({"messages": [("user", "hi")]}, heard.config)
+        assert len(heard.of("SUBAGENT_STARTED", "SUBAGENT_FINISHED")) == 2
