@@ -67,5 +67,4 @@ class RunSettings:
 
     def pauses(self, graph: Graph) -> PauseReader:
         """Reads what threads of `graph` wait for."""
-        owned = self.subagents == "attributed"
-        return PauseReader(graph, self.messages_key, self.contract.show, self.approval_timeout, owned)
+        return PauseReader(graph, self.messages_key, self.contract.show, self.approval_timeout)

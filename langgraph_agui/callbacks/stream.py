@@ -38,7 +38,7 @@ async def astream_agui(
     the iterator cancels the Runnable. For graphs with threads, state and approvals there is `LangGraphAgent`.
 
     Args:
-        runnable: A chain, a model, an agent; its `astream` is used.
+        runnable: A chain, a model, an agent; its `ainvoke` is used, under which chat models stream.
         input: What it takes. `agui_messages_to_langchain(run_input.messages)` makes messages of what the client sent.
         run_input: What the client sent (AG-UI 1.0, `RunAgentInput`): the ids of the run, the messages that it holds.
         config: Configuration of the Runnable.
@@ -76,8 +76,7 @@ async def astream_agui(
 
 async def _drive(runnable: Runnable[Any, Any], given: object, config: RunnableConfig | None, run: RootRun) -> None:
     try:
-        async for _ in runnable.astream(given, merged(config, {"callbacks": [run.source]})):
-            pass
+        await runnable.ainvoke(given, merged(config, {"callbacks": [run.source]}))
         run.translation.restate()
         run.translation.finish()
     except BaseException as error:

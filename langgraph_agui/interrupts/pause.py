@@ -63,14 +63,12 @@ class PauseReader:
         messages_key: The state channel that holds the conversation.
         show: Makes of values what a client may see of them.
         expire: For how long a question may be answered; None for ever. A question that names its own end keeps it.
-        owned: Whether clients are told which subagent asks.
     """
 
     graph: Graph
     messages_key: str = "messages"
     show: Show = to_jsonable
     expire: timedelta | None = None
-    owned: bool = False
 
     async def of_thread(self, stored: StateSnapshot, config: RunnableConfig) -> Pause:
         """What a thread waits for, by its checkpoint."""
@@ -83,15 +81,13 @@ class PauseReader:
         root = calls_in(thread_messages(self.graph, stored, self.messages_key))
         open_ = []
         for interrupt in waiting:
-            one, since = asked(interrupt, root, self.show), stored.created_at
-            lost = one.batched and all(question.action and not question.action.call_id for question in one.questions)
-            looks = lost or self.owned or self.expire is not None
-            if looks and (held := await self._innermost(interrupt.id, config)) is not None:
-                since = held.since
-                if lost:
-                    one = asked(interrupt, calls_in(messages_in(held.values, self.messages_key)), self.show)
-                if self.owned and (owner := owner_of(held.namespace, stored)) is not None:
-                    one = one.owned(owner)
+            held = await self._innermost(interrupt.id, config)
+            since = held.since if held is not None else stored.created_at
+            if held is not None and held.namespace:
+                calls = calls_in(messages_in(held.values, self.messages_key))
+                one = asked(interrupt, calls, self.show, owner_of(held.namespace, stored))
+            else:
+                one = asked(interrupt, root, self.show)
             open_.append(self._expiring(one, since))
         return Pause(open_)
 

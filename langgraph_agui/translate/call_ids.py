@@ -1,17 +1,17 @@
 """Which id a client knows a tool call by: models may number their calls, and those of two agents be the same.
 
-A speaker and the id that its model has given enter, the public id leaves. That is the model's own, unless another
-speaker's call has it already: a client has one call under one id (AG-UI 1.0, tool calls).
+A lane and the id that its model has given enter, the public id leaves. That is the model's own, unless another lane's
+call has it already: a client has one call under one id (AG-UI 1.0, tool calls).
 """
 
 from __future__ import annotations
 
 from langgraph_agui.messages.conversation import Conversation
-from langgraph_agui.messages.values import Speaker, lane_of
+from langgraph_agui.messages.values import lane_of
 
 
 class CallIds:
-    """The public ids of the calls of one run.
+    """The public ids of the calls of one run. A lane is known by its id here; None is the agent itself.
 
     Args:
         conversation: What the client holds.
@@ -21,9 +21,8 @@ class CallIds:
         self._conversation = conversation
         self._public: dict[tuple[str | None, str], str] = {}
 
-    def announce(self, speaker: Speaker | None, call_id: str) -> str:
+    def announce(self, lane: str | None, call_id: str) -> str:
         """The public id of a call that is about to be said."""
-        lane = lane_of(speaker)
         public = self._public.get((lane, call_id))
         if public is None:
             public = call_id if self._is_free(lane, call_id) else _derived(lane, call_id)
@@ -34,14 +33,21 @@ class CallIds:
         holder = self._conversation.holder(call_id)
         return holder is None or lane_of(self._conversation.speakers.get(holder)) == lane
 
-    def of(self, speaker: Speaker | None, call_id: str) -> str:
+    def of(self, lane: str | None, call_id: str) -> str:
         """The public id of a call that was said, in this run or in an earlier one."""
-        lane = lane_of(speaker)
         public = self._public.get((lane, call_id))
         if public is None:
             derived = _derived(lane, call_id)
             public = derived if self._conversation.holds_call(derived) else call_id
         return public
+
+    def asked_about(self, lane: str | None, call_id: str | None) -> str | None:
+        """The public id of a call that needs an approval; None, if the client knows another lane's by that id."""
+        if call_id is None:
+            return None
+        public = self.of(lane, call_id)
+        mine = public != call_id or (lane, call_id) in self._public or self._is_free(lane, call_id)
+        return public if mine else None
 
 
 def _derived(lane: str | None, call_id: str) -> str:

@@ -233,7 +233,7 @@ class Items:
             provider=provider,
             model=model,
             speaker=speaker,
-            public_call=partial(self.call_ids.announce, speaker),
+            public_call=partial(self.call_ids.announce, lane_of(speaker)),
         )
         live = LiveMessage(record, self.conversation, self._sink, streamed=streamed)
         self._open.append(live)
@@ -275,7 +275,7 @@ class Items:
                 self._value(user)
 
     def _tool(self, message: LCToolMessage, message_id: str, speaker: Speaker | None) -> None:
-        call_id = self.call_ids.of(speaker, message.tool_call_id)
+        call_id = self.call_ids.of(lane_of(speaker), message.tool_call_id)
         name = self.conversation.call_name(call_id)
         self._result(tool_message(message, message_id, self._values, name, speaker, call_id), speaker)
 

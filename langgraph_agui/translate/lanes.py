@@ -85,8 +85,8 @@ class Lanes:
     Args:
         sink: Takes the events.
         shown: What clients see of subagents.
-        call: Finds a speaker's tool call by the id that its model has given it: the id that the client knows it by, and
-            the message that holds it; None, if the client holds none.
+        call: Finds a tool call by its lane (None: the agent's own) and the id that its model has given it: the id that
+            the client knows it by, and the message that holds it; None, if the client holds none.
         close: Closes what a subagent has left open, by its id.
     """
 
@@ -94,7 +94,7 @@ class Lanes:
         self,
         sink: Sink,
         shown: Subagents,
-        call: Callable[[Speaker | None, str], tuple[str, str] | None],
+        call: Callable[[str | None, str], tuple[str, str] | None],
         close: Callable[[str], None],
     ) -> None:
         self._sink = sink
@@ -110,9 +110,13 @@ class Lanes:
         """Whether nothing that is said in this lane is told."""
         return lane is not None and self.hidden
 
+    def shown_as(self, lane_id: str | None) -> str | None:
+        """The `subagentRunId` that a client sees of the lane with this id."""
+        return lane_id if self._shown == "attributed" else None
+
     def owner(self, lane: Lane | None) -> str | None:
         """The `subagentRunId` of what is said in this lane, if it has one."""
-        return lane.id if lane is not None and self._shown == "attributed" else None
+        return self.shown_as(lane.id) if lane is not None else None
 
     def tag(self, lane: Lane | None) -> str | None:
         """The same, for an event: who has not spoken before is announced."""
@@ -132,7 +136,8 @@ class Lanes:
         self._sink.event(self._started(lane, parent))
 
     def _started(self, lane: Lane, parent: str | None) -> SubagentStartedEvent:
-        call = self._call(self.speaker(lane.parent), lane.call_id) if lane.call_id is not None else None
+        around = lane.parent.id if lane.parent is not None else None
+        call = self._call(around, lane.call_id) if lane.call_id is not None else None
         return SubagentStartedEvent(
             subagent_run_id=lane.id,
             name=clean_text(lane.name),

@@ -17,7 +17,7 @@ from langchain_core.messages import ToolMessage as LCToolMessage
 from langgraph_agui.messages.conversation import Conversation, restate
 from langgraph_agui.messages.record import Record
 from langgraph_agui.messages.to_agui import shown_as, tool_message, user_message
-from langgraph_agui.messages.values import Values
+from langgraph_agui.messages.values import Values, lane_of
 from langgraph_agui.translate.call_ids import CallIds
 
 _Said: TypeAlias = tuple[str, tuple[str | None, ...]]
@@ -133,7 +133,7 @@ class StateMessages:
         match shown_as(message):
             case "assistant":
                 own = {item.id for item in live.items} if live is not None else set[str]()
-                taken, known = conversation.ids - own, partial(call_ids.of, speaker)
+                taken, known = conversation.ids - own, partial(call_ids.of, lane_of(speaker))
                 fresh = Record.of(message, public, taken, self._values, like=live, speaker=speaker, public_call=known)
                 if live is not None and live.says_the_same(fresh):
                     return public, ()
@@ -142,7 +142,7 @@ class StateMessages:
                 return public, _messages_of(fresh)
             case "tool":
                 result = cast("LCToolMessage", message)
-                call_id = call_ids.of(speaker, result.tool_call_id)
+                call_id = call_ids.of(lane_of(speaker), result.tool_call_id)
                 name = conversation.call_name(call_id)
                 return public, [tool_message(result, public, self._values, name, speaker, call_id)]
             case _:

@@ -32,7 +32,7 @@ from langgraph_agui.interrupts.asked import asked, calls_in
 from langgraph_agui.messages.conversation import Conversation
 from langgraph_agui.messages.found import as_mapping, messages_in
 from langgraph_agui.messages.options import ReasoningOptions
-from langgraph_agui.messages.values import Speaker, Values
+from langgraph_agui.messages.values import Values
 from langgraph_agui.messages.veil import shower
 from langgraph_agui.translate.activities import Activities
 from langgraph_agui.translate.lanes import Lane, Lanes, Subagents
@@ -84,7 +84,7 @@ class Translation:
         self._ended: set[str] = set()
         self.blame = Blame()
         self._show = shower(values.options)
-        self.raised: dict[str, tuple[GraphInterrupt, str | None]] = {}
+        self.raised: dict[str, tuple[GraphInterrupt, Lane | None]] = {}
         self.paused = False
         self._result: object = None
         self.done = False
@@ -151,8 +151,8 @@ class Translation:
         self._settle()
         if interrupts is None:
             calls = calls_in(self.speech.stored)
-            raised = [asked(one, calls, self._show, owner) for one, owner in self.raised.values()]
-            interrupts = [one for each in raised for one in each.interrupts]
+            raised = [asked(one, calls, self._show) for one, _ in self.raised.values()]
+            interrupts = self.owned([one for each in raised for one in each.interrupts])
         self.lanes.close_all(interrupts)
         outcome: RunFinishedOutcome
         if interrupts:
@@ -249,9 +249,9 @@ class Translation:
             code = self.blame.code(error, ErrorCode.GRAPH_ERROR)
             self.lanes.fail(lane, str(error) if self._expose_errors else SAFE_MESSAGES[code], code.value)
 
-    def _call(self, speaker: Speaker | None, call_id: str) -> tuple[str, str] | None:
+    def _call(self, lane: str | None, call_id: str) -> tuple[str, str] | None:
         items = self.speech.items
-        public = items.call_ids.of(speaker, call_id)
+        public = items.call_ids.of(lane, call_id)
         holder = items.conversation.holder(public)
         return (public, holder) if holder is not None else None
 
@@ -278,8 +278,7 @@ class Translation:
         self._activities.end(self._public_call(key, lane), "failed" if failed else "done")
 
     def _public_call(self, call_id: str, lane: Lane | None) -> str:
-        speaker = Speaker(lane.id) if lane is not None else None
-        return self.speech.items.call_ids.of(speaker, call_id)
+        return self.speech.items.call_ids.of(lane.id if lane is not None else None, call_id)
 
     def written(self, value: object, lane: Lane | None = None) -> None:
         """A node has written to the custom stream."""
@@ -298,17 +297,19 @@ class Translation:
         """
         self.paused = True
         for interrupt in interrupts:
-            self.raised.setdefault(interrupt.id, (interrupt, self.lanes.tag(lane)))
+            self.raised.setdefault(interrupt.id, (interrupt, lane))
 
     def owned(self, interrupts: Sequence[Interrupt]) -> list[Interrupt]:
-        """The same, each with the subagent that has raised it: a server's checkpoints do not tell of all subagents."""
-        owners = {raised: owner for raised, (_, owner) in self.raised.items() if owner is not None}
-        public = self.speech.items.call_ids.of
+        """The same, as the client knows them: each with the subagent that asks, and the call that it asks about.
+
+        A server's checkpoints do not tell of all subagents; the run that has paused has heard them.
+        """
+        call_of = self.speech.items.call_ids.asked_about
 
         def owned(one: Interrupt) -> Interrupt:
-            owner = owners.get(one.id) or owners.get(one.id.rpartition(":")[0]) or one.subagent_run_id
-            speaker, call_id = Speaker(owner) if owner is not None else None, one.tool_call_id
-            told = {"subagent_run_id": owner, "tool_call_id": call_id and public(speaker, call_id)}
+            raised = self.raised.get(one.id) or self.raised.get(one.id.rpartition(":")[0])
+            lane = raised[1].id if raised is not None and raised[1] is not None else one.subagent_run_id
+            told = {"subagent_run_id": self.lanes.shown_as(lane), "tool_call_id": call_of(lane, one.tool_call_id)}
             return one.model_copy(update=told)
 
         return [owned(one) for one in interrupts]
