@@ -44,8 +44,8 @@ class AGUICallbackHandler(BaseCallbackHandler):
     in which they have begun. A model's call that its task has left (a timeout) ends when that task begins another run.
 
     Args:
-        on_event: Takes each event; not an async function. It is called from the thread that the work runs in, one call
-            at a time. What it raises, the run that it concerns raises; nothing more of that run is told. Without it
+        on_event: Takes each event; not an async function. One call at a time, in the thread that the work runs in, or
+            in another of this handler's that is in it already. What it raises, the run that it concerns raises; nothing more of that run is told. Without it
             the events wait for `events()`.
         thread_id: The AG-UI thread id of the runs; a random one by default.
         messages_key: The state channel that holds the conversation, where a graph runs.

@@ -74,9 +74,7 @@ def amount_of(interrupt: Interrupt) -> int:
     return int(args["amount"]) if args else 1
 
 
-async def pause(
-    agent: LangGraphAgent, kind: str, answer: str, home: Path, thread: str | None = None
-) -> Paused:
+async def pause(agent: LangGraphAgent, kind: str, answer: str, home: Path, thread: str | None = None) -> Paused:
     """Begin a dialogue, and check what is asked."""
     file = home / f"{kind}-{answer}"
     told = await tell(agent, run_input(user(str(file)), thread=thread or f"{kind}-{answer}"))

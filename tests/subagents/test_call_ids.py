@@ -89,6 +89,18 @@ async def test_every_call_has_its_result_and_the_model_its_history(build: Any, m
     assert [plain(messages) for messages in boss.seen] == [plain(messages) for messages in model.seen]
 
 
+async def test_an_approval_names_no_other_call_where_subagents_are_not_told_apart() -> None:
+    for mode, told_calls in (("inline", 2), ("hidden", 1)):
+        guard = HumanInTheLoopMiddleware({"look": True})
+        graph, _ = in_tools(InMemorySaver(), middleware=[guard])
+        client = Client(LangGraphAgent(graph=graph, subagents=mode))  # type: ignore[arg-type]
+        told = await client.send("hi")
+        (question,), calls = asked(told), told.of("TOOL_CALL_START")
+        assert [call.tool_call_id for call in calls][0] == "look:0"
+        assert (len(calls), question.subagent_run_id) == (told_calls, None)
+        assert question.tool_call_id == (calls[1].tool_call_id if told_calls == 2 else None)
+
+
 async def test_an_approval_names_the_call_that_the_client_knows() -> None:
     guard = HumanInTheLoopMiddleware({"look": True})
     graph, _ = in_tools(InMemorySaver(), middleware=[guard])
