@@ -45,8 +45,8 @@ class AGUICallbackHandler(BaseCallbackHandler):
 
     Args:
         on_event: Takes each event; not an async function. One call at a time, in the thread that the work runs in, or
-            in another of this handler's that is in it already. What it raises, the run that it concerns raises; nothing more of that run is told. Without it
-            the events wait for `events()`.
+            in another of this handler's that is in it already. What it raises, the run that it concerns raises; nothing
+            more of that run is told. Without it the events wait for `events()`.
         thread_id: The AG-UI thread id of the runs; a random one by default.
         messages_key: The state channel that holds the conversation, where a graph runs.
         reasoning: Who sees the model's reasoning, and how it travels (docs/reasoning.md).

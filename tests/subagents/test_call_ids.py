@@ -96,7 +96,7 @@ async def test_an_approval_names_no_other_call_where_subagents_are_not_told_apar
         client = Client(LangGraphAgent(graph=graph, subagents=mode))  # type: ignore[arg-type]
         told = await client.send("hi")
         (question,), calls = asked(told), told.of("TOOL_CALL_START")
-        assert [call.tool_call_id for call in calls][0] == "look:0"
+        assert calls[0].tool_call_id == "look:0"
         assert (len(calls), question.subagent_run_id) == (told_calls, None)
         assert question.tool_call_id == (calls[1].tool_call_id if told_calls == 2 else None)
 
