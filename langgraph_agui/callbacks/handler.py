@@ -103,6 +103,8 @@ class AGUICallbackHandler(BaseCallbackHandler):
     def _tell(self, event: BaseEvent) -> None:
         if self._on_event is not None:
             self._on_event(event)
+            if not self._waiting.reading:
+                return
         self._waiting.put(event)
 
     # -- hooks ----------------------------------------------------------------------------------------------------

@@ -19,6 +19,9 @@ class Waiting:
 
     Args:
         keeps: Whether what is put is kept while nobody reads.
+
+    Attributes:
+        reading: Whether somebody reads.
     """
 
     def __init__(self, *, keeps: bool) -> None:
@@ -27,13 +30,13 @@ class Waiting:
         self._lock = threading.Lock()
         self._waiter: tuple[asyncio.AbstractEventLoop, asyncio.Future[None]] | None = None
         self._takes = False
-        self._reading = False
+        self.reading = False
 
     def put(self, event: BaseEvent) -> None:
         """Add an event, if somebody will read the run that it is of from its beginning."""
         with self._lock:
             if isinstance(event, RunStartedEvent):
-                self._takes = self._keeps or self._reading
+                self._takes = self._keeps or self.reading
             if not self._takes:
                 return
             self._takes = not is_last(event)
@@ -45,9 +48,9 @@ class Waiting:
 
     def open(self) -> None:
         """Somebody begins to read. Raises `RuntimeError` if somebody does already: each event is told once."""
-        if self._reading:
+        if self.reading:
             raise RuntimeError("The events of this handler are being read already")
-        self._reading = True
+        self.reading = True
 
     async def take(self) -> BaseEvent:
         """Wait for the next event and return it."""
@@ -63,7 +66,7 @@ class Waiting:
     def leave(self, *, within: bool) -> None:
         """The reader leaves, `within` a run: nobody wants the rest of that."""
         with self._lock:
-            self._reading = False
+            self.reading = False
             while within and self._events:
                 within = not is_last(self._events.popleft())
             if within:
