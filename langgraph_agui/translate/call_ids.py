@@ -42,17 +42,10 @@ class CallIds:
         return public
 
     def asked_about(self, lane: str | None, call_id: str | None) -> str | None:
-        """The public id of a call that needs an approval; None, if the client knows another lane's by that id.
-
-        A client that was told of subagents as of the agent itself cannot say whose an earlier run's call is.
-        """
+        """The public id of a call that needs an approval; None, if this run has told another lane's by that id."""
         public = self.of(lane, call_id) if call_id is not None else None
-        if public is None or public != call_id or (lane, call_id) in self._public:
-            return public
-        others = {owner for owner, known in self._public if known == call_id}
-        if (holder := self._conversation.holder(public)) in self._conversation.speakers:
-            others.add(lane_of(self._conversation.speakers[holder]))
-        return None if others - {lane} else public
+        others = {owner for owner, known in self._public.items() if known == public and owner[0] != lane}
+        return None if others else public
 
 
 def _derived(lane: str | None, call_id: str) -> str:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.xdist_group("remote")
 
 graphs = pytest.mark.parametrize("name", ENDING)
+few = pytest.mark.parametrize("name", ["copied", "declared_shared", "deep", "two_agents_in_a_tool"])
 asks = pytest.mark.parametrize("how", PAUSING)
 
 
@@ -69,7 +70,7 @@ async def test_a_second_agent_of_a_task_counts(agent: Agents) -> None:
     assert owners["two"] == f"{owners['one']}:1"
 
 
-@graphs
+@few
 async def test_inline_says_all_and_nothing_of_lanes(agent: Agents, name: str) -> None:
     inline, attributed = await heard(agent(name, "inline")), await heard(agent(name))
     check_untold(inline)
@@ -77,7 +78,7 @@ async def test_inline_says_all_and_nothing_of_lanes(agent: Agents, name: str) ->
         assert speakers(inline) == speakers(attributed)
 
 
-@graphs
+@few
 async def test_hidden_tells_nothing_of_lanes(agent: Agents, name: str) -> None:
     told, built = await heard(agent(name, "hidden")), ENDING[name]
     check_untold(told)
