@@ -55,8 +55,9 @@ async def test_every_graph(shown: Any, node_client: NodeClient) -> None:
 
 
 @modes
-@pytest.mark.parametrize("stored", [False, True], ids=["no_checkpointer", "checkpointer"])
-@pytest.mark.parametrize("name", ["deep", "declared_shared", "declared_apart", "sent", "same_tool_twice"])
+@pytest.mark.parametrize(
+    ("name", "stored"), [("deep", True), ("deep", False), ("declared_shared", False), ("sent", True)]
+)
 def test_three_turns_over_http(name: str, shown: Any, stored: bool, node_client: NodeClient) -> None:
     built, app = GRAPHS[name](InMemorySaver() if stored else None), FastAPI()
     app.include_router(agui_router(LangGraphAgent(graph=built.graph, subagents=shown), "/agent"))
@@ -78,8 +79,7 @@ def test_three_turns_over_http(name: str, shown: Any, stored: bool, node_client:
     assert humans == ["turn 1", "turn 2", "turn 3"]
 
 
-@modes
-@pytest.mark.parametrize("mode", ["batched", "per_call"])
+@pytest.mark.parametrize(("mode", "shown"), [*(("batched", shown) for shown in MODES), ("per_call", "attributed")])
 def test_an_approval_over_http(mode: Mode, shown: Any, node_client: NodeClient) -> None:
     done: list[str] = []
     built, app = guarded(InMemorySaver(), mode, done), FastAPI()
