@@ -114,9 +114,12 @@ class Roots:
 
     def _give_up(self) -> None:
         """End a model's call that this task has left: LangChain does not tell when `ainvoke` was cancelled."""
-        task = _current_task() if not self._turns.telling else None
-        for root in [root for root in self._roots.values() if root.alone and root.task is task]:
-            self.end(root, root.run.translation.cancel)
+        task = _current_task()
+        if task is None or self._turns.telling:
+            return
+        for root in list(self._roots.values()):  # at once: other threads begin and end runs meanwhile
+            if root.alone and root.task is task:
+                self.end(root, root.run.translation.cancel)
 
     def end(self, root: Root, say: Callable[[], None]) -> None:
         """A root run has ended; `say` says so."""
