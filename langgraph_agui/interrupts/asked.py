@@ -69,7 +69,7 @@ class Asked:
         """Its questions as AG-UI has them."""
         return [question.interrupt for question in self.questions]
 
-    def owned(self, owner: str) -> Asked:
+    def owned(self, owner: str | None) -> Asked:
         """The same, asked by the subagent `owner`."""
         told = {"subagent_run_id": owner}
         questions = [
@@ -91,22 +91,14 @@ def calls_in(messages: Sequence[BaseMessage]) -> list[ToolCall]:
     return last.tool_calls if last is not None else []
 
 
-def asked(
-    interrupt: GraphInterrupt, calls: Sequence[ToolCall], show: Show = to_jsonable, owner: str | None = None
-) -> Asked:
+def asked(interrupt: GraphInterrupt, calls: Sequence[ToolCall], show: Show = to_jsonable) -> Asked:
     """Return what an interrupt asks.
 
     Args:
         interrupt: An `interrupt()` of a node or a tool, or one of LangChain's `HumanInTheLoopMiddleware`.
         calls: The calls of the message that the graph stands at: a batched approval does not say which it is about.
         show: Makes of values what a client may see of them.
-        owner: The subagent that has raised it.
     """
-    asks = _asked(interrupt, calls, show)
-    return asks if owner is None else asks.owned(owner)
-
-
-def _asked(interrupt: GraphInterrupt, calls: Sequence[ToolCall], show: Show) -> Asked:
     value = interrupt.value
     if isinstance(value, Mapping):
         if _is_batched(value):

@@ -17,7 +17,7 @@ from langgraph.types import StateSnapshot
 from langgraph_agui.graphs import Graph, thread_messages
 from langgraph_agui.interrupts.asked import Asked, Question, Show, asked, calls_in
 from langgraph_agui.interrupts.decisions import Action, answer_schema
-from langgraph_agui.interrupts.places import Holder, asked_anew, breaks_at, holders, owner_of
+from langgraph_agui.interrupts.places import asked_anew, breaks_at, innermost, owner_of
 from langgraph_agui.messages.found import messages_in
 from langgraph_agui.protocol.jsonable import to_jsonable
 
@@ -79,13 +79,14 @@ class PauseReader:
         if not waiting:
             return await self._at_breakpoint(stored)
         root = calls_in(thread_messages(self.graph, stored, self.messages_key))
+        inside = await innermost(self.graph, config, [interrupt.id for interrupt in waiting])
         open_ = []
         for interrupt in waiting:
-            held = await self._innermost(interrupt.id, config)
+            held = inside.get(interrupt.id)
             since = held.since if held is not None else stored.created_at
             if held is not None and held.namespace:
                 calls = calls_in(messages_in(held.values, self.messages_key))
-                one = asked(interrupt, calls, self.show, owner_of(held.namespace, stored))
+                one = asked(interrupt, calls, self.show).owned(owner_of(held.namespace, stored))
             else:
                 one = asked(interrupt, root, self.show)
             open_.append(self._expiring(one, since))
@@ -115,8 +116,3 @@ class PauseReader:
             return question
         end = (datetime.fromisoformat(since) + self.expire).isoformat()
         return replace(question, interrupt=question.interrupt.model_copy(update={"expires_at": end}))
-
-    async def _innermost(self, interrupt_id: str, config: RunnableConfig) -> Holder | None:
-        """The checkpoint that an interrupt was raised at: of a subagent's, if it is inside one."""
-        found = [holder async for holder in holders(self.graph, config, interrupt_id)]
-        return max(found, key=lambda holder: len(holder.namespace), default=None)

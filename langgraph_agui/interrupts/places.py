@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from typing import NamedTuple
 
 from langchain_core.runnables import RunnableConfig
@@ -67,19 +67,26 @@ def _with_breakpoints_inside(graph: Pregel) -> set[str]:  # type: ignore[type-ar
     }
 
 
-async def holders(graph: Graph, config: RunnableConfig, interrupt_id: str) -> AsyncIterator[Holder]:
-    """Where in a thread an interrupt is open, the innermost among others.
+async def innermost(graph: Graph, config: RunnableConfig, interrupt_ids: Collection[str]) -> dict[str, Holder]:
+    """Where in a thread each of these interrupts was raised: the innermost of the checkpoints that hold it, by its id.
 
     On a LangGraph server, only graphs inside the root graph are looked for.
     """
+    found: dict[str, Holder] = {}
     if isinstance(graph, RemoteGraph):
-        async for holder in _on_server(graph, config, interrupt_id):
-            yield holder
-        return
+        root = await load_state(graph, config, subgraphs=True)
+        for interrupt_id in interrupt_ids:
+            async for holder in _on_server(graph, config, root, interrupt_id):
+                found[interrupt_id] = holder
+        return found
     async for saved in _saved(graph, config):
-        if any(interrupt_id in _raised_by(write) for write in saved.pending_writes or ()):
-            checkpoint = saved.checkpoint
-            yield Holder(_namespace(saved.config), checkpoint["channel_values"], checkpoint["ts"])
+        checkpoint = saved.checkpoint
+        holder = Holder(_namespace(saved.config), checkpoint["channel_values"], checkpoint["ts"])
+        for interrupt_id in {one for write in saved.pending_writes or () for one in _raised_by(write)}:
+            known = found.get(interrupt_id)
+            if known is None or len(holder.namespace) > len(known.namespace):
+                found[interrupt_id] = holder
+    return found
 
 
 def owner_of(namespace: str, stored: StateSnapshot) -> str | None:
@@ -145,12 +152,14 @@ def _thread(config: RunnableConfig) -> RunnableConfig:
     return {"configurable": {"thread_id": config["configurable"]["thread_id"]}}
 
 
-async def _on_server(graph: RemoteGraph, config: RunnableConfig, interrupt_id: str) -> AsyncIterator[Holder]:
-    """Follow the tasks that hold an interrupt down to the one that has raised it.
+async def _on_server(
+    graph: RemoteGraph, config: RunnableConfig, root: StateSnapshot, interrupt_id: str
+) -> AsyncIterator[Holder]:
+    """Follow the tasks that hold an interrupt down from the root graph's to the one that has raised it.
 
     A server tells of declared subgraphs with the root graph, of any other when it is asked for it.
     """
-    around: StateSnapshot | None = await load_state(graph, config, subgraphs=True)
+    around: StateSnapshot | None = root
     namespace = ""
     while around is not None and (task := _holding(around, interrupt_id)) is not None:
         own = f"{namespace}|{task.name}:{task.id}" if namespace else f"{task.name}:{task.id}"
