@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.node_client import NodeClient
+from tests import agreement
 from tests.postgres import fresh_database, make_database, postgres_saver, postgres_server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from tests.node_client import NodeClient
 
 __all__ = ["fresh_database", "make_database", "node_client", "postgres_saver", "postgres_server"]
 
@@ -22,11 +24,21 @@ settings.load_profile("suite")
 
 
 @pytest.fixture(scope="session")
-def node_client() -> Iterator[NodeClient]:
+def node_client() -> NodeClient:
     """The reference TypeScript client."""
-    client = NodeClient()
-    yield client
-    client.close()
+    return agreement.reference_client()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(nextitem: pytest.Item | None) -> Iterator[None]:
+    """Let the reference client judge what the tests have streamed, now and then and after the last one."""
+    yield
+    agreement.settle(everything=nextitem is None)
+
+
+def pytest_unconfigure() -> None:
+    """End the reference client."""
+    agreement.close()
 
 
 def pytest_collection_finish() -> None:

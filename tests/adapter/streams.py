@@ -12,6 +12,7 @@ from ag_ui.core import BaseEvent, Event, EventType, Message, RunAgentInput, User
 
 from langgraph_agui import LangGraphAgent
 from langgraph_agui.protocol import Fold, Verifier, fold
+from tests.agreement import note
 
 
 def user(text: str, message_id: str | None = None) -> UserMessage:
@@ -45,6 +46,7 @@ class Told:
         for event in self.events:
             verifier.feed(event)
         verifier.finish()
+        note(self.events, self.input.messages, self.input.state)
 
     @property
     def types(self) -> list[str]:
@@ -100,12 +102,14 @@ async def tell(agent: LangGraphAgent, given: RunAgentInput, **options: Any) -> T
 
 async def hear_until(agent: LangGraphAgent, given: RunAgentInput, enough: Callable[[Any], bool]) -> Fold:
     """What a client holds that stops reading a run when its state is `enough`."""
-    fold = Fold(given.messages, given.state)
+    fold, heard = Fold(given.messages, given.state), []
     async with aclosing(agent.run(given)) as events:
         async for event in events:
+            heard.append(event)
             fold.feed(event)
             if enough(fold.state):
                 break
+    note(heard, given.messages, given.state)
     return fold
 
 

@@ -19,6 +19,7 @@ from tests.adapter.canary import SEAL
 from tests.adapter.graphs import agent_of, talker
 from tests.adapter.models import Scripted
 from tests.adapter.streams import Told, collect, dumped, run_input, tell, user
+from tests.agreement import note
 from tests.providers.models import make_model
 from tests.providers.server import ProviderServer, Reply
 from tests.providers.tools import get_weather
@@ -87,6 +88,7 @@ class Talk:
         verifier = Verifier(strict=True, input=given)
         for event in events:
             verifier.feed(event)
+        note(events, given.messages)
         return fold(events, given.messages, {}).messages
 
     async def _read(self, given: Any, way: str, request: int) -> list[Event]:

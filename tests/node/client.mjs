@@ -44,10 +44,13 @@ class GivenAgent extends AbstractAgent {
 const bodyOf = (request) => {
   const encoder = new TextEncoder();
   const chunks = request.sseChunks?.map((chunk) => Buffer.from(chunk, "base64")) ?? [encoder.encode(request.sse)];
+  const left = chunks.values();
   return new ReadableStream({
-    start(controller) {
-      for (const chunk of chunks) controller.enqueue(chunk);
-      controller.close();
+    async pull(controller) {
+      if (request.paced) await new Promise((resume) => setImmediate(resume));
+      const { value, done } = left.next();
+      if (done) controller.close();
+      else controller.enqueue(value);
     },
   });
 };

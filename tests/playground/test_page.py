@@ -11,6 +11,7 @@ from ag_ui.core import RunAgentInput
 from playwright.sync_api import expect
 
 from langgraph_agui.protocol import Fold, SSEDecoder, verify
+from tests.agreement import note
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,7 +59,9 @@ def streamed(response: Response) -> list[dict]:
     """The events of a run, which must be a stream that a strict client accepts."""
     decoder = SSEDecoder()
     events = [*decoder.feed(response.body()), *decoder.finish()]
-    verify(events, strict=True, input=RunAgentInput.model_validate(sent(response)))
+    given = RunAgentInput.model_validate(sent(response))
+    verify(events, strict=True, input=given)
+    note(events, given.messages, given.state)
     return events
 
 

@@ -1,62 +1,71 @@
-"""Random streams, orderly and damaged, through the reference client and through us: one verdict, one outcome."""
+"""Our verdict and outcome beside the reference client's: random streams, orderly, damaged and malformed; patches.
+
+What the two make differently on purpose is in `DIFFERENCES`, and nowhere else.
+"""
 
 from __future__ import annotations
 
+import base64
 import json
+from itertools import pairwise
 from random import Random
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pytest
-from ag_ui.core import Message
-from hypothesis import Phase, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import TypeAdapter
 
-from langgraph_agui.protocol import Fold, ProtocolError, Verifier
-from langgraph_agui.protocol.schema import examine
+from langgraph_agui.protocol import SSEDecoder
+from tests.agreement import Outcome, difference
+from tests.protocol.differences import DIFFERENCES
 from tests.protocol.generated import Streams
+from tests.protocol.malformed import every_harm, examples, harmed_somewhere, in_context
 from tests.protocol.streams import Wire, in_run, state_delta
 
 if TYPE_CHECKING:
-    from tests.node_client import ClientRun, NodeClient
+    from collections.abc import Iterator
+
+    from tests.node_client import NodeClient
 
 Case: TypeAlias = tuple[list[Wire], list[Wire], Any]
-_MESSAGES: TypeAdapter[list[Message]] = TypeAdapter(list[Message])
 
 
-class Outcome:
-    """What we make of a stream, up to its first fault."""
+class Choices(Random):
+    """Random choices that are read from bytes, of which Hypothesis knows how to make simpler ones; zeros in the end.
 
-    def __init__(self, events: list[Wire], history: list[Wire], state: Any) -> None:
-        verifier, self.fold = Verifier(), Fold(_MESSAGES.validate_python(history), state)
-        self.error: ProtocolError | None = None
-        self.notes: list[str] = []
-        self.types: list[str] = []
-        for wire in events:
-            try:
-                self.notes += examine(wire)[1]
-                expanded = verifier.feed(wire)
-            except ProtocolError as error:
-                self.error = error
-                return
-            for item in expanded:
-                self.types.append(item.type.value)
-                self.fold.feed(item)
+    Far cheaper than a draw for each choice: a stream is hundreds of them.
+    """
 
-    @property
-    def messages(self) -> list[Any]:
-        return [message.model_dump(by_alias=True, warnings=False) for message in self.fold.messages]
+    def __init__(self, data: bytes) -> None:
+        super().__init__(0)
+        self._data = iter(data)
+
+    def getrandbits(self, k: int) -> int:
+        size = (k + 7) // 8
+        return int.from_bytes(next(self._data, 0) for _ in range(size)) >> (8 * size - k)
+
+    def random(self) -> float:
+        return self.getrandbits(16) / 2**16
 
 
-@settings(max_examples=12, deadline=None, phases=[Phase.explicit, Phase.generate])
-@given(seed=st.integers(0, 2**32))
-def test_random_streams(node_client: NodeClient, seed: int) -> None:
-    streams = Streams(Random(seed))
-    cases = [(streams.stream(), streams.history(), streams.record()) for _ in range(150)]
-    for case, difference in zip(cases, differences(node_client, cases), strict=True):
-        if difference is not None:
-            smallest = shrunk(node_client, case)
-            pytest.fail(f"{differences(node_client, [smallest])[0]}\n{json.dumps(smallest)}")
+choices = st.binary(min_size=320, max_size=320).map(Choices)
+
+
+def case(random: Random) -> Case:
+    """A stream with what the client held before it."""
+    streams = Streams(random)
+    events = streams.stream()
+    if events and random.random() >= 0.6:
+        events = harmed_somewhere(random, events)
+    return events, streams.history(), streams.record()
+
+
+@pytest.mark.timeout(240)  # a failure takes a while to shrink
+@settings(max_examples=50)
+@given(cases=st.lists(choices.map(case), min_size=8, max_size=24))
+def test_random_streams(node_client: NodeClient, cases: list[Case]) -> None:
+    found = [(told, one) for told, one in zip(differences(node_client, cases), cases, strict=True) if told]
+    assert not found, f"{found[0][0]}\n{json.dumps(found[0][1])}"
 
 
 def differences(client: NodeClient, cases: list[Case]) -> list[str | None]:
@@ -64,50 +73,98 @@ def differences(client: NodeClient, cases: list[Case]) -> list[str | None]:
     runs = client.runs(
         {"events": events, "messages": history, "state": state, "paced": True} for events, history, state in cases
     )
-    return [difference(Outcome(*case), run) for case, run in zip(cases, runs, strict=True)]
+    return [difference(Outcome(*one), run) for one, run in zip(cases, runs, strict=True)]
 
 
-def difference(ours: Outcome, client: ClientRun) -> str | None:
-    judged = [text for text in client.warnings if text.startswith("[ag-ui]")]
-    applied = [text for text in client.warnings if not text.startswith(("[ag-ui]", "Agent execution failed"))]
-    told = f"client {client.error} {client.warnings}; ours {ours.error!r} {ours.fold.warnings} {ours.notes}"
-    if client.accepted != (ours.error is None):
-        return f"verdict: {told}"
-    # Of a chunk that expands into several events, one of which is refused, the client shows the first ones.
-    if client.events[: len(ours.types)] != ours.types or (client.accepted and client.events != ours.types):
-        return f"events: {client.events} {ours.types}"
-    if canonical(client.messages) != canonical(ours.messages):
-        return f"messages: {canonical(client.messages)} {canonical(ours.messages)}"
-    if canonical(client.state) != canonical(ours.fold.state):
-        return f"state: {canonical(client.state)} {canonical(ours.fold.state)}"
-    if client.accepted and (len(applied), len(judged)) != (len(ours.fold.warnings), len(ours.notes)):
-        return f"warnings: {told}"
-    return None
+def test_the_examples_are_what_the_schema_says(node_client: NodeClient) -> None:
+    streams = [in_context(wire, kind) for kind, wires in examples().items() for wire in wires]
+    assert differences(node_client, [(stream, [], {}) for stream in streams]) == [None] * len(streams)
+    for stream in streams:
+        ours = Outcome(stream, [], {})
+        assert (ours.error, ours.notes, ours.fold.warnings) == (None, [], []), stream
 
 
-def shrunk(client: NodeClient, case: Case) -> Case:
-    """The case without whatever does not matter to its difference."""
-    events, history, state = case
-    while True:
-        fewer: list[Case] = [(events[:i] + events[i + 1 :], history, state) for i in range(len(events))]
-        fewer += [(events, history[:i] + history[i + 1 :], state) for i in range(len(history))]
-        found = next((one for one, told in zip(fewer, differences(client, fewer), strict=True) if told), None)
-        if found is None:
-            return events, history, state
-        events, history, state = found
+def test_every_field_of_every_event_harmed_in_every_way(node_client: NodeClient) -> None:
+    cases = list(every_harm())
+    runs = node_client.runs({"events": events, "paced": True} for _, events in cases)
+    ours = [Outcome(events, [], {}) for _, events in cases]
+    told = [(name, difference(*pair)) for (name, _), *pair in zip(cases, ours, runs, strict=True)]
+    assert [(name, one) for name, one in told if one] == []
+    assert {one.error.code for one in ours if one.error} >= {"malformed-event", "owner-mismatch"}
 
 
-def canonical(value: Any) -> str:
-    """JSON text in which 1 and 1.0 are the same, as they are in JavaScript, and 1 and true are not."""
-    return json.dumps(_numbers(value), sort_keys=True)
+FRAMES = [
+    b"data: [DONE]",
+    b"data: {",
+    b"data: NaN",
+    b'data: {"type":"RAW","event":NaN}',
+    b'data: {"type":"RAW","event":1}{}',
+    b'data: {"type":"CUSTOM","name":"n",\ndata: "value":1}',
+    b'data:{"type":"CUSTOM","name":"n","value":"\xff\xc3"}',
+    b'data: {"type":"CUSTOM","type":"RAW","event":1}',
+    b'data: {"type":"CUSTOM","name":"n","value":"a\tb"}',
+    b'data: {"type":"CUSTOM","name":"n","value":"\\ud83d"}',
+    b'data:  {"type":"CUSTOM","name":"n","value":1}',
+    b'dat: {"type":"CUSTOM"',
+    b' data: {"type":"CUSTOM"',
+    b"data",
+    b"data:",
+    b"data: ",
+    b": comment",
+    b"id: 1\nevent: x\nretry: 5",
+    b"\n",
+    b"",
+    b'data: []\ndata: "x"',
+    b"data: null",
+    b'data: {"type":1}',
+    b'data: {"type":""}',
+    b"data: {}",
+    b'\xef\xbb\xbfdata: {"type":"CUSTOM","name":"n","value":1}',
+]
 
 
-def _numbers(value: Any) -> Any:
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    if isinstance(value, dict):
-        return {key: _numbers(item) for key, item in value.items()}
-    return [_numbers(item) for item in value] if isinstance(value, list) else value
+def body(random: Random) -> list[bytes]:
+    """A response body in chunks: frames of a stream, odd ones among them, some without their end."""
+    frames = [b"data: " + json.dumps(wire).encode() for wire in Streams(random).stream()]
+    for _ in range(random.randint(0, 2)):
+        frames.insert(random.randint(0, len(frames)), random.choice(FRAMES))
+    ends = [random.choice([b"\n\n"] * 12 + [b"\n", b"", b"\n\n\n"]) for _ in frames]
+    chunks: list[bytes] = []
+    # Each frame ends a chunk, so that everything before a fault is applied when the fault comes.
+    for whole in (frame + end for frame, end in zip(frames, ends, strict=True)):
+        cuts = sorted(random.randint(0, len(whole)) for _ in range(random.randint(0, 2)))
+        chunks += [whole[start:end] for start, end in pairwise([0, *cuts, len(whole)])]
+    return chunks
+
+
+@pytest.mark.timeout(240)
+@settings(max_examples=20)
+@given(bodies=st.lists(choices.map(body), min_size=8, max_size=24))
+def test_random_bodies(node_client: NodeClient, bodies: list[list[bytes]]) -> None:
+    requests = [
+        {"sseChunks": [base64.b64encode(chunk).decode() for chunk in chunks], "paced": True} for chunks in bodies
+    ]
+    for chunks, run in zip(bodies, node_client.runs(requests), strict=True):
+        told = difference(Outcome(_read(chunks), [], {}), run)
+        assert told is None, f"{told}\n{chunks}"
+
+
+@pytest.mark.parametrize("name", DIFFERENCES)
+def test_the_known_differences_are_still_there(name: str, node_client: NodeClient) -> None:
+    one = DIFFERENCES[name]
+    if isinstance(one.given, bytes):
+        run, ours = node_client.run(sse=one.given.decode()), Outcome(_read([one.given]), [], {})
+    else:
+        run, ours = node_client.run(events=one.given), Outcome(one.given, [], {})
+    assert str(difference(ours, run)).startswith(f"{one.kind}: ")
+
+
+def _read(chunks: list[bytes]) -> Iterator[Wire]:
+    decoder = SSEDecoder()
+    for chunk in chunks:
+        yield from decoder.feed(chunk)
+    yield from decoder.finish()
+    decoder.feed(b"")
 
 
 _STATE = {"l": [[1], [2]], "d": {"": 1, "0": 2}, "t": True, "n": None, "one": 1}

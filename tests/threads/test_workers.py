@@ -23,6 +23,7 @@ from ag_ui.core import RunAgentInput
 
 from langgraph_agui.protocol import Verifier, decode, fold
 from tests.adapter.streams import run_input
+from tests.agreement import note
 from tests.http.serving import wait_for
 
 pytestmark = pytest.mark.xdist_group("postgres")
@@ -45,6 +46,7 @@ class Answer:
         for event in events:
             verifier.feed(event)
         verifier.finish()
+        note(events, given.messages)
         return events, fold(events, given.messages)
 
 

@@ -1,0 +1,44 @@
+"""The comparison that all streams of all tests go through can fail, and says whose stream it was."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from ag_ui.core import ReasoningMessage, RunStartedEvent
+
+from tests.agreement import Agreement
+from tests.protocol.differences import DIFFERENCES
+from tests.protocol.streams import STARTED, event, in_run, text
+
+
+def test_a_stream_on_which_we_differ_is_named() -> None:
+    agreement = Agreement()
+    agreement.note(in_run(*text("m", "fine")))
+    given = DIFFERENCES["retired events"].given
+    assert isinstance(given, list)
+    agreement.note(given)
+    with pytest.raises(AssertionError, match=r"test_a_stream_on_which_we_differ_is_named.*: events") as caught:
+        agreement.settle(everything=True)
+    assert "fine" not in str(caught.value)
+
+
+@pytest.mark.parametrize("one", [event("NOVELTY"), event("CUSTOM", name="n", value=1, sur_prise=1)])
+def test_a_stream_of_which_both_warn_is_named(one: Any) -> None:
+    agreement = Agreement()
+    agreement.note([STARTED, one])
+    with pytest.raises(AssertionError, match="warnings: "):
+        agreement.settle(everything=True)
+
+
+def test_streams_are_compared_once_with_what_was_held_before() -> None:
+    agreement = Agreement()
+    uuids = ["0b1e4dd2-9d3c-4b0b-8a52-6a1a4d0e0a01", "7c1e4dd2-9d3c-4b0b-8a52-6a1a4d0e0a02"]
+    for run in uuids:
+        agreement.note(
+            [RunStartedEvent(thread_id="t", run_id=run)], [ReasoningMessage(id="m", content="")], {"a": None}
+        )
+    agreement.note([RunStartedEvent(thread_id="t", run_id=uuids[0])])
+    assert agreement.settle(everything=False) == 0
+    assert agreement.settle(everything=True) == 2
+    assert agreement.settle(everything=True) == 0
