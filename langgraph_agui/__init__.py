@@ -9,23 +9,22 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from langgraph_agui.agent import LangGraphAgent
-from langgraph_agui.callbacks import AGUICallbackHandler, astream_agui
-from langgraph_agui.errors import ErrorCode
-from langgraph_agui.frontend import agui_context, frontend_tools
-from langgraph_agui.interrupts.approvals import Approval
-from langgraph_agui.messages.foreign import for_provider
-from langgraph_agui.messages.options import ReasoningOptions
-from langgraph_agui.messages.seal import ReasoningSeal
-from langgraph_agui.messages.think import ThinkTagSplitter
-from langgraph_agui.messages.to_agui import langchain_messages_to_agui
-from langgraph_agui.messages.to_langchain import agui_messages_to_langchain
-from langgraph_agui.state.emit import emit_state, state_update
-from langgraph_agui.state.options import PredictState, Private, StateOptions
-
 if TYPE_CHECKING:
+    from langgraph_agui.agent import LangGraphAgent
+    from langgraph_agui.callbacks import AGUICallbackHandler, astream_agui
+    from langgraph_agui.errors import ErrorCode
     from langgraph_agui.fastapi import add_langgraph_fastapi_endpoint, agui_router
+    from langgraph_agui.frontend import agui_context, frontend_tools
+    from langgraph_agui.interrupts.approvals import Approval
+    from langgraph_agui.messages.foreign import for_provider
+    from langgraph_agui.messages.options import ReasoningOptions
+    from langgraph_agui.messages.seal import ReasoningSeal
+    from langgraph_agui.messages.think import ThinkTagSplitter
+    from langgraph_agui.messages.to_agui import langchain_messages_to_agui
+    from langgraph_agui.messages.to_langchain import agui_messages_to_langchain
     from langgraph_agui.middleware import AGUIMiddleware
+    from langgraph_agui.state.emit import emit_state, state_update
+    from langgraph_agui.state.options import PredictState, Private, StateOptions
 
 __all__ = [
     "AGUICallbackHandler",
@@ -51,15 +50,38 @@ __all__ = [
     "state_update",
 ]
 
-_LAZY = {
+_WHERE = {
+    "AGUICallbackHandler": "callbacks",
     "AGUIMiddleware": "middleware",
+    "Approval": "interrupts.approvals",
+    "ErrorCode": "errors",
+    "LangGraphAgent": "agent",
+    "PredictState": "state.options",
+    "Private": "state.options",
+    "ReasoningOptions": "messages.options",
+    "ReasoningSeal": "messages.seal",
+    "StateOptions": "state.options",
+    "ThinkTagSplitter": "messages.think",
     "add_langgraph_fastapi_endpoint": "fastapi",
+    "agui_context": "frontend",
+    "agui_messages_to_langchain": "messages.to_langchain",
     "agui_router": "fastapi",
+    "astream_agui": "callbacks",
+    "emit_state": "state.emit",
+    "for_provider": "messages.foreign",
+    "frontend_tools": "frontend",
+    "langchain_messages_to_agui": "messages.to_agui",
+    "state_update": "state.emit",
 }
 
 
 def __getattr__(name: str) -> object:
-    """Import what needs an extra only when it is asked for."""
-    if name in _LAZY:
-        return getattr(import_module(f"langgraph_agui.{_LAZY[name]}"), name)
+    """Import a public name when it is asked for: a part that needs no graph is not to wait for LangGraph."""
+    if name in _WHERE:
+        return getattr(import_module(f"langgraph_agui.{_WHERE[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """Name what can be imported."""
+    return sorted({*globals(), *__all__})

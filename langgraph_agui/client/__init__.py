@@ -1,10 +1,79 @@
-"""AG-UI -> LangChain: what a remote AG-UI agent says, as LangChain messages, and those back as AG-UI history.
+"""The other side: remote AG-UI agents, used from Python.
 
-``MessageChunks``      events in, `AIMessageChunk`s out
-``agui_messages_of``   the sum of those chunks in, the AG-UI messages that it was made of out
+``AGUIClient``      one agent: `run(RunAgentInput)` yields its events
+``AGUISession``     one conversation with it: messages, typed state, open interrupts, local tools
+``AGUIChatModel``   the agent as a LangChain chat model; ``RemoteInterrupts`` asks its questions in `create_agent`
+``RemoteAgent``     the agent as a Runnable and a node of a graph
+``open_interrupts`` what the agent waits for that said a message
+``MessageChunks``   events in, `AIMessageChunk`s out; ``agui_messages_of`` the way back
+
+The errors are in :mod:`langgraph_agui.client.errors`. HTTP needs the extra ``client``.
 """
 
-from langgraph_agui.client.chunks import MessageChunks
-from langgraph_agui.client.history import agui_messages_of
+from __future__ import annotations
 
-__all__ = ["MessageChunks", "agui_messages_of"]
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from langgraph_agui.client.chunks import MessageChunks
+from langgraph_agui.client.errors import (
+    AgentError,
+    AgentStatusError,
+    AgentUnreachableError,
+    EventTooLargeError,
+    NotAnEventStreamError,
+    ResumeError,
+    RunFailedError,
+    StreamInvalidError,
+    StreamTruncatedError,
+)
+from langgraph_agui.client.history import agui_messages_of
+from langgraph_agui.client.outgoing import open_interrupts
+
+if TYPE_CHECKING:
+    from langgraph_agui.client.agent import AGUIClient
+    from langgraph_agui.client.chat_model import AGUIChatModel
+    from langgraph_agui.client.middleware import RemoteInterrupts
+    from langgraph_agui.client.remote_agent import RemoteAgent
+    from langgraph_agui.client.remote_run import RemoteRun
+    from langgraph_agui.client.session import AGUISession
+    from langgraph_agui.client.turn import Turn
+
+__all__ = [
+    "AGUIChatModel",
+    "AGUIClient",
+    "AGUISession",
+    "AgentError",
+    "AgentStatusError",
+    "AgentUnreachableError",
+    "EventTooLargeError",
+    "MessageChunks",
+    "NotAnEventStreamError",
+    "RemoteAgent",
+    "RemoteInterrupts",
+    "RemoteRun",
+    "ResumeError",
+    "RunFailedError",
+    "StreamInvalidError",
+    "StreamTruncatedError",
+    "Turn",
+    "agui_messages_of",
+    "open_interrupts",
+]
+
+_LAZY = {
+    "AGUIChatModel": "chat_model",
+    "AGUIClient": "agent",
+    "AGUISession": "session",
+    "RemoteAgent": "remote_agent",
+    "RemoteInterrupts": "middleware",
+    "RemoteRun": "remote_run",
+    "Turn": "turn",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Import what needs an extra only when it is asked for."""
+    if name in _LAZY:
+        return getattr(import_module(f"langgraph_agui.client.{_LAZY[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -30,11 +30,13 @@ from ag_ui.core import (
     ToolCallEndEvent,
     ToolCallResultEvent,
     ToolCallStartEvent,
+    ToolMessage,
 )
 from langchain_core.messages import AIMessageChunk
 from langchain_core.messages.tool import tool_call_chunk
 
 from langgraph_agui.client.history import AGUI, PROVIDER, respelt
+from langgraph_agui.client.results import Results, open_calls
 from langgraph_agui.messages.blocks import Kind
 from langgraph_agui.messages.record import Item
 from langgraph_agui.protocol.chunks import ChunkExpander
@@ -45,6 +47,9 @@ Key: TypeAlias = tuple[ItemKind, str]
 _Growing: TypeAlias = TextMessageContentEvent | ReasoningMessageContentEvent | ToolCallArgsEvent
 _Message: TypeAlias = TextMessageStartEvent | ReasoningMessageStartEvent
 _Ending: TypeAlias = TextMessageEndEvent | ReasoningMessageEndEvent | ToolCallEndEvent
+
+_SPOILING = ("", "}", "]", '"}', '"]', '""}', '""]')
+"""Endings of which one fits no JSON, complete or not: a wrong bracket, behind the end of a string if one is open."""
 
 _KINDS: Mapping[ItemKind, Kind] = {"text message": "text", "reasoning message": "reasoning", "tool call": "call"}
 
@@ -85,10 +90,13 @@ class MessageChunks:
 
     Args:
         tools: The names of the tools that the caller runs. Calls of any other tool are the agent's own affair: they
-            become `server_tool_call_chunk` blocks instead of tool calls, and their results `server_tool_result` blocks.
-            None: every call is a tool call, and results give no chunks.
+            become `server_tool_call_chunk` blocks instead of tool calls. Results become `server_tool_result` blocks; a
+            call of the caller's that the agent answers after all (it has a tool of the same name, or a limit that the
+            call exceeds) ends among `invalid_tool_calls`, so that it is not run twice. None: every call is a tool call,
+            and results give no chunks.
         history: The messages that the agent was sent: what it adds to one of another role, or of a subagent, gives no
-            chunks.
+            chunks, nor do the agent's own calls that are open in them if it announces them again; the results of calls
+            among them do, if they come only now.
     """
 
     def __init__(self, tools: Collection[str] | None = None, history: Iterable[Message] = ()) -> None:
@@ -103,7 +111,8 @@ class MessageChunks:
         """Items that are no part of the message: those of subagents, and messages in other roles."""
         self._subagents: set[str] = set()
         """The assistant messages of subagents."""
-        self._know(history)
+        self._results = Results()
+        self._recall(list(history))
 
     def feed(self, event: Event) -> list[AIMessageChunk]:
         """Return the chunks of the next event; a `*_CHUNK` event stands for what it expands to.
@@ -134,7 +143,8 @@ class MessageChunks:
         blocks = self._blocks.values()
         rests = [_say(block, rest) for block in blocks if (rest := block.item.end())]
         calls = {block.item.id: _call_details(block) for block in blocks if block.item.kind == "call"}
-        told = {"messages": {key: value for key, value in self._messages.items() if value}, "calls": calls}
+        spoken = {key: value for key, value in self._messages.items() if value}
+        told = {"messages": spoken, "calls": calls, "results": self._results.details}
         extras: list[str | dict[Any, Any]] = [
             {"type": block.type, "index": block.index, "extras": block.details}
             for block in blocks
@@ -165,12 +175,21 @@ class MessageChunks:
             case ReasoningEncryptedValueEvent():
                 self._encrypt(event)
             case MessagesSnapshotEvent():
-                self._know(event.messages)
+                return self._restated(event.messages)
             case RunStartedEvent() if event.input is not None:
-                self._know(event.input.messages)
+                self._recall(event.input.messages)
             case ActivitySnapshotEvent():
                 self._others.add(("text message", event.message_id))
         return None
+
+    def _recall(self, history: Collection[Message]) -> None:
+        self._know(history)
+        for message in history:
+            if isinstance(message, ToolMessage):
+                self._results.know(message)
+        # Some agents announce a call again once it is approved: the caller has it, and would have it twice.
+        own = [call for call, name in open_calls(history).items() if self._tools is None or name not in self._tools]
+        self._others.update(("tool call", call) for call in own)
 
     def _know(self, messages: Iterable[Message]) -> None:
         for message in messages:
@@ -179,6 +198,16 @@ class MessageChunks:
                 continue
             if message.subagent_run_id is not None:
                 self._foreign(message.id)
+                continue
+            for call in message.tool_calls or () if self._tools is not None else ():
+                self._results.expect(call.id)
+
+    def _restated(self, messages: Iterable[Message]) -> AIMessageChunk | None:
+        """Take a snapshot: the results in it that were not streamed."""
+        messages = list(messages)
+        self._know(messages)
+        results = [self._results.restate(message) for message in messages if isinstance(message, ToolMessage)]
+        return self._answered(None, [result for result in results if result is not None])
 
     def _foreign(self, message_id: str) -> None:
         """Note an assistant message of a subagent: its text and calls are no part of the message."""
@@ -234,7 +263,10 @@ class MessageChunks:
         kind = _KINDS[key[0]]
         type_: str = kind
         if kind == "call":
-            type_ = "tool_call_chunk" if self._tools is None or name in self._tools else "server_tool_call_chunk"
+            own = self._tools is not None and name not in self._tools
+            type_ = "server_tool_call_chunk" if own else "tool_call_chunk"
+            if self._tools is not None:
+                self._results.announce(key[1])
         block = self._blocks[key] = _Block(type_, next(self._indices), Item(kind, key[1], None, name=name), message_id)
         return block
 
@@ -286,25 +318,28 @@ class MessageChunks:
             if (details := self._details(kind, entity)) is not None:
                 details["encrypted_value"] = event.encrypted_value
                 return
+        if subtype == "message":
+            self._results.encrypt(entity, event.encrypted_value)
 
     def _result(self, event: ToolCallResultEvent) -> AIMessageChunk | None:
         self._others.add(("text message", event.message_id))
-        block = self._blocks.get(("tool call", event.tool_call_id))
-        if block is None or block.type != "server_tool_call_chunk" or event.subagent_run_id is not None:
-            return None
-        content: object = event.content
-        if isinstance(event.content, list):
-            content = [part.model_dump(mode="json", by_alias=True) for part in event.content]
-        result = {
-            "type": "server_tool_result",
-            "id": event.message_id,
-            "tool_call_id": event.tool_call_id,
-            "status": "error" if (event.metadata or {}).get("status") == "error" else "success",
-            "output": content,
-            "index": next(self._indices),
-            **({} if event.metadata is None else {"extras": {"metadata": event.metadata}}),
-        }
-        return _chunk(block.message_id, [result])
+        result = self._results.take(event)
+        call = self._blocks.get(("tool call", event.tool_call_id))
+        return self._answered(call.message_id if call is not None else None, [] if result is None else [result])
+
+    def _answered(self, message_id: str | None, results: list[dict[str, Any]]) -> AIMessageChunk | None:
+        """The chunk of results. A call of the caller's that the agent has answered becomes one that nobody can run."""
+        content: list[str | dict[Any, Any]] = [{**result, "index": next(self._indices)} for result in results]
+        calls = []
+        for result in results:
+            call = self._blocks.get(("tool call", result["tool_call_id"]))
+            if call is not None and call.type == "tool_call_chunk":
+                # Chunks cannot take a call back, but they can make its arguments unreadable.
+                text = call.details["arguments"] = call.item.text
+                rest = next(ending for ending in _SPOILING if respelt(text + ending) is None)
+                calls.append(tool_call_chunk(args=rest, index=call.index))
+                content.append({"type": call.type, "args": rest, "index": call.index})
+        return _chunk(message_id, content, tool_call_chunks=calls) if results else None
 
 
 def _say(block: _Block, text: str, *, opening: bool = False) -> AIMessageChunk:
@@ -322,7 +357,9 @@ def _say(block: _Block, text: str, *, opening: bool = False) -> AIMessageChunk:
 
 def _call_details(block: _Block) -> dict[str, Any]:
     arguments = block.item.text
-    return block.details if respelt(arguments) == arguments else {**block.details, "arguments": arguments}
+    if respelt(arguments) == arguments and "arguments" not in block.details:
+        return block.details
+    return {**block.details, "arguments": arguments}
 
 
 def _chunk(message_id: str | None, content: list[str | dict[Any, Any]], **fields: Any) -> AIMessageChunk:

@@ -4,7 +4,8 @@ What the blocks of such a message cannot hold stands in `additional_kwargs["agui
 chunks to a message, and drops the `extras` of tool calls on some.
 
     {"messages": {<message id>: {"name", "encrypted_value", "metadata"}},
-     "calls": {<call id>: {"message_id", "name", "encrypted_value", "metadata", "arguments"}}}
+     "calls": {<call id>: {"message_id", "name", "encrypted_value", "metadata", "arguments"}},
+     "results": {<call id>: {"id", "error", "encrypted_value"}}}
 
 All keys are optional. The `arguments` of a call are there if parsing and dumping them would spell them differently.
 """
@@ -25,7 +26,8 @@ PROVIDER: Final = "ag-ui"
 AGUI: Final = "agui"
 """The key in `additional_kwargs`."""
 
-_CALLS = frozenset({"tool_call", "tool_call_chunk", "invalid_tool_call", "server_tool_call", "server_tool_call_chunk"})
+_CALLS = frozenset({"tool_call", "tool_call_chunk", "invalid_tool_call"})
+_OWN_CALLS = frozenset({"server_tool_call", "server_tool_call_chunk"})
 
 
 def agui_messages_of(message: AIMessage) -> list[Message]:
@@ -37,7 +39,7 @@ def agui_messages_of(message: AIMessage) -> list[Message]:
     (AG-UI 1.0, history). A call whose name or arguments were changed in `tool_calls` since comes out changed.
 
     Of a message by another model, or one that somebody rewrote, the text and the calls come out: thoughts and opaque
-    values of others are nothing to this agent.
+    values of others are nothing to this agent, and neither is what their servers have run themselves.
     """
     return _Reader(message).read()
 
@@ -51,6 +53,7 @@ class _Reader:
         told = message.additional_kwargs.get(AGUI, {})
         self._told_messages: Mapping[str, Any] = told.get("messages", {})
         self._told_calls: Mapping[str, Any] = told.get("calls", {})
+        self._told_results: Mapping[str, Any] = told.get("results", {})
         self._parsed = {call["id"]: call for call in message.tool_calls}
         self._assistants: dict[str, AssistantMessage] = {}
         self._holders: dict[str, AssistantMessage] = {}
@@ -74,7 +77,7 @@ class _Reader:
                 self.messages.append(ReasoningMessage(id=block["id"], content=block.get("reasoning", ""), **told))
             case "server_tool_result" if self._ours:
                 self._result(block)
-            case kind if kind in _CALLS and block.get("id"):
+            case kind if block.get("id") and (kind in _CALLS or (self._ours and kind in _OWN_CALLS)):
                 self._call(block)
 
     def _assistant(self, message_id: str) -> AssistantMessage:
@@ -106,14 +109,20 @@ class _Reader:
     def _result(self, block: Mapping[str, Any]) -> None:
         """Put a result behind the message of its call and the results already there, as a client does."""
         call_id = block["tool_call_id"]
+        told = self._told_results.get(call_id, {})
         result = ToolMessage(
-            id=block["id"], tool_call_id=call_id, content=block["output"], **_extras(block.get("extras", {}))
+            id=told.get("id", block["id"]),
+            tool_call_id=call_id,
+            content=block["output"],
+            error=told.get("error"),
+            encrypted_value=told.get("encrypted_value"),
+            metadata=block.get("extras", {}).get("metadata"),
         )
-        place = len(self.messages)
+        place = 0  # before all that this run said, for a call of an earlier one
         if (holder := self._holders.get(call_id)) is not None:
             place = next(number for number, held in enumerate(self.messages) if held is holder) + 1
-            while place < len(self.messages) and isinstance(self.messages[place], ToolMessage):
-                place += 1
+        while place < len(self.messages) and isinstance(self.messages[place], ToolMessage):
+            place += 1
         self.messages.insert(place, result)
 
 

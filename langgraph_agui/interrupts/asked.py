@@ -17,6 +17,7 @@ from langgraph.types import Interrupt as GraphInterrupt
 from langgraph_agui.interrupts.decisions import ALL, Action, Decision, answer_schema, decided
 from langgraph_agui.interrupts.schema import check
 from langgraph_agui.protocol.jsonable import to_jsonable
+from langgraph_agui.told import CANCELLED
 
 Show: TypeAlias = Callable[[object], object]
 """Makes of a graph's value what a client may see of it, as JSON data."""
@@ -24,6 +25,7 @@ Show: TypeAlias = Callable[[object], object]
 CONVENTIONAL = frozenset({"tool_call", "input_required", "confirmation"})
 """AG-UI's own reasons; any other is namespaced (`framework:name`)."""
 
+_DECLINED = Decision("reject", {CANCELLED: True})
 _MESSAGE_KEYS = ("message", "question", "description")
 
 
@@ -35,11 +37,13 @@ class Question:
         interrupt: The question as AG-UI has it.
         action: The call to be approved; None where the answer goes to the graph as it is.
         schema: The JSON Schema under which LangGraph takes the answer, if it publishes one.
+        cancelled: What is said to one who has asked to be told if the client cancels.
     """
 
     interrupt: Interrupt
     action: Action | None = None
     schema: Mapping[str, object] | None = None
+    cancelled: Decision | None = None
 
     @property
     def id(self) -> str:
@@ -230,9 +234,13 @@ def _plain(interrupt: GraphInterrupt, value: object) -> Question:
         tool_call_id=_text(told, "toolCallId", "tool_call_id"),
         response_schema=dict(schema) if schema is not None else None,
         expires_at=_text(told, "expiresAt", "expires_at"),
-        metadata={"value": value},
+        metadata={**_own(told.get("metadata")), "value": value},
     )
-    return Question(question, schema=schema)
+    return Question(question, schema=schema, cancelled=_DECLINED if CANCELLED in told else None)
+
+
+def _own(metadata: object) -> Mapping[str, object]:
+    return metadata if isinstance(metadata, Mapping) else {}
 
 
 def _schema_of(interrupt: GraphInterrupt, value: Mapping[str, object]) -> Mapping[str, object] | None:

@@ -42,8 +42,8 @@ class Resolution:
 def resolve(entries: Sequence[ResumeEntry], pause: Pause, now: datetime | None = None) -> Resolution:
     """Check the answers to a pause and return what they mean.
 
-    A `cancelled` approval is a rejection, where the graph takes rejections. Any other cancelled question gives the
-    whole pause up, which only goes together with answers that let nothing run.
+    A `cancelled` approval is a rejection, where the graph takes rejections; a remote agent is told of it. Any other
+    cancelled question gives the whole pause up, which only goes together with answers that let nothing run.
 
     Raises:
         RunInputError: A question is answered twice, unknown, left out, expired, or answered with what does not fit.
@@ -82,7 +82,7 @@ def _by_id(entries: Sequence[ResumeEntry], pause: Pause) -> dict[str, ResumeEntr
 def _decide(question: Question, entry: ResumeEntry, now: datetime) -> Decision:
     if entry.status == "cancelled":
         takes_rejection = question.action is not None and "reject" in question.action.allowed
-        return rejected() if takes_rejection else _CANCEL
+        return rejected() if takes_rejection else question.cancelled or _CANCEL
     if expired(question.interrupt.expires_at, now):
         raise RunInputError(ErrorCode.INTERRUPT_EXPIRED, f"The interrupt {question.id!r} can only be cancelled now.")
     try:

@@ -75,11 +75,14 @@ class LiveMessage:
 
     def _feed(self, parts: Iterable[Part]) -> None:
         for part in parts:
+            known = len(self.record.items)
             item = self.record.item(part)
             text = item.grow(part.text) if part.text else ""
             if item.say is None:
                 if item.kind == "call" and not (item.name and item.provider_id):
                     continue
+                if item.kind != "call" and not text and known == len(self.record.items):
+                    continue  # what a late chunk adds without words goes into the opaque values
                 self._open(item)
                 text = item.text if item.kind == "call" else text
             # What a splitter may have to split goes the long way.

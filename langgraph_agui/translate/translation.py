@@ -12,7 +12,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from uuid import UUID
 
 from ag_ui.core import (
+    ActivityDeltaEvent,
     ActivityMessage,
+    ActivitySnapshotEvent,
     CustomEvent,
     Interrupt,
     MessagesSnapshotEvent,
@@ -34,6 +36,7 @@ from langgraph_agui.messages.found import as_mapping, messages_in
 from langgraph_agui.messages.options import ReasoningOptions
 from langgraph_agui.messages.values import Values
 from langgraph_agui.messages.veil import shower
+from langgraph_agui.told import TOLD
 from langgraph_agui.translate.activities import Activities
 from langgraph_agui.translate.lanes import Lane, Lanes, Subagents
 from langgraph_agui.translate.lifecycle import failed, finished, started
@@ -286,8 +289,14 @@ class Translation:
             self.custom("custom", value, lane)
 
     def custom(self, name: str, value: object, lane: Lane | None = None) -> None:
-        """The graph sent an event of its own."""
-        if not self.lanes.hides(lane):
+        """The graph sent an event of its own, or tells what another agent says or does."""
+        if self.lanes.hides(lane):
+            return
+        if name == TOLD and isinstance(value, BaseMessage):
+            self.speech.arrived(value, lane)
+        elif name == TOLD and isinstance(value, ActivitySnapshotEvent | ActivityDeltaEvent):
+            self._sink.event(value.model_copy(update={"subagent_run_id": self.lanes.tag(lane)}))
+        else:
             self._sink.event(CustomEvent(name=name, value=self._show(value), subagent_run_id=self.lanes.tag(lane)))
 
     def pause(self, interrupts: Sequence[GraphInterrupt], lane: Lane | None = None) -> None:

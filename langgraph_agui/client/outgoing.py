@@ -1,0 +1,168 @@
+"""A LangChain conversation as what a remote agent is sent: AG-UI messages, its thread, and what the thread waits for.
+
+In: the messages that a chat model is called with. Out: the same as AG-UI history. What this agent said itself goes back
+exactly as it said it, its reasoning and encrypted values included; what others said goes as text and calls.
+
+What ties a message to its agent stands in it, under `additional_kwargs["agui"]`, so that a conversation needs no other
+memory: `thread` is the thread's id, `agent` tells agents apart, `interrupts` are those that the run ended with.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from typing import Any, Final, NamedTuple
+from urllib.parse import urlsplit
+from uuid import UUID, uuid4, uuid5
+
+from ag_ui.core import (
+    AssistantMessage,
+    DeveloperMessage,
+    Interrupt,
+    Message,
+    SystemMessage,
+    ToolMessage,
+    UserMessage,
+)
+from langchain_core.messages import AIMessage, BaseMessage, ChatMessage, HumanMessage
+from langchain_core.messages import SystemMessage as LCSystemMessage
+from langchain_core.messages import ToolMessage as LCToolMessage
+
+from langgraph_agui.client.history import AGUI, agui_messages_of
+from langgraph_agui.messages.media import content_parts
+from langgraph_agui.messages.plain import UNTOLD, as_content, text_of
+
+logger = logging.getLogger(__name__)
+
+_IDS: Final = UUID("6a1f8c1e-7d0b-4f43-9a55-0b6a3f1c2d10")
+"""Names messages that have no id by what they say: the same in each call, as a thread needs it."""
+
+
+class Outgoing(NamedTuple):
+    """What a call of the chat model comes to for the agent."""
+
+    thread_id: str
+    messages: list[Message]
+    interrupts: list[Interrupt]
+    """What the thread waits for."""
+
+
+def agent_key(url: str, name: str = "") -> str:
+    """What tells an agent from others in the messages that it said: a digest of its URL, whoever the user is.
+
+    Several that share a URL, with threads of their own, have names.
+    """
+    parts = urlsplit(url)
+    public = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+    return sha256(f"{name} {public}".encode()).hexdigest()[:16]
+
+
+def outgoing(messages: Sequence[BaseMessage], agent: str, thread_id: str | None = None) -> Outgoing:
+    """Return the conversation as the agent is sent it.
+
+    Args:
+        messages: All of it. A message without an id gets one that depends on what it says, and how often that was said.
+        agent: The `agent_key` of the agent that is asked.
+        thread_id: Its thread; by default that of the last message that it said itself, else a new one.
+    """
+    names = _Names()
+    sent: list[Message] = []
+    known, open_ = thread_id, list[Interrupt]()
+    answered = set[str]()
+    """Calls that the agent has answered itself; `create_agent` makes up results for those among them that were ours."""
+    for message in messages:
+        told = own_marks(message, agent)
+        if told is not None:
+            known = thread_id or told.get("thread") or known
+        if told is not None and isinstance(message, AIMessage):
+            open_ = [Interrupt.model_validate(one) for one in told.get("interrupts", ())]
+        if isinstance(message, LCToolMessage) and message.tool_call_id in answered:
+            continue
+        name = names.of(message)
+        found = _converted(message, message.id or name, told)
+        if isinstance(message, AIMessage):
+            answered.update(one.tool_call_id for one in found if isinstance(one, ToolMessage))
+        sent += found
+    return Outgoing(known or str(uuid4()), sent, open_)
+
+
+def own_marks(message: BaseMessage, agent: str) -> Mapping[str, Any] | None:
+    """What a message that this agent said tells of its run; None for any other message."""
+    told = message.additional_kwargs.get(AGUI)
+    return told if isinstance(told, Mapping) and told.get("agent") == agent else None
+
+
+def open_interrupts(message: BaseMessage) -> list[Interrupt]:
+    """What the agent waits for that said `message`, an answer of `AGUIChatModel`; empty for any other message."""
+    told = message.additional_kwargs.get(AGUI)
+    return [Interrupt.model_validate(one) for one in told.get("interrupts", ())] if isinstance(told, Mapping) else []
+
+
+class _Names:
+    """Ids for messages that have none. All are counted: one that got its id from a call before this may have it now."""
+
+    def __init__(self) -> None:
+        self._seen: Counter[str] = Counter()
+
+    def of(self, message: BaseMessage) -> str:
+        said = f"{message.type}:{message.content!r}:{getattr(message, 'tool_call_id', '')}"
+        self._seen[said] += 1
+        return str(uuid5(_IDS, f"{self._seen[said]}:{said}"))
+
+
+def _converted(message: BaseMessage, message_id: str, told: Mapping[str, Any] | None) -> list[Message]:
+    match message:
+        case AIMessage():
+            return _said(message.model_copy(update={"id": message_id}), ours=told is not None)
+        case LCToolMessage():
+            return [_result(message, message_id, told or {})]
+        case HumanMessage():
+            content = content_parts(as_content(message.content))
+            return [UserMessage(id=message_id, content=content, name=message.name)]
+        case LCSystemMessage():
+            # Where LangChain keeps OpenAI's other name for it.
+            developer = message.additional_kwargs.get("__openai_role__") == "developer"
+            kind = DeveloperMessage if developer else SystemMessage
+            return [kind(id=message_id, content=message.text, name=message.name)]
+        case ChatMessage():
+            return _chat(message, message_id)
+        case _:
+            logger.warning("A message of type %r has no AG-UI role and was left out.", message.type)
+            return []
+
+
+def _said(message: AIMessage, *, ours: bool) -> list[Message]:
+    if ours:
+        return agui_messages_of(message)
+    plain = message.model_copy(update={"response_metadata": {}, "additional_kwargs": {}})
+    return agui_messages_of(plain) or [AssistantMessage(id=message.id or "", content=message.text)]
+
+
+def _result(message: LCToolMessage, message_id: str, told: Mapping[str, Any]) -> ToolMessage:
+    content, failed = content_parts(as_content(message.content)), message.status == "error"
+    return ToolMessage(
+        id=told.get("id", message_id),
+        tool_call_id=message.tool_call_id,
+        content=content,
+        error=(text_of(content) or UNTOLD) if failed else None,
+        encrypted_value=told.get("encrypted_value"),
+        metadata=told.get("metadata"),
+    )
+
+
+def _chat(message: ChatMessage, message_id: str) -> list[Message]:
+    kinds = {
+        "user": UserMessage,
+        "human": UserMessage,
+        "assistant": AssistantMessage,
+        "ai": AssistantMessage,
+        "system": SystemMessage,
+        "developer": DeveloperMessage,
+    }
+    kind = kinds.get(message.role)
+    if kind is None:
+        logger.warning("A message of the role %r has no AG-UI role and was left out.", message.role)
+        return []
+    return [kind(id=message_id, content=message.text, name=message.name)]

@@ -1,0 +1,142 @@
+"""Tools that run here, offered to a remote agent as frontend tools (AG-UI 1.0, tools).
+
+In: LangChain tools, and the calls that the agent has left to its client. Out: what the agent is told of the tools, and
+the results of the calls.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
+from uuid import uuid4
+
+from ag_ui.core import Tool, ToolCall, ToolMessage
+from langchain_core.messages import ToolMessage as LCToolMessage
+from langchain_core.tools import BaseTool, StructuredTool, ToolException
+from langchain_core.tools import tool as make_tool
+from langchain_core.utils.function_calling import convert_to_openai_tool
+from pydantic import ValidationError
+
+from langgraph_agui.messages.media import content_parts
+from langgraph_agui.messages.plain import as_content
+from langgraph_agui.tasks import run_to_end
+
+logger = logging.getLogger(__name__)
+
+LocalTool: TypeAlias = BaseTool | Callable[..., object] | Tool
+"""A LangChain tool, or a function with annotations and a docstring; or only what the agent is told of one, for calls
+that the application answers itself."""
+
+_FAILED = "The tool failed."
+
+
+class LocalTools:
+    """Tools by name. One that fails answers the agent so: a call without an answer would leave the thread stuck.
+
+    Of exceptions only `ToolException`, which is meant for models, and arguments that do not fit are told; others are
+    logged.
+
+    Raises:
+        ValueError: Two tools have one name.
+    """
+
+    def __init__(self, tools: Iterable[LocalTool] = ()) -> None:
+        self._tools: dict[str, BaseTool] = {}
+        self._offered: dict[str, Tool] = {}
+        for given in tools:
+            one = given if isinstance(given, BaseTool | Tool) else make_tool(given)
+            if one.name in self._offered:
+                raise ValueError(f"Two tools are called {one.name!r}.")
+            self._offered[one.name] = one if isinstance(one, Tool) else agui_tool(one)
+            if isinstance(one, BaseTool):
+                self._tools[one.name] = one
+
+    @property
+    def offered(self) -> list[Tool]:
+        """The tools as a run's input names them."""
+        return list(self._offered.values())
+
+    @property
+    def names(self) -> set[str]:
+        """The names of those that run here."""
+        return set(self._tools)
+
+    def mine(self, calls: Sequence[ToolCall]) -> list[ToolCall]:
+        """Those of `calls` that run here."""
+        return [call for call in calls if call.function.name in self._tools]
+
+    def answers(self, calls: Sequence[ToolCall]) -> list[ToolMessage]:
+        """Run the tools that `calls` name, one after the other; calls of other tools are left out. Blocks."""
+        return [_told(call, self._run(call)) for call in self.mine(calls)]
+
+    async def aanswers(self, calls: Sequence[ToolCall]) -> list[ToolMessage]:
+        """The same from a coroutine; tools without one run in a thread."""
+        return [_told(call, await self._arun(call)) for call in self.mine(calls)]
+
+    def _run(self, call: ToolCall) -> LCToolMessage:
+        tool = self._tools[call.function.name]
+        if isinstance(tool, StructuredTool) and tool.func is None:  # a coroutine only, as MCP's are
+            return run_to_end(self._arun(call))
+        try:
+            return _message(call, tool.invoke(_request(call)))
+        except Exception as error:
+            return _failure(call, error)
+
+    async def _arun(self, call: ToolCall) -> LCToolMessage:
+        try:
+            return _message(call, await self._tools[call.function.name].ainvoke(_request(call)))
+        except Exception as error:
+            return _failure(call, error)
+
+
+def agui_tool(tool: Mapping[str, Any] | type | Callable[..., object] | BaseTool) -> Tool:
+    """Any tool that `bind_tools` of a chat model takes, as AG-UI names it.
+
+    Raises:
+        ValueError: It has no schema of its own: a tool that a provider runs is nothing that a client could offer.
+    """
+    function = convert_to_openai_tool(tool).get("function")
+    if not isinstance(function, Mapping):
+        raise ValueError(f"No tool for an AG-UI agent: {tool!r}.")
+    return Tool(
+        name=function["name"], description=function.get("description", ""), parameters=function.get("parameters")
+    )
+
+
+def _request(call: ToolCall) -> dict[str, object]:
+    """A call as a LangChain tool takes it. Raises `ToolException` if the arguments are no JSON object."""
+    written = call.function.arguments
+    try:
+        arguments = json.loads(written) if written.strip() else {}
+    except ValueError:
+        arguments = None
+    if not isinstance(arguments, dict):
+        raise ToolException("The arguments are no JSON object.")
+    return {"type": "tool_call", "id": call.id, "name": call.function.name, "args": arguments}
+
+
+def _message(call: ToolCall, result: object) -> LCToolMessage:
+    if isinstance(result, LCToolMessage):
+        return result
+    return LCToolMessage(content=str(result), tool_call_id=call.id)
+
+
+def _failure(call: ToolCall, error: Exception) -> LCToolMessage:
+    if isinstance(error, ToolException):
+        told = str(error) or _FAILED
+    elif isinstance(error, ValidationError):
+        places = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
+        told = f"The arguments do not fit: {places}"
+    else:
+        logger.error("The tool %r failed", call.function.name, exc_info=error)
+        told = _FAILED
+    return LCToolMessage(content=told, tool_call_id=call.id, status="error")
+
+
+def _told(call: ToolCall, result: LCToolMessage) -> ToolMessage:
+    content = content_parts(as_content(result.content))
+    failed = result.status == "error"
+    text = content if isinstance(content, str) else _FAILED
+    return ToolMessage(id=str(uuid4()), content=content, tool_call_id=call.id, error=text if failed else None)

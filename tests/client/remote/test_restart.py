@@ -1,0 +1,45 @@
+"""A pause at a remote agent's question outlives the process of the local graph."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from ag_ui.core import Event, ResumeEntry, RunAgentInput
+from pydantic import TypeAdapter
+
+from tests.adapter.streams import Told, run_input, user
+from tests.client.remote.test_asking import Bank, once
+from tests.client.remote.world import Host
+
+EVENT: TypeAdapter[Event] = TypeAdapter(Event)
+
+
+async def run(database: Path, url: str, given: RunAgentInput) -> Told:
+    """One run, in a process of its own."""
+    command = [sys.executable, "-m", "tests.client.remote.paused", str(database), url, given.model_dump_json()]
+    root = Path(__file__).parents[3]
+    done = await asyncio.to_thread(subprocess.run, command, cwd=root, capture_output=True, text=True, timeout=50)
+    assert done.returncode == 0, done.stderr
+    told = Told([EVENT.validate_python(json.loads(line)) for line in done.stdout.splitlines()], given)
+    told.check_snapshot()
+    return told
+
+
+async def test_paused_restarted_and_resumed(host: Host, tmp_path: Path) -> None:
+    bank, database = Bank(host, *once()), tmp_path / "local.sqlite"
+    asked = await run(database, bank.url, run_input(user("pay", "u1"), thread="local"))
+    (one,) = asked.last.outcome.interrupts
+    assert one.tool_call_id == "t1"
+    assert bank.sent == []
+
+    answer = ResumeEntry(interrupt_id=one.id, status="resolved", payload={"approved": True})
+    ended = await run(database, bank.url, run_input(*asked.messages, thread="local", resume=[answer]))
+    assert ended.last.outcome.type == "success"
+    assert [message.role for message in ended.messages] == ["user", "assistant", "tool", "assistant"]
+    assert [message.id for message in ended.messages][:2] == [message.id for message in asked.messages]
+    assert ended.messages[-1].content == "Done."
+    assert bank.sent == [5]

@@ -1,0 +1,167 @@
+"""Ways to use a remote agent: by itself, in a graph without a loop, side by side, in tools, with tools of its own."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from langchain.agents import create_agent
+from langchain.tools import ToolRuntime
+from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages import ToolMessage as LCToolMessage
+from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, StateGraph
+
+from langgraph_agui import astream_agui
+from langgraph_agui.client import AGUIClient, RemoteAgent
+from langgraph_agui.middleware import AGUIMiddleware
+from tests.adapter.models import Scripted, call
+from tests.adapter.streams import Told, run_input
+from tests.client.remote.world import Client, Host, Shared, around, tagged, words
+
+
+def answering(*turns: Any) -> Any:
+    model = Scripted(*turns)
+    return create_agent(model, [], checkpointer=InMemorySaver()), model
+
+
+def test_without_a_loop(host: Host) -> None:
+    graph, _ = answering(["Hello."])
+    url = host(graph)
+    agent = RemoteAgent(url, name="expert")
+    assert words(agent.invoke({"messages": "hi"})["messages"]) == [("ai", "Hello.")]
+    made = around(RemoteAgent(url, name="expert")).invoke({"messages": "hi"})
+    assert words(made["messages"]) == [("human", "hi"), ("ai", "Hello.")]
+
+    async def inside() -> Any:
+        return around(RemoteAgent(url, name="expert")).invoke({"messages": "hi"})
+
+    assert words(asyncio.run(inside())["messages"]) == [("human", "hi"), ("ai", "Hello.")]
+    tokens = [part[0].text for part in around(agent).stream({"messages": "hi"}, stream_mode="messages")]
+    assert "".join(tokens) == "Hello."
+
+
+async def test_a_handler_hears_a_remote_agent_alone(host: Host) -> None:
+    graph, _ = answering(["Hello."])
+    agent = RemoteAgent(AGUIClient(host(graph)), name="expert")
+    given = run_input("hi")
+    told = Told([one async for one in astream_agui(agent, {"messages": [HumanMessage("hi", id="u1")]}, given)], given)
+    told.check_snapshot()
+    assert [event.delta for event in told.of("TEXT_MESSAGE_CONTENT")] == ["Hello."]
+    assert told.messages[-1].content == "Hello."
+
+
+async def test_two_side_by_side_on_one_server(host: Host) -> None:
+    remote, model = answering(["Yes."])
+    url = host(remote)
+    builder = StateGraph(Shared)
+    for name in ("one", "two"):
+        builder.add_node(name, RemoteAgent(url, name=name))
+        builder.add_edge(START, name)
+    client = Client(builder.compile(InMemorySaver()))
+    told = await client.say("well?")
+    assert len(told.of("SUBAGENT_STARTED")) == len(tagged(told)) == 2
+    assert len({message.id for message in told.messages}) == 3
+    await client.say("sure?")  # each in its own thread, or one would find it taken
+    assert client.told[-1].last.outcome.type == "success"
+    mine = [[text for kind, text in words(seen) if kind == "human"] for seen in model.seen[2:]]
+    assert mine == [["well?", "sure?"]] * 2
+
+
+async def test_local_tools(host: Host) -> None:
+    model = Scripted([call("where_am_i", "w1", how="fast")], ["In Rome."], ["Still."])
+    remote = create_agent(model, [], middleware=[AGUIMiddleware()], checkpointer=InMemorySaver())
+    seen: list[Any] = []
+
+    @tool
+    def where_am_i(how: str, runtime: ToolRuntime) -> str:
+        """Find the user."""
+        seen.append((how, runtime.tool_call_id, [one.text for one in runtime.state["messages"]], runtime.state["dish"]))
+        return "Rome"
+
+    expert = RemoteAgent(host(remote), name="expert", tools=[where_am_i], state=["dish"])
+    client = Client(around(expert, checkpointer=InMemorySaver()))
+    client.state = {"dish": "soup"}
+    told = await client.say("where?")
+    assert seen == [("fast", "w1", ["where?", ""], "soup")]
+    assert told.types.index("TOOL_CALL_RESULT") < told.types.index("TEXT_MESSAGE_START")
+    assert tagged(told) == {told.of("SUBAGENT_STARTED")[0].subagent_run_id}
+    kept = await client.held()
+    assert words(kept) == [("human", "where?"), ("ai", ["where_am_i"]), ("tool", "Rome"), ("ai", "In Rome.")]
+    await client.say("and now?")
+    assert words(model.seen[-1]) == [*words(kept), ("human", "and now?")]
+
+
+async def test_in_a_tool_of_a_supervisor(host: Host) -> None:
+    remote, model = answering(["A ", "secret."])
+    expert = RemoteAgent(host(remote), name="expert")
+
+    @tool
+    async def ask(question: str) -> str:
+        """Ask the expert."""
+        made = await expert.ainvoke({"messages": [HumanMessage(question)]})
+        return made["messages"][-1].text
+
+    boss = Scripted([call("ask", "a1", question="why?")], ["It says so."])
+    client = Client(create_agent(boss, [ask], checkpointer=InMemorySaver()))
+    told = await client.say("tell me")
+    assert words(model.seen[0]) == [("human", "why?")]
+    assert words(await client.held())[2:] == [("tool", "A secret."), ("ai", "It says so.")]
+    assert [event.name for event in told.of("SUBAGENT_STARTED")] == ["expert"]
+
+
+async def test_among_local_agents(host: Host) -> None:
+    model = Scripted(["Mine."])
+    remote = create_agent(model, [])
+    boss = Scripted([call("nothing", "n1")], ["Ask the expert."], ["Thanks."])
+
+    @tool
+    def nothing() -> str:
+        """Do nothing."""
+        return "nothing"
+
+    first = create_agent(boss, [nothing], name="boss")
+    client = Client(around(first, RemoteAgent(host(remote), name="expert"), checkpointer=InMemorySaver()))
+    await client.say("go")
+    mine = ("ai", "Mine.")
+    asked = [("human", "go"), ("ai", ["nothing"]), ("tool", "nothing"), ("ai", "Ask the expert.")]
+    assert words(await client.held()) == [*asked, mine]
+    assert words(model.seen[0]) == asked
+
+
+async def test_calls_that_nobody_answers(host: Host) -> None:
+    def calls(state: Any) -> Any:
+        request = {"name": "theirs", "args": {}, "id": "x1", "type": "tool_call"}
+        return {"messages": AIMessage("", tool_calls=[request], id="calls")}
+
+    remote = StateGraph(Shared).add_node("calls", calls).add_edge(START, "calls").compile()
+    client = Client(around(RemoteAgent(host(remote), name="expert"), checkpointer=InMemorySaver()))
+    told = await client.say("go")
+    ((call_id, status),) = [
+        (one.tool_call_id, one.status) for one in await client.held() if isinstance(one, LCToolMessage)
+    ]
+    assert (call_id, status) == ("x1", "error")
+    assert [event.tool_call_id for event in told.of("TOOL_CALL_RESULT")] == ["x1"]
+
+
+async def test_parts_of_the_remote_agent_speak_for_it(host: Host) -> None:
+    teller, helper = (
+        Scripted([call("ask", "a1", question="why?")], ["It says so."], ["Still."]),
+        Scripted(["A secret."]),
+    )
+    inner = create_agent(helper, [], name="helper")
+
+    @tool
+    async def ask(question: str) -> str:
+        """Ask the helper."""
+        return (await inner.ainvoke({"messages": question}))["messages"][-1].text
+
+    remote = around(create_agent(teller, [ask], name="teller"), checkpointer=InMemorySaver())
+    client = Client(around(RemoteAgent(host(remote), name="bank"), checkpointer=InMemorySaver()))
+    told = await client.say("hi")
+    kept = [("human", "hi"), ("ai", ["ask"]), ("tool", "A secret."), ("ai", "It says so.")]
+    assert words(await client.held()) == kept
+    assert [event.name for event in told.of("SUBAGENT_STARTED")] == ["bank"]
+    await client.say("more")
+    assert words(teller.seen[-1]) == [*kept, ("human", "more")]
