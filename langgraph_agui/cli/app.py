@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -38,7 +39,9 @@ def _reported() -> Iterator[None]:
     try:
         yield
     except CommandError as error:
-        typer.echo(f"Error: {error}", err=True)
+        from langgraph_agui.cli.words import printable
+
+        typer.echo(printable(f"Error: {error}"), err=True)
         raise typer.Exit(error.code) from None
     except KeyboardInterrupt:
         raise typer.Exit(ExitCode.INTERRUPTED) from None
@@ -125,11 +128,38 @@ def talk(
         list[str] | None,
         typer.Option("--header", "-H", help="Header to send, e.g. 'Authorization: Bearer ...'."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the events as JSON lines instead.")] = False,
+    as_json: Annotated[
+        bool,
+        typer.Option("--json", help="Print the events as JSON lines instead; chunk events as what they stand for."),
+    ] = False,
+    tools: Annotated[
+        str | None,
+        typer.Option(
+            help="Tools to offer the agent, which run here: module:name or path/to/file.py:name of a list of LangChain "
+            "tools or functions, or of a function that returns one."
+        ),
+    ] = None,
+    session: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Go on with a conversation that :save has kept.")
+    ] = None,
+    thread: Annotated[
+        str | None, typer.Option(metavar="ID", help="Go on with a thread that the agent has, if it can tell of it.")
+    ] = None,
 ) -> None:
-    """Talk to any AG-UI agent in the terminal."""
+    """Talk to any AG-UI agent in the terminal.
+
+    The command :help in the conversation lists what else there is: state, history, saving.
+    """
     from langgraph_agui.cli import chat
 
     with _reported():
-        code = chat.run(url, question, headers=header or [], as_json=as_json)
+        if session is not None and thread is not None:
+            raise CommandError("--session and --thread exclude each other.")
+        offered = []
+        if tools:
+            from langgraph_agui.cli import loading
+
+            offered = loading.load_tools(tools)
+        told = header or []
+        code = chat.run(url, question, headers=told, as_json=as_json, tools=offered, kept=session, thread=thread)
     sys.exit(code)

@@ -2,178 +2,289 @@
 
 from __future__ import annotations
 
-import json
-import sys
-from typing import TYPE_CHECKING, Any, Final
-from uuid import uuid4
+import logging
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
 
-import httpx2
-from ag_ui.core import (
-    Event,
-    Interrupt,
-    RunErrorEvent,
-    RunFinishedEvent,
-    RunFinishedInterruptOutcome,
-    UserMessage,
-)
-from ag_ui.core.version import PROTOCOL_VERSION
+from ag_ui.core import RunFinishedEvent, RunStartedEvent, ToolCallResultEvent, ToolMessage
 from rich.console import Console
 
+from langgraph_agui.cli import prompt
+from langgraph_agui.cli.approval import Asking
+from langgraph_agui.cli.commands import Anew, Commands, Leave
 from langgraph_agui.cli.errors import CommandError, ExitCode
-from langgraph_agui.cli.render import Renderer, printable
-from langgraph_agui.cli.speakers import Speakers
-from langgraph_agui.protocol import Fold, ProtocolError, SSEDecoder, Verifier
+from langgraph_agui.cli.view import View, view_on
+from langgraph_agui.cli.words import json_text
+from langgraph_agui.client.agent import AGUIClient
+from langgraph_agui.client.endpoint import parsed_url, public
+from langgraph_agui.client.errors import (
+    AgentError,
+    AgentStatusError,
+    AgentUnreachableError,
+    NotAnEventStreamError,
+    RunFailedError,
+    StreamInvalidError,
+)
+from langgraph_agui.client.session import AGUISession
+from langgraph_agui.client.tools import LocalTool
+from langgraph_agui.client.turn import Turn
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-_TIMEOUT: Final = httpx2.Timeout(10, read=None)
-_SHOWN_BODY: Final = 500
+_STOPPED: Final = "The user stopped it."
 
 
-def run(url: str, question: str | None, *, headers: Sequence[str] = (), as_json: bool = False) -> ExitCode:
-    """Ask `question`, or hold a conversation when there is none. `CommandError` when nobody can be asked."""
-    console = Console(highlight=False)
-    with httpx2.Client(timeout=_TIMEOUT, headers=_headers(headers)) as http:
-        session = Session(http, url, console, as_json=as_json)
-        if question is None:
-            return _converse(session, console)
-        code = session.ask(question)
-        while code is ExitCode.WAITING:
-            if as_json or not sys.stdin.isatty():
-                session.say_waiting()
+def run(
+    url: str,
+    question: str | None,
+    *,
+    headers: Sequence[str] = (),
+    as_json: bool = False,
+    tools: Sequence[LocalTool] = (),
+    kept: Path | None = None,
+    thread: str | None = None,
+) -> ExitCode:
+    """Ask `question`, or hold a conversation when there is none. `CommandError` when nobody can be asked.
+
+    Args:
+        url: The agent's address.
+        question: What to ask, once; None to converse.
+        headers: `Name: value`, sent with each request.
+        as_json: Whether to print the events instead.
+        tools: What the agent may call and this process carries out.
+        kept: A conversation that `:save` has kept, to go on with.
+        thread: The id of a thread that the agent has, to go on with.
+    """
+    told = _headers(headers)
+    try:
+        client = AGUIClient(url, headers=told)
+    except ValueError as error:
+        raise CommandError(str(error)) from error
+    session: AGUISession[object] = AGUISession(client, thread_id=thread, tools=tools)
+    chat = Chat(session, view_on(Console(highlight=False), as_json=as_json), tools)
+    with chat.logged():
+        if kept is not None:
+            chat.load(kept)
+        elif thread is not None:
+            chat.recall()
+        return chat.converse() if question is None else chat.once(question, interactive=not as_json)
+
+
+class Chat:
+    """A conversation on a view. `session` is what has been said in it."""
+
+    def __init__(self, session: AGUISession[object], view: View, tools: Sequence[LocalTool] = ()) -> None:
+        self.session, self.view = session, view
+        self._tools = tools
+        self._local: set[str] = set()
+        """The calls that tools answer here."""
+        self._asking = Asking(view, self._answer)
+        self._commands = Commands(self)
+
+    def load(self, path: Path) -> None:
+        """Go on with a conversation that was kept. Raises `CommandError` if it cannot be read."""
+        try:
+            text = path.read_text(encoding="utf-8")
+            self.session = AGUISession.from_json(text, self.session.client, tools=self._tools)
+        except OSError as error:
+            raise CommandError(f"{path} cannot be read: {error.strerror}.") from error
+        except (KeyError, TypeError, ValueError) as error:
+            raise CommandError(f"{path} is no saved AG-UI session.") from error
+
+    def recall(self) -> None:
+        """Learn from the agent what was said in the thread, if it can tell. Raises `CommandError` if nobody answers."""
+        try:
+            with self.session.connect() as turn:
+                for event in turn:
+                    self.view.speakers.feed(event)
+        except AgentUnreachableError as error:
+            raise _no_agent(error) from error
+        except AgentError as error:
+            self.view.line(f"The agent does not tell what was said in this thread: {error}", "failed")
+        else:
+            self.view.line(f"{len(self.session.messages)} messages; :history shows them.")
+
+    def once(self, question: str, *, interactive: bool = True) -> ExitCode:
+        """Ask one question. What the agent asks in turn is put to the person, if there is one."""
+        if self.session.interrupts:
+            raise CommandError("The conversation waits for answers: leave out the question to give them.")
+        code = self._turn(self.session.send(question))
+        while self.session.interrupts:
+            if not (interactive and prompt.is_person()):
+                self._asking.waiting(self.session.interrupts)
                 break
-            code = session.answer(session.answers())
+            try:
+                code = self._turn(self._resumed())
+            except (Anew, Leave, EOFError):
+                break
         return code
 
+    def converse(self) -> ExitCode:
+        """Talk until the person is done. Ctrl-C stops a turn, and leaves when there is none."""
+        code = ExitCode.OK
+        self._greet()
+        while True:
+            try:
+                turn = self._next()
+            except Anew:
+                continue
+            except Leave:
+                return ExitCode.OK
+            except (EOFError, KeyboardInterrupt):
+                self.view.line("")
+                return code
+            if turn is not None:
+                code = self._survived(turn)
 
-class Session:
-    """One conversation: keeps what the events fold into and sends all of it with every turn."""
+    def _next(self) -> Turn | None:
+        """What the person says next, or answers; None for nothing.
 
-    def __init__(self, http: httpx2.Client, url: str, console: Console, *, as_json: bool = False) -> None:
-        self.interrupts: list[Interrupt] = []
-        self._http = http
-        self._url = url
-        self._console = console
-        self._speakers = Speakers()
-        self._renderer = None if as_json else Renderer(console, self._speakers)
-        self._thread_id = str(uuid4())
-        self._messages: list[Any] = []
-        self._state: Any = {}
+        A run that failed leaves its interrupts open: nothing else can be said before they are answered.
+        """
+        if self.session.interrupts:
+            return self._resumed()
+        line = self._line("> ", remembered=True)
+        return self.session.send(line.strip()) if line.strip() else None
 
-    def ask(self, question: str) -> ExitCode:
-        """Send a user message and print the run that answers it."""
-        self._messages.append(UserMessage(id=str(uuid4()), role="user", content=question))
-        return self._run(None)
+    def _resumed(self) -> Turn:
+        while True:
+            payloads, cancelled = self._asking.ask(self.session.interrupts)
+            try:
+                return self.session.resume(payloads, cancel=cancelled)
+            except AgentError as error:  # one has expired meanwhile
+                self.view.line(str(error), "error")
 
-    def answer(self, answers: list[dict[str, Any]]) -> ExitCode:
-        """Answer the open interrupts and print the run that goes on."""
-        return self._run(answers)
-
-    def _run(self, resume: list[dict[str, Any]] | None) -> ExitCode:
-        fold = Fold(self._messages, self._state)
-        last: Event | None = None
+    def _survived(self, turn: Turn) -> ExitCode:
+        """Show a turn; for a person, no failure ends the conversation."""
         try:
-            for event in self._events(resume):
-                fold.feed(event)
-                (self._renderer or self._speakers).feed(event)
-                if isinstance(event, (RunFinishedEvent, RunErrorEvent)):
-                    last = event
-        except (ProtocolError, httpx2.TransportError) as error:
-            self._say(f"The stream broke off: {error or type(error).__name__}")
+            return self._turn(turn)
+        except KeyboardInterrupt:
+            self.view.line("Stopped.")
+            return ExitCode.INTERRUPTED
+        except CommandError as error:
+            if not prompt.is_person():
+                raise
+            self.view.line(str(error), "error")
+            return error.code
+
+    def _turn(self, turn: Turn) -> ExitCode:
+        """Show a turn and say how it went. Raises `CommandError` where no agent has answered."""
+        before = json_text(self.session.state)
+        try:
+            self._show(turn)
+        except (AgentUnreachableError, AgentStatusError, NotAnEventStreamError) as error:
+            raise _no_agent(error) from error
+        except RunFailedError:
+            return ExitCode.FAILED  # the event has told why
+        except AgentError as error:
+            self.view.line(_broken(error), "error")
             return ExitCode.FAILED
         finally:
-            if self._renderer:
-                self._renderer.finish()
-            changed = fold.state != self._state
-            self._messages, self._state = list(fold.messages), fold.state
-        if self._renderer and changed and _holds_something(self._state):
-            self._renderer.line(f"state: {json.dumps(self._state, ensure_ascii=False)}")
-        return self._outcome(last)
+            self.view.ended(self._changed(before), turn.usage)
+        return ExitCode.WAITING if self.session.interrupts else ExitCode.OK
 
-    def _outcome(self, last: Event | None) -> ExitCode:
-        if isinstance(last, RunErrorEvent):
-            return ExitCode.FAILED
-        if not isinstance(last, RunFinishedEvent):
-            self._say("The stream ended before the run did.")
-            return ExitCode.FAILED
-        outcome = last.outcome
-        self.interrupts = list(outcome.interrupts) if isinstance(outcome, RunFinishedInterruptOutcome) else []
-        return ExitCode.WAITING if self.interrupts else ExitCode.OK
-
-    def say_waiting(self) -> None:
-        """Say what the run waits for."""
-        for interrupt in self.interrupts:
-            self._say(f"waiting: {self._question(interrupt)}")
-
-    def answers(self) -> list[dict[str, Any]]:
-        """Ask the person for an answer to every open interrupt."""
-        return [
-            {"interruptId": interrupt.id, **_answer(interrupt, self._question(interrupt), self._console)}
-            for interrupt in self.interrupts
-        ]
-
-    def _question(self, interrupt: Interrupt) -> str:
-        run = interrupt.subagent_run_id
-        return f"{self._speakers.who(run)} asks: {_question(interrupt)}" if run else _question(interrupt)
-
-    def _events(self, resume: list[dict[str, Any]] | None) -> Iterator[Event]:
-        """Post the input and yield the verified events of the answer."""
-        headers = {"Accept": "text/event-stream"}
+    def _show(self, turn: Turn) -> None:
+        self.view.begin()
         try:
-            with self._http.stream("POST", self._url, json=self._input(resume), headers=headers) as response:
-                _check(response, self._url)
-                decoder, verifier = SSEDecoder(), Verifier()
-                for chunk in response.iter_bytes():
-                    yield from self._verified(decoder.feed(chunk), verifier)
-                yield from self._verified(decoder.finish(), verifier)
-                yield from self._verified(decoder.feed(b""), verifier)  # raises what finish() held back
-        except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
-            raise CommandError(f"Nobody answers at {self._url} ({error}).", ExitCode.UNREACHABLE) from error
-        except (httpx2.InvalidURL, httpx2.UnsupportedProtocol) as error:
-            raise CommandError(f"{self._url!r} is not a URL of an agent: {error}") from error
+            with turn:
+                for event in turn:
+                    if isinstance(event, RunStartedEvent):
+                        self._show_local()
+                    self.view.feed(event)
+                    if isinstance(event, RunFinishedEvent):
+                        self._local.update(call.id for call in self.session.pending_tool_calls)
+        except KeyboardInterrupt:
+            self._stop_local()
+            raise
+        finally:
+            self._show_local()
+            self.view.finish()
 
-    def _verified(self, frames: list[dict[str, Any]], verifier: Verifier) -> Iterator[Event]:
-        for frame in frames:
-            if self._renderer is None:
-                print(json.dumps(frame, ensure_ascii=False), flush=True)  # noqa: T201  # this is the output
-            yield from verifier.feed(frame)
+    def _show_local(self) -> None:
+        """Show the results of tools that ran here: no event tells of them."""
+        for message in self.session.messages:
+            if isinstance(message, ToolMessage) and message.tool_call_id in self._local:
+                self._local.discard(message.tool_call_id)
+                about = {"status": "error"} if message.error else None
+                self.view.answered(
+                    ToolCallResultEvent(
+                        message_id=message.id,
+                        tool_call_id=message.tool_call_id,
+                        content=message.content,
+                        metadata=about,
+                    )
+                )
 
-    def _input(self, resume: list[dict[str, Any]] | None) -> dict[str, Any]:
-        messages = [message.model_dump(mode="json", by_alias=True) for message in self._messages]
-        return {
-            "threadId": self._thread_id,
-            "runId": str(uuid4()),
-            "protocolVersion": PROTOCOL_VERSION,
-            "messages": [message for message in messages if message["role"] != "activity"],
-            "state": self._state,
-            "tools": [],
-            "context": [],
-            "forwardedProps": {},
-            **({"resume": resume} if resume else {}),
-        }
+    def _stop_local(self) -> None:
+        """Answer the calls that were to run here: the thread cannot go on without."""
+        for call in self.session.pending_tool_calls:
+            self.session.answer(call.id, _STOPPED, error=_STOPPED)
 
-    def _say(self, text: str) -> None:
-        """Say something about the run where it does not get into the way of JSON lines."""
-        if self._renderer:
-            self._renderer.line(text, "error")
-        else:
-            print(text, file=sys.stderr)  # noqa: T201
+    def _changed(self, before: str) -> str | None:
+        """The state as JSON, if it is another one and holds something."""
+        state = self.session.state
+        holds = any(state.values()) if isinstance(state, dict) else bool(state)
+        now = json_text(state)
+        return now if holds and now != before else None
+
+    def _line(self, asked: str, *, filled: str = "", remembered: bool = False) -> str:
+        """Read a line, carrying out the commands that come instead."""
+        while True:
+            line = prompt.read_line(self.view.console, asked, filled=filled, remembered=remembered)
+            if not line.startswith(":"):
+                return line
+            self._commands.run(line)
+
+    def _answer(self, asked: str, *, filled: str = "") -> str:
+        return self._line(asked, filled=filled)
+
+    def _greet(self) -> None:
+        if self.view.console.is_terminal and prompt.is_person():
+            where = public(parsed_url(self.session.client.url))
+            self.view.line(f"Talking to {where} · :help shows what else there is, :q leaves")
+
+    @contextmanager
+    def logged(self) -> Iterator[None]:
+        """Show what the client logs, such as why a local tool failed, as all else is shown."""
+        handler, loggers = _Shown(self.view), [logging.getLogger(f"langgraph_agui.{room}") for room in _ROOMS]
+        for logger in loggers:
+            logger.addHandler(handler)
+        try:
+            yield
+        finally:
+            for logger in loggers:
+                logger.removeHandler(handler)
 
 
-def _holds_something(state: Any) -> bool:
-    return any(state.values()) if isinstance(state, dict) else bool(state)
+_ROOMS: Final = ("client", "protocol")
 
 
-def _check(response: httpx2.Response, url: str) -> None:
-    if not response.is_success:
-        body = response.read().decode("utf-8", "replace").strip()[:_SHOWN_BODY]
-        astray = response.status_code in {404, 405}
-        hint = " Is this the address of the agent itself, such as …/agent?" if astray else ""
-        raise CommandError(f"{url} answered HTTP {response.status_code}: {body}{hint}", ExitCode.UNREACHABLE)
-    content_type = response.headers.get("content-type", "no content type")
-    if not content_type.startswith("text/event-stream"):
-        raise CommandError(f"{url} answered {content_type}, not an AG-UI event stream.", ExitCode.UNREACHABLE)
+class _Shown(logging.Handler):
+    """Shows the warnings of this conversation; those of others in the process go where they went before."""
+
+    def __init__(self, view: View) -> None:
+        super().__init__(logging.WARNING)
+        self._view, self._thread = view, threading.get_ident()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Show a warning on a line, and an exception by its name."""
+        if record.thread != self._thread:
+            if logging.lastResort is not None:
+                logging.lastResort.handle(record)
+            return
+        error = record.exc_info[1] if record.exc_info else None
+        self._view.line(record.getMessage() + (f": {type(error).__name__}: {error}" if error else ""), "failed")
+
+
+def _no_agent(error: AgentError) -> CommandError:
+    astray = isinstance(error, AgentStatusError) and error.status in {404, 405}
+    hint = " Is this the address of the agent itself, such as …/agent?" if astray else ""
+    return CommandError(f"{error}{hint}", ExitCode.UNREACHABLE)
+
+
+def _broken(error: AgentError) -> str:
+    return f"The stream broke off: {error}" if isinstance(error, StreamInvalidError) else str(error)
 
 
 def _headers(lines: Sequence[str]) -> dict[str, str]:
@@ -184,76 +295,3 @@ def _headers(lines: Sequence[str]) -> dict[str, str]:
             raise CommandError(f"--header {line!r} must look like 'Name: value'.")
         headers[name.strip()] = value.strip()
     return headers
-
-
-def _converse(session: Session, console: Console) -> ExitCode:
-    """Talk until the person is done (Ctrl-D). Ctrl-C stops a run, and leaves when there is none."""
-    code = ExitCode.OK
-    while True:
-        question, answers = "", None
-        try:
-            # A run that failed leaves its interrupts open: nothing else can be said before they are answered.
-            if session.interrupts:
-                answers = session.answers()
-            else:
-                question = console.input("[bold]> [/bold]").strip()
-        except (EOFError, KeyboardInterrupt):
-            console.print()
-            return code
-        try:
-            if answers is not None:
-                code = session.answer(answers)
-            elif question:
-                code = session.ask(question)
-        except KeyboardInterrupt:
-            console.print("Stopped.", style="dim")
-            code = ExitCode.INTERRUPTED
-
-
-def _answer(interrupt: Interrupt, question: str, console: Console) -> dict[str, Any]:
-    choices = known_answers(interrupt)
-    prompt = printable(f"{', '.join([*choices, 'cancel'])} or JSON: ")
-    console.print(printable(question), style="yellow", markup=False, soft_wrap=True)
-    while True:
-        given = console.input(prompt, markup=False).strip()
-        if given == "cancel":
-            return {"status": "cancelled"}
-        if given in choices:
-            return {"status": "resolved", "payload": choices[given]}
-        try:
-            return {"status": "resolved", "payload": json.loads(given)}
-        except ValueError as error:
-            console.print(f"That is neither one of the answers nor JSON: {error}", style="red", markup=False)
-
-
-def _question(interrupt: Interrupt) -> str:
-    asked = interrupt.message or interrupt.reason
-    about = interrupt.metadata or {}
-    if isinstance(name := about.get("name"), str) and name:
-        return f"{asked}: {name} {json.dumps(about.get('args'), ensure_ascii=False)}"
-    return asked
-
-
-def known_answers(interrupt: Interrupt) -> dict[str, Any]:
-    """The answers that a word can give: what the schema fixes completely, else yes and no."""
-    schema = interrupt.response_schema
-    if not schema or schema.get("type") == "boolean":
-        return {"yes": True, "no": False}
-    approved = schema.get("properties", {}).get("approved", {})
-    if approved.get("type") == "boolean" and set(schema.get("required", ())) <= {"approved"}:
-        words = {"approve": {"approved": True}, "reject": {"approved": False}}
-        return {
-            word: answer
-            for word, answer in words.items()
-            if answer["approved"] == approved.get("const", answer["approved"])
-        }
-    options = schema.get("oneOf") or schema.get("anyOf") or [schema]
-    definitions = schema.get("$defs", {})
-    found: dict[str, Any] = {}
-    for option in options:
-        plain = definitions.get(str(option.get("$ref", "")).rpartition("/")[2], option)
-        kind = plain.get("properties", {}).get("type", {})
-        word = kind.get("const") or next(iter(kind.get("enum", ())), None)
-        if isinstance(word, str) and set(plain.get("required", ())) <= {"type"}:
-            found[word] = {"type": word}
-    return found

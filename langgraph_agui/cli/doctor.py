@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from langgraph_agui.cli.errors import ExitCode
-from langgraph_agui.cli.render import printable
+from langgraph_agui.cli.words import printable
 from langgraph_agui.graphs import has_checkpointer
 from langgraph_agui.models.carry import Finding, examine, name_of
 from langgraph_agui.models.find import Found, find

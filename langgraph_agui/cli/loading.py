@@ -1,4 +1,4 @@
-"""From what a user types, `module:name` or `file.py:name`, to an agent."""
+"""From what a user types, `module:name` or `file.py:name`, to an agent, or to tools."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ import importlib
 import importlib.util
 import inspect
 import sys
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from langchain_core.tools import BaseTool
+from langchain_core.tools import tool as make_tool
 from langgraph.graph import StateGraph
 from langgraph.pregel.protocol import PregelProtocol
 
@@ -21,13 +24,41 @@ if TYPE_CHECKING:
 
 def load_agent(spec: str) -> LangGraphAgent:
     """Return an agent for what `spec` names: a graph, a factory or an agent. Raises `CommandError`."""
+    target = _target(spec, "a graph", (PregelProtocol, LangGraphAgent))
+    if not isinstance(target, (LangGraphAgent, PregelProtocol, StateGraph)) and callable(target):
+        target = _call(target, spec, "a graph")
+    return _agent(target, spec)
+
+
+def load_tools(spec: str) -> list[BaseTool]:
+    """Return the tools that `spec` names: a list or a dict of them, a function that returns one, or one tool.
+
+    A tool is one of LangChain's, or a function with annotations and a docstring. Raises `CommandError`.
+    """
+    from langgraph_agui.client.tools import LocalTools
+
+    target = _target(spec, "a list of tools", (BaseTool, list, tuple, dict))
+    if callable(target) and not isinstance(target, BaseTool):
+        target = _call(target, spec, "a list of tools")
+    if isinstance(target, Mapping):
+        target = target.values()
+    tools = [target] if isinstance(target, BaseTool) else list(target) if isinstance(target, Iterable) else None
+    if tools is None or not all(callable(one) or isinstance(one, BaseTool) for one in tools):
+        raise CommandError(f"{spec} is no list of LangChain tools or functions.")
+    try:
+        made = [one if isinstance(one, BaseTool) else make_tool(one) for one in tools]
+        LocalTools(made)
+    except (TypeError, ValueError) as error:
+        raise CommandError(f"{spec} cannot be offered: {error}") from error
+    return made
+
+
+def _target(spec: str, what: str, known: tuple[type, ...]) -> Any:
+    """What `spec` names; the hint for a wrong name tells of those that are `known`."""
     source, separator, path = spec.rpartition(":")
     if not separator or not source or not path:
-        raise CommandError(f"{spec!r} does not name a graph. Write module:name or path/to/file.py:name.")
-    target = _attribute(_module(source), source, path)
-    if not isinstance(target, (LangGraphAgent, PregelProtocol, StateGraph)) and callable(target):
-        target = _call(target, spec)
-    return _agent(target, spec)
+        raise CommandError(f"{spec!r} does not name {what}. Write module:name or path/to/file.py:name.")
+    return _attribute(_module(source), source, path, known)
 
 
 def _module(source: str) -> ModuleType:
@@ -61,26 +92,26 @@ def _module_from_file(path: Path) -> ModuleType:
     return module
 
 
-def _attribute(module: ModuleType, source: str, path: str) -> Any:
+def _attribute(module: ModuleType, source: str, path: str, known: tuple[type, ...]) -> Any:
     target: Any = module
     for name in path.split("."):
         try:
             target = getattr(target, name)
         except AttributeError:
-            served = (PregelProtocol, LangGraphAgent)
-            names = [f"{source}:{key}" for key, value in vars(module).items() if isinstance(value, served)]
+            found = {key: value for key, value in vars(module).items() if not key.startswith("_")}
+            names = [f"{source}:{key}" for key, value in found.items() if isinstance(value, known)]
             hint = f" It has: {', '.join(names)}." if names else ""
             raise CommandError(f"{source} has no {path!r}.{hint}") from None
     return target
 
 
-def _call(factory: Any, spec: str) -> Any:
+def _call(factory: Any, spec: str, what: str) -> Any:
     if inspect.iscoroutinefunction(factory):
-        raise CommandError(f"{spec} is an async function. Name a graph or a plain function that returns one.")
+        raise CommandError(f"{spec} is an async function. Name {what} or a plain function that returns one.")
     try:
         inspect.signature(factory).bind()
     except TypeError:
-        raise CommandError(f"{spec} needs arguments. Name a graph or a function that takes none.") from None
+        raise CommandError(f"{spec} needs arguments. Name {what} or a function that takes none.") from None
     except ValueError:
         pass  # a builtin without a signature: calling it will tell
     try:

@@ -1,28 +1,21 @@
-"""AG-UI events as terminal output: one item after the other, each growing as it streams.
+"""AG-UI events as plain lines: one item after the other, each growing as it streams. `live.py` is for terminals.
 
-Items may interleave on the wire, lines on a terminal cannot. The item that opened first has the pen; what
-arrives for the others is held back until it ends. Without a terminal the same lines come out unstyled. What a
-subagent says is indented, and carries its name where others speak at the same time.
+Items may interleave on the wire, lines cannot. The item that opened first has the pen; what arrives for the others is
+held back until it ends. What a subagent says is indented, and carries its name where others speak at the same time.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
 
 from ag_ui.core import (
-    ActivityDeltaEvent,
-    ActivitySnapshotEvent,
     BaseEvent,
     ReasoningMessageContentEvent,
     ReasoningMessageEndEvent,
     ReasoningMessageStartEvent,
     RunErrorEvent,
-    RunFinishedCancelledOutcome,
     RunFinishedEvent,
-    SubagentErrorEvent,
-    SubagentFinishedEvent,
-    SubagentStartedEvent,
     TextMessageContentEvent,
     TextMessageEndEvent,
     TextMessageStartEvent,
@@ -32,35 +25,14 @@ from ag_ui.core import (
     ToolCallResultEvent,
     ToolCallStartEvent,
 )
+from rich.console import Console, RenderableType
 from rich.text import Text
 
 from langgraph_agui.cli.output import Outputs
-from langgraph_agui.cli.speakers import Speakers, told_end
+from langgraph_agui.cli.speakers import Speakers
+from langgraph_agui.cli.words import STYLES, has_failed, plain_text, printable, shortened, told, told_end_of_turn
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rich.console import Console
-
-    _Opening = TextMessageStartEvent | ReasoningMessageStartEvent | ToolCallStartEvent
-
-MAX_RESULT: Final = 2000
-"""How much of a tool's result is shown, in characters."""
-
-_STYLES: Final = {
-    "thinking": "dim italic",
-    "call": "cyan",
-    "result": "green",
-    "failed": "red",
-    "subagent": "magenta",
-    "note": "dim",
-    "error": "bold red",
-}
-# What an agent says must not move the cursor or write to the clipboard: show control characters as pictures.
-_CONTROLS: Final = {
-    **{code: 0x2400 + code for code in range(32) if chr(code) not in "\n\t"},
-    **dict.fromkeys(range(0x7F, 0xA0), 0xFFFD),
-}
+_Opening = TextMessageStartEvent | ReasoningMessageStartEvent | ToolCallStartEvent
 
 
 @dataclass(slots=True)
@@ -77,17 +49,21 @@ class _Item:
 
 
 class Renderer:
-    """Prints the events of any number of runs on a console. `speakers` learns who speaks in them."""
+    """Prints the events of any number of runs on a console: a `View`."""
 
-    def __init__(self, console: Console, speakers: Speakers | None = None) -> None:
-        self._console = console
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self.speakers = Speakers()
+        self.unfolded = True
         self._items: dict[tuple[str, str], _Item] = {}
         self._outputs = Outputs()
-        self._speakers = speakers or Speakers()
+
+    def begin(self) -> None:
+        """There is nothing to prepare."""
 
     def feed(self, event: BaseEvent) -> None:
         """Print what `event` adds."""
-        self._speakers.feed(event)
+        self.speakers.feed(event)
         match event:
             case TextMessageStartEvent(message_id=key):
                 self._open(("text", key), "", event)
@@ -107,8 +83,16 @@ class Renderer:
                 self._close(("thinking", key))
             case ToolCallEndEvent(tool_call_id=key):
                 self._close(("call", key))
+            case ToolCallResultEvent():
+                self.answered(event)
             case _:
                 self._whole(event)
+
+    def answered(self, event: ToolCallResultEvent) -> None:
+        """Print the result of a tool."""
+        run, failed = event.subagent_run_id, has_failed(event)
+        text = f"  {'failed' if failed else 'result'}: {shortened(plain_text(event.content))}"
+        self._line(self.speakers.lead(run) + text, "failed" if failed else "result", self.speakers.margin(run))
 
     def finish(self) -> None:
         """End every line that is still open: the stream is over."""
@@ -117,60 +101,34 @@ class Renderer:
         self._drain()
         self._items.clear()
 
-    def line(self, text: str, style: str = "note", margin: str = "") -> None:
+    def ended(self, state: str | None, usage: Iterable[TokenUsage]) -> None:
+        """Print the state if it has changed, and the tokens."""
+        for line in told_end_of_turn(state, usage):
+            self.line(line.text, line.style)
+
+    def line(self, text: str, style: str = "note") -> None:
         """Print a line of its own once everything before it has been printed."""
+        self._line(text, style)
+
+    def show(self, what: RenderableType) -> None:
+        """Print something that a person has asked for."""
+        self.console.print(what, soft_wrap=True)
+
+    def _whole(self, event: BaseEvent) -> None:
+        if isinstance(event, RunErrorEvent | RunFinishedEvent):
+            self.finish()
+        for line in told(event, self.speakers, self._outputs):
+            self._line(line.text, line.style, line.margin)
+
+    def _line(self, text: str, style: str, margin: str = "") -> None:
         item = _Item(style, "", margin, [text], closed=True)
         self._items["line", str(id(item))] = item
         self._drain()
 
-    def _whole(self, event: BaseEvent) -> None:
-        match event:
-            case ToolCallResultEvent(subagent_run_id=run):
-                failed = (event.metadata or {}).get("status") == "error"
-                lead = "  failed: " if failed else "  result: "
-                self._say(run, lead + _shortened(_content(event.content)), "failed" if failed else "result")
-            case ActivitySnapshotEvent(subagent_run_id=run) | ActivityDeltaEvent(subagent_run_id=run):
-                for line in self._outputs.lines(event):
-                    self._say(run, f"  {_shortened(line)}", "note")
-            case SubagentStartedEvent(subagent_run_id=run, description=about):
-                self._title(run, f"started: {_shortened(about)}" if about else "started")
-            case SubagentFinishedEvent(subagent_run_id=run) | SubagentErrorEvent(subagent_run_id=run):
-                self._title(run, told_end(event), "failed" if isinstance(event, SubagentErrorEvent) else "subagent")
-            case RunErrorEvent(message=message, code=code):
-                self.finish()
-                self.line(f"error: {code}: {message}" if code else f"error: {message}", "error")
-                for key, value in (event.metadata or {}).items():
-                    self.line(f"  {key}: {value}")
-                self._usage(event.usage)
-            case RunFinishedEvent(outcome=outcome):
-                self.finish()
-                if isinstance(outcome, RunFinishedCancelledOutcome):
-                    self.line("The agent cancelled the run.")
-                self._usage(event.usage)
-
-    def _usage(self, usage: Sequence[TokenUsage] | None) -> None:
-        for entry in usage or ():
-            counts = {
-                "in": entry.input_tokens,
-                "cached": entry.cached_input_tokens,
-                "out": entry.output_tokens,
-                "reasoning": entry.reasoning_tokens,
-            }
-            shown = ", ".join(f"{count} {name}" for name, count in counts.items() if count is not None)
-            self.line(f"tokens: {shown}" + (f" ({entry.model})" if entry.model else ""))
-
-    def _say(self, run: str | None, text: str, style: str) -> None:
-        """Print a line that somebody says."""
-        self.line(self._speakers.lead(run) + text, style, self._speakers.margin(run))
-
-    def _title(self, run: str, text: str, style: str = "subagent") -> None:
-        """Print a line about a subagent."""
-        self.line(f"{self._speakers.title(run)} {text}", style, self._speakers.margin(run))
-
     def _open(self, key: tuple[str, str], style: str, event: _Opening, lead: str = "") -> None:
         if key not in self._items:
             run = event.subagent_run_id
-            self._items[key] = _Item(style, self._speakers.lead(run) + lead, self._speakers.margin(run))
+            self._items[key] = _Item(style, self.speakers.lead(run) + lead, self.speakers.margin(run))
         self._drain()
 
     def _grow(self, key: tuple[str, str], delta: str) -> None:
@@ -201,22 +159,6 @@ class Renderer:
             del self._items[key]
 
     def _print(self, text: str, style: str) -> None:
-        shown = Text(printable(text), style=_STYLES.get(style, ""))
-        self._console.print(shown, end="", soft_wrap=True, highlight=False)
-        self._console.file.flush()
-
-
-def printable(text: str) -> str:
-    """Return `text` with its control characters shown as pictures."""
-    return text.translate(_CONTROLS)
-
-
-def _content(content: Any) -> str:
-    if isinstance(content, str):
-        return content
-    return " ".join(part.text if part.type == "text" else f"[{part.type}]" for part in content)
-
-
-def _shortened(text: str) -> str:
-    cut = len(text) - MAX_RESULT
-    return f"{text[:MAX_RESULT]}… ({cut} more characters)" if cut > 0 else text
+        shown = Text(printable(text), style=STYLES.get(style, ""))
+        self.console.print(shown, end="", soft_wrap=True, highlight=False)
+        self.console.file.flush()

@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 
 from langgraph_agui.cli.app import app
 from langgraph_agui.protocol import verify
+from tests.agreement import note
 from tests.cli.demo_server import environment, running
 
 if TYPE_CHECKING:
@@ -113,6 +114,7 @@ def test_json_lines_are_the_verified_stream(demo_url):
     assert result.exit_code == 0
     events = [json.loads(line) for line in result.stdout.splitlines()]
     verify(events, strict=True)
+    note(events)
     kinds = [event["type"] for event in events]
     assert kinds[0] == "RUN_STARTED"
     assert kinds[-1] == "RUN_FINISHED"
@@ -191,8 +193,12 @@ def test_nobody_listens():
         (("{}", {"content_type": "application/json"}), 3, "answered application/json, not an AG-UI event stream"),
         (("no", {"status": 403}), 3, "HTTP 403: no"),
         (("no", {"status": 404}), 3, "Is this the address of the agent itself"),
-        (("", {}), 1, "The stream ended before the run did."),
-        ((frames({"type": "RUN_STARTED", "threadId": "t", "runId": "r"}), {}), 1, "The stream ended before"),
+        (("", {}), 1, "The stream ended without a run."),
+        (
+            (frames({"type": "RUN_STARTED", "threadId": "t", "runId": "r"}), {}),
+            1,
+            "The stream ended before its run did.",
+        ),
         ((frames({"type": "TEXT_MESSAGE_END", "messageId": "m"}), {}), 1, "The stream broke off: "),
         (("data: [DONE]\n\n", {}), 1, "The stream broke off: "),
         ((frames({"type": "RUN_ERROR", "message": "No.", "code": "sorry"}), {}), 1, "error: sorry: No."),
@@ -206,11 +212,11 @@ def test_what_answers_is_no_agent(answer, code, message):
     assert message in result.output
 
 
-@pytest.mark.parametrize("url", ["nonsense", "ftp://localhost/agent"])
+@pytest.mark.parametrize("url", ["nonsense", "ftp://localhost/agent", "http://a:port/x"])
 def test_what_is_no_url(url):
     result = invoke("chat", url, "hello")
     assert result.exit_code == 2
-    assert "is not a URL of an agent" in result.stderr
+    assert "is not the URL of an agent" in result.stderr
 
 
 def test_headers_are_sent_and_checked(demo_url):

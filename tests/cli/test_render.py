@@ -20,7 +20,8 @@ from ag_ui.core import (
 )
 from rich.console import Console
 
-from langgraph_agui.cli.render import MAX_RESULT, Renderer
+from langgraph_agui.cli.render import Renderer
+from langgraph_agui.cli.words import MAX_RESULT
 
 
 def shown(*events) -> str:

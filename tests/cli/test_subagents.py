@@ -39,7 +39,7 @@ async def told(graph: Any) -> list[str]:
 
 
 async def test_words_are_indented_under_the_name() -> None:
-    assert (await told(GRAPHS["tools_in_tools"](None).graph))[2:-3] == [
+    assert (await told(GRAPHS["tools_in_tools"](None).graph))[2:-2] == [
         'tool outer {"question": "why"}',
         "[outer] started: Ask outer.",
         "  thinking: outer: hm",

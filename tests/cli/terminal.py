@@ -1,0 +1,111 @@
+"""The chat client in a real pseudo-terminal, and what a person sees there."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pexpect
+import pyte
+
+from tests.cli.demo_server import ROOT
+
+LINES, COLUMNS = 50, 100
+
+
+class Terminal:
+    """`langgraph-agui chat` in a terminal: `raw` is all that it has written, `text` what can be read, by scrolling."""
+
+    def __init__(self, *arguments: str, cwd: Path | None = None, **variables: str) -> None:
+        inherited = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "EDITOR", "VISUAL")}
+        environment = {**inherited, "PYTHONPATH": str(ROOT), "TERM": "xterm-256color", "COLORTERM": "", **variables}
+        command = ["-m", "langgraph_agui", "chat", *arguments]
+        self.raw = ""
+        self._screen = pyte.HistoryScreen(COLUMNS, LINES, history=2000)
+        self._stream = pyte.Stream(self._screen)
+        self._child = pexpect.spawn(
+            sys.executable,
+            command,
+            env=environment,  # type: ignore[arg-type]
+            cwd=cwd and str(cwd),
+            dimensions=(LINES, COLUMNS),
+            encoding="utf-8",
+        )
+
+    @property
+    def text(self) -> str:
+        above = ["".join(line[at].data for at in range(COLUMNS)) for line in self._screen.history.top]
+        return "\n".join(line.rstrip() for line in [*above, *self._screen.display])
+
+    @property
+    def line(self) -> str:
+        """The line with the cursor."""
+        return self._screen.display[self._screen.cursor.y].rstrip()
+
+    def wait(self, met: Callable[[], object], what: str, timeout: float = 20) -> None:
+        end = time.monotonic() + timeout
+        while not met():
+            left = end - time.monotonic()
+            assert left > 0, f"{what} is not on the screen:\n{self.text}"
+            try:
+                piece = self._child.read_nonblocking(65536, timeout=left)
+            except (pexpect.TIMEOUT, pexpect.EOF):
+                end = 0
+                continue
+            self.raw += piece
+            self._stream.feed(piece)
+
+    def sees(self, *texts: str) -> None:
+        for text in texts:
+            self.wait(lambda text=text: text in self.text, repr(text))
+
+    def asks(self, prompt: str = ">") -> None:
+        """Wait until a line can be typed."""
+        self.wait(lambda: self.line == prompt.rstrip(), f"the prompt {prompt!r}")
+
+    def types(self, line: str) -> None:
+        """Type a line, and wait until it has been taken."""
+        since = len(self.raw)
+        self._child.sendline(line)
+        self.wait(lambda: "\n" in self.raw[since:], f"what was typed, {line!r},")
+
+    def says(self, line: str, prompt: str = ">") -> None:
+        """Type a line where `prompt` asks for one."""
+        self.asks(prompt)
+        self.types(line)
+
+    def interrupts(self) -> None:
+        """Press Ctrl-C."""
+        self._child.sendintr()
+
+    def left(self) -> int | None:
+        """Wait until it has ended, and return its exit code."""
+        self.wait(lambda: not self._child.isalive() or self._ended(), "the end")
+        self._child.wait()
+        return self._child.exitstatus
+
+    def _ended(self) -> bool:
+        try:
+            self.raw += self._child.read_nonblocking(65536, timeout=20)
+        except pexpect.EOF:
+            return True
+        return False
+
+    def close(self) -> None:
+        if self._child.isalive():
+            self._child.kill(signal.SIGKILL)
+        self._child.close()
+
+
+@contextmanager
+def chatting(*arguments: str, cwd: Path | None = None, **variables: str) -> Iterator[Terminal]:
+    terminal = Terminal(*arguments, cwd=cwd, **variables)
+    try:
+        yield terminal
+    finally:
+        terminal.close()

@@ -1,0 +1,208 @@
+"""The chat client without a terminal: what it asks, what answers mean, and its options."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import Result
+from langchain_core.messages import AIMessage
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.types import interrupt
+from typer.testing import CliRunner
+
+from langgraph_agui import LangGraphAgent
+from langgraph_agui.cli.app import app
+from langgraph_agui.cli.serve import Site, build_app
+from langgraph_agui.interrupts.decisions import answer_schema
+from langgraph_agui.protocol import verify
+from tests.cli.talker import EVIL, Talker, talking
+from tests.http.serving import serving
+
+DECISIONS = {
+    "oneOf": [
+        {"type": "object", "properties": {"type": {"const": kind}, "args": {}}, "required": ["type", *more]}
+        for kind, more in (("accept", []), ("edit", ["args"]))
+    ]
+}
+
+
+def chat(*arguments: str, typed: str = "") -> Result:
+    return CliRunner().invoke(app, ["chat", *arguments], input=typed, env={"COLUMNS": "200"})
+
+
+@pytest.fixture(scope="module")
+def asker() -> Iterator[str]:
+    """An agent that asks what it is told to ask, as JSON, and says what it has heard."""
+
+    def ask(state: MessagesState) -> dict[str, Any]:
+        asked = state["messages"][-1].text
+        return {"messages": [AIMessage(f"got {interrupt(json.loads(asked))!r}" if asked[0] == "{" else f"so {asked}")]}
+
+    graph = StateGraph(MessagesState).add_node("ask", ask).add_edge(START, "ask").compile(checkpointer=InMemorySaver())
+    with serving(build_app(Site(LangGraphAgent(graph=graph), title="Test"))) as served:
+        yield served.url("/agent")
+
+
+@pytest.fixture(scope="module")
+def talker() -> Iterator[Talker]:
+    with talking() as agent:
+        yield agent
+
+
+@pytest.mark.parametrize(
+    ("asked", "typed", "heard"),
+    [
+        ({"message": "Name?"}, " Ada L.\n", ["yes, no, cancel, JSON or text: ", "got 'Ada L.'"]),
+        ({"message": "Really?"}, "N\n", ["got False"]),
+        ({"message": "Where?"}, '{"at": 3}\n', ["got {'at': 3}"]),
+        ({"message": "Name?", "responseSchema": {"type": "string"}}, "7\n", ["cancel or text: ", "got '7'"]),
+        ({"message": "Sure?", "responseSchema": {"type": "boolean"}}, "y\n", ["[y]es  [n]o  [c]ancel", "got True"]),
+        ({"message": "Sure?", "reason": "confirmation"}, "no\n", ["got False"]),
+        ({"message": "Hue?", "responseSchema": {"enum": ["red", "green"]}}, "gr\n", ["[r]ed  [g]reen", "got 'green'"]),
+        (
+            {"message": "How many?", "responseSchema": {"type": "integer", "maximum": 3}},
+            "7\nmany\n2\n",
+            ["breaks the rule 'maximum'", "neither one of the answers nor JSON", "got 2"],
+        ),
+        ({"message": "May I?", "responseSchema": DECISIONS}, "acc\n", ["[a]ccept  [c]ancel", "got {'type': 'accept'}"]),
+        (
+            {"message": "May I?", "responseSchema": answer_schema(("respond",))},
+            "r\n\nr later\n",
+            [
+                "[r]espond  [c]ancel",
+                "result: ",
+                "nothing to respond with",
+                "got {'type': 'respond', 'message': 'later'}",
+            ],
+        ),
+        (
+            {"message": "May I?", "responseSchema": answer_schema(("approve", "edit"))},
+            "reject\nedit 7\nap\n",
+            ["[a]pprove  [e]dit  [c]ancel", "nor JSON", "Arguments are a JSON object", "got {'approved': True}"],
+        ),
+        ({"message": "May I?", "reason": "tool_call"}, "r\n", ["[a]pprove  [r]eject", "got {'approved': False}"]),
+        ({"message": "Name?"}, "cancel\n", ["The agent cancelled the run."]),
+        (
+            {"message": "Late?", "expiresAt": "2020-01-01T00:00:00Z"},
+            "",
+            ["it is cancelled: Late?", "cancelled the run"],
+        ),
+    ],
+)
+def test_each_question_takes_its_answers(asker: str, asked: dict[str, Any], typed: str, heard: list[str]) -> None:
+    result = chat(asker, typed=f"{json.dumps(asked)}\n{typed}hello\n")
+    assert result.exit_code == 0, result.output
+    for text in [*heard, "so hello"]:
+        assert text in result.stdout
+
+
+def test_decisions_fit_on_one_line(talker: Talker) -> None:
+    typed = 'book\nedit {"item": "bed"}\nbook\nreject no room\nbook\nrej\n:q\nnever said\n'
+    result = chat(talker.url, typed=typed)
+    assert result.exit_code == 0
+    assert talker.booked == [{"item": "bed", "days": 1}]
+    assert "with reason: no room" in result.stdout
+    assert result.stdout.count("  failed: User rejected the tool call for `book`") == 2
+    assert "never said" not in result.output
+
+
+def test_json_lines_stay_apart_from_the_rest(talker: Talker) -> None:
+    result = chat(talker.url, "--json", typed="evil\nreject\n:history\n")
+    assert result.exit_code == 0
+    lines = result.stdout.splitlines()
+    events = [json.loads(line) for line in lines]
+    last = [at for at, event in enumerate(events) if event["type"] == "RUN_FINISHED"]
+    verify(events[: last[0] + 1], strict=True)
+    assert any(event.get("delta") == f"oh {EVIL}" for event in events)
+    assert not set(result.stdout) & set("\x1b\x07\x9b")
+    assert "[a]pprove" in result.stderr
+    assert "you: evil" in result.stderr
+
+
+def test_an_open_question_is_kept_with_the_conversation(talker: Talker, tmp_path: Path) -> None:
+    file = str(tmp_path / "kept.json")
+    assert f"Saved in {file}." in chat(talker.url, typed=f"book\n:save {file}\n:q\n").stdout
+    assert chat(talker.url, "and now?", "--session", file).exit_code == 2
+    before = len(talker.booked)
+    result = chat(talker.url, "--session", file, typed="a\n")
+    assert "Heard: booked chair." in result.stdout
+    assert len(talker.booked) == before + 1
+
+
+def test_a_thread_that_the_agent_has_is_gone_on_with(asker: str) -> None:
+    first = json.loads(chat(asker, "one", "--json").stdout.splitlines()[0])
+    result = chat(asker, "--thread", first["threadId"], typed="two\n:history\n")
+    assert "2 messages; :history shows them." in result.stdout
+    assert "1 you: one\n2 agent: so one\n3 you: two\n4 agent: so two\n" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [(None, "cannot be read: No such file"), ("{", "is no saved AG-UI session"), ("[]", "is no saved AG-UI session")],
+)
+def test_what_cannot_be_gone_on_with(asker: str, tmp_path: Path, content: str | None, message: str) -> None:
+    file = tmp_path / "kept.json"
+    if content is not None:
+        file.write_text(content)
+    result = chat(asker, "--session", str(file), typed="hello\n")
+    assert result.exit_code == 2
+    assert message in result.stderr
+
+
+OFFERS = """
+async def where():
+    'Where the user is.'
+    return 'in Oslo'
+
+number = 3
+named = {"w": where}
+twice = [where, where]
+
+def made():
+    return (where,)
+
+def bare():
+    return [lambda x: x]
+
+def needy(at):
+    return []
+"""
+
+
+@pytest.fixture
+def offers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "offers.py").write_text(OFFERS)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", ["", *sys.path])
+    monkeypatch.delitem(sys.modules, "offers", raising=False)
+
+
+@pytest.mark.usefixtures("offers")
+@pytest.mark.parametrize("spec", ["offers:named", "offers.py:made"])
+def test_tools_are_offered(talker: Talker, spec: str) -> None:
+    found = chat(talker.url, "where", "--tools", spec).stdout.splitlines()
+    assert found[:3] == ["tool where {}", "  result: in Oslo", "Heard: in Oslo."]
+
+
+@pytest.mark.usefixtures("offers")
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("offers", "'offers' does not name a list of tools"),
+        ("offers:none", "offers has no 'none'. It has: offers:named, offers:twice."),
+        ("offers:number", "is no list of LangChain tools or functions"),
+        ("offers:twice", "Two tools are called 'where'"),
+        ("offers:bare", "cannot be offered: "),
+        ("offers:needy", "needs arguments. Name a list of tools or a function that takes none."),
+    ],
+)
+def test_what_cannot_be_offered(talker: Talker, spec: str, message: str) -> None:
+    result = chat(talker.url, "where", "--tools", spec)
+    assert result.exit_code == 2
+    assert message in result.stderr
