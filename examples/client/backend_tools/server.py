@@ -1,0 +1,35 @@
+"""An agent with a tool of its own: `python -m examples.client.backend_tools.server`."""
+
+from __future__ import annotations
+
+import uvicorn
+from fastapi import FastAPI
+from langchain.agents import create_agent
+from langchain_core.messages import BaseMessage
+from langgraph.checkpoint.memory import InMemorySaver
+
+from examples.client.scripted import Said, Scripted, call, results, say
+from langgraph_agui import LangGraphAgent, add_langgraph_fastapi_endpoint
+
+
+def get_weather(city: str) -> str:
+    """Tell the weather in a city."""
+    return {"Rome": "24 degrees and sunny", "Oslo": "7 degrees and rain"}[city]
+
+
+def script(messages: list[BaseMessage]) -> Said:
+    if weather := results(messages):
+        yield from say(f"Rome has {weather[0]}, Oslo has {weather[1]}.")
+    else:
+        yield from call("get_weather", city="Rome")
+        yield from call("get_weather", city="Oslo")
+
+
+MODEL = Scripted(script=script)  # a real one: MODEL = "anthropic:claude-sonnet-4-5"
+
+agent = LangGraphAgent(graph=create_agent(MODEL, [get_weather], checkpointer=InMemorySaver()), name="weather")
+app = FastAPI()
+add_langgraph_fastapi_endpoint(app, agent, "/agent")
+
+if __name__ == "__main__":
+    uvicorn.run(app)

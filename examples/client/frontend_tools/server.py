@@ -1,0 +1,29 @@
+"""An agent without tools, that uses those of its clients: `python -m examples.client.frontend_tools.server`."""
+
+from __future__ import annotations
+
+import uvicorn
+from fastapi import FastAPI
+from langchain.agents import create_agent
+from langchain_core.messages import BaseMessage
+from langgraph.checkpoint.memory import InMemorySaver
+
+from examples.client.scripted import Said, Scripted, call, results, say
+from langgraph_agui import AGUIMiddleware, LangGraphAgent, add_langgraph_fastapi_endpoint
+
+
+def script(messages: list[BaseMessage]) -> Said:
+    if found := results(messages):
+        yield from say(f"You are in {found[0]}.")
+    else:
+        yield from call("get_user_location")
+
+
+MODEL = Scripted(script=script)  # a real one: MODEL = "anthropic:claude-sonnet-4-5"
+
+graph = create_agent(MODEL, middleware=[AGUIMiddleware()], checkpointer=InMemorySaver())
+app = FastAPI()
+add_langgraph_fastapi_endpoint(app, LangGraphAgent(graph=graph, name="guide"), "/agent")
+
+if __name__ == "__main__":
+    uvicorn.run(app)
