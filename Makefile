@@ -6,14 +6,19 @@ PORT ?= 8000
 ROUNDS ?= 9
 ARGS ?=
 
-.PHONY: demo test lint format bench results chromium clean
+.PHONY: demo test interop lint format bench results chromium clean
 
 demo: .venv/.demo
 	$(BIN)/langgraph-agui demo --port $(PORT) --ask "What is the weather in Rome and Paris?" $(ARGS)
 
 test: .venv/.dev chromium
 	$(BIN)/python -c 'from tests.node_client import install; install()'
-	$(BIN)/python -m pytest -n 2 --dist loadgroup $(ARGS)
+	$(BIN)/python -m pytest -n 2 --dist loadgroup --ignore=tests/interop $(ARGS)
+
+# Against other frameworks' servers, each with its own packages in .venv-interop.
+interop: .venv/.dev
+	$(BIN)/python -m tests.interop.environments
+	$(BIN)/python -m pytest -n 0 tests/interop $(ARGS)
 
 lint: .venv/.dev
 	$(BIN)/ruff format --check .
@@ -49,4 +54,4 @@ chromium:
 	@touch $@ .venv/.demo
 
 clean:
-	rm -rf .venv tests/node/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-interop tests/node/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis
