@@ -4,6 +4,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 PORT ?= 8000
 ROUNDS ?= 9
+# More than cores: many tests wait for sockets, browsers and other processes.
+WORKERS ?= 4
 ARGS ?=
 
 .PHONY: demo test interop lint format bench results chromium clean
@@ -13,7 +15,7 @@ demo: .venv/.demo
 
 test: .venv/.dev chromium
 	$(BIN)/python -c 'from tests.node_client import install; install()'
-	$(BIN)/python -m pytest -n 2 --dist loadgroup --ignore=tests/interop $(ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --ignore=tests/interop $(ARGS)
 
 # Against other frameworks' servers, each with its own packages in .venv-interop.
 interop: .venv/.dev

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -39,3 +40,10 @@ def site() -> Iterator[str]:
     """The address of a running demo that takes its time."""
     with running("demo", "--delay", "0.01") as url:
         yield url.removesuffix("/agent")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep the page's tests together in one process: each other one would start a browser of its own, over and over."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.xdist_group("playground"))

@@ -4,10 +4,11 @@ What the blocks of such a message cannot hold stands in `additional_kwargs["agui
 chunks to a message, and drops the `extras` of tool calls on some.
 
     {"messages": {<message id>: {"name", "encrypted_value", "metadata"}},
-     "calls": {<call id>: {"message_id", "name", "encrypted_value", "metadata", "arguments"}},
+     "calls": {<call id>: {"message_id", "name", "encrypted_value", "metadata", "arguments", "again"}},
      "results": {<call id>: {"id", "error", "encrypted_value"}}}
 
 All keys are optional. The `arguments` of a call are there if parsing and dumping them would spell them differently.
+`again` is the agent's id of a call that an earlier message holds: there it is history, here it is the caller's to run.
 """
 
 from __future__ import annotations
@@ -92,6 +93,8 @@ class _Reader:
     def _call(self, block: Mapping[str, Any]) -> None:
         call_id, name = block["id"], block["name"]
         told, parsed = self._told_calls.get(call_id, {}), self._parsed.get(call_id)
+        if told.get("again"):
+            return
         written = block.get("args")
         raw = told.get("arguments", written if isinstance(written, str) else None)
         args = written if isinstance(written, dict) else None
@@ -124,6 +127,12 @@ class _Reader:
         while place < len(self.messages) and isinstance(self.messages[place], ToolMessage):
             place += 1
         self.messages.insert(place, result)
+
+
+def calls_again(message: AIMessage) -> dict[str, str]:
+    """The calls of `message` that an earlier one holds, by their ids here, each with the agent's."""
+    told = message.additional_kwargs.get(AGUI, {}).get("calls", {})
+    return {call_id: call["again"] for call_id, call in told.items() if "again" in call}
 
 
 def respelt(arguments: str) -> str | None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
@@ -28,9 +28,11 @@ from ag_ui.core import (
 )
 from langchain_core.messages import AIMessage, BaseMessage, ChatMessage, HumanMessage
 from langchain_core.messages import SystemMessage as LCSystemMessage
+from langchain_core.messages import ToolCall as LCToolCall
 from langchain_core.messages import ToolMessage as LCToolMessage
 
-from langgraph_agui.client.history import AGUI, agui_messages_of
+from langgraph_agui.client.approved import asks_about
+from langgraph_agui.client.history import AGUI, agui_messages_of, calls_again
 from langgraph_agui.messages.media import content_parts
 from langgraph_agui.messages.plain import UNTOLD, as_content, text_of
 
@@ -47,6 +49,8 @@ class Outgoing(NamedTuple):
     messages: list[Message]
     interrupts: list[Interrupt]
     """What the thread waits for."""
+    asked: frozenset[str]
+    """The calls that this is about and that the caller was to run."""
 
 
 def agent_key(url: str, name: str = "") -> str:
@@ -69,23 +73,33 @@ def outgoing(messages: Sequence[BaseMessage], agent: str, thread_id: str | None 
     """
     names = _Names()
     sent: list[Message] = []
-    known, open_ = thread_id, list[Interrupt]()
-    answered = set[str]()
-    """Calls that the agent has answered itself; `create_agent` makes up results for those among them that were ours."""
+    known, open_, asked = thread_id, list[Interrupt](), frozenset[str]()
+    calls = _Calls()
     for message in messages:
         told = own_marks(message, agent)
         if told is not None:
             known = thread_id or told.get("thread") or known
         if told is not None and isinstance(message, AIMessage):
             open_ = [Interrupt.model_validate(one) for one in told.get("interrupts", ())]
-        if isinstance(message, LCToolMessage) and message.tool_call_id in answered:
-            continue
+            asked = _asked(open_, message)
+        if isinstance(message, LCToolMessage):
+            if not calls.takes(message):
+                continue
+            message = calls.renamed(message)
         name = names.of(message)
         found = _converted(message, message.id or name, told)
         if isinstance(message, AIMessage):
-            answered.update(one.tool_call_id for one in found if isinstance(one, ToolMessage))
+            answered = {one.tool_call_id for one in found if isinstance(one, ToolMessage)}
+            calls.note(message, answered if told is None else answered | asked)
         sent += found
-    return Outgoing(known or str(uuid4()), sent, open_)
+    return Outgoing(known or str(uuid4()), sent, open_, asked)
+
+
+def _asked(interrupts: Sequence[Interrupt], message: AIMessage) -> frozenset[str]:
+    """The calls that `interrupts`, with which `message` ends, are about, be they of an earlier message."""
+    named = {one.tool_call_id for one in interrupts if one.tool_call_id}
+    again = calls_again(message)
+    return frozenset(named | {again.get(call["id"] or "", call["id"] or "") for call in held_back(message)})
 
 
 def own_marks(message: BaseMessage, agent: str) -> Mapping[str, Any] | None:
@@ -98,6 +112,46 @@ def open_interrupts(message: BaseMessage) -> list[Interrupt]:
     """What the agent waits for that said `message`, an answer of `AGUIChatModel`; empty for any other message."""
     told = message.additional_kwargs.get(AGUI)
     return [Interrupt.model_validate(one) for one in told.get("interrupts", ())] if isinstance(told, Mapping) else []
+
+
+def held_back(message: AIMessage) -> list[LCToolCall]:
+    """The calls in an answer of `AGUIChatModel` that are not its caller's to run before somebody has approved them.
+
+    They are told without arguments.
+    """
+    asked, again = open_interrupts(message), calls_again(message)
+    found = []
+    for call in message.invalid_tool_calls:
+        known = LCToolCall(id=again.get(call["id"] or "", call["id"]), name=call["name"] or "", args={})
+        if any(asks_about(one, known) for one in asked):
+            found.append(LCToolCall(id=call["id"], name=known["name"], args={}))
+    return found
+
+
+class _Calls:
+    """Which results the agent is sent, and under which id it knows their calls."""
+
+    def __init__(self) -> None:
+        self._ids: dict[str, str] = {}
+        """Calls that are the caller's under another id than the agent's."""
+        self._closed: set[str | None] = set()
+        """Calls that are not the caller's to answer: `create_agent` makes up results for them."""
+
+    def note(self, message: AIMessage, closed: Collection[str]) -> None:
+        """Take the calls of a message, and the agent's ids of those that it has answered, or asks about first."""
+        self._ids.update(calls_again(message))
+        self._closed.difference_update(call["id"] for call in message.tool_calls)
+        self._closed.update(call["id"] for call in message.invalid_tool_calls if call["id"] in self._ids)
+        self._closed.update(closed, (here for here, there in self._ids.items() if there in closed))
+
+    def takes(self, message: LCToolMessage) -> bool:
+        """Whether the agent is to be sent this result."""
+        return message.tool_call_id not in self._closed
+
+    def renamed(self, message: LCToolMessage) -> LCToolMessage:
+        """Return the result for the call as the agent knows it."""
+        known = self._ids.get(message.tool_call_id)
+        return message if known is None else message.model_copy(update={"tool_call_id": known})
 
 
 class _Names:

@@ -49,12 +49,16 @@ class Heard:
         """The encrypted values of messages and of calls."""
         self.snapshot: list[Message] = []
         """The last one."""
-        self._texts: dict[str, str] = {}
+        self._texts: dict[str, list[str]] = {}
         """What is said and thought, by message."""
+        self._past: set[str] = set()
+        """The messages before the last user message."""
         for message in history:
             match message:
+                case UserMessage():
+                    self._past = {*self._texts}
                 case AssistantMessage() | ReasoningMessage():
-                    self._texts[message.id] = message.content or ""
+                    self._texts[message.id] = [message.content or ""]
                     calls = message.tool_calls if isinstance(message, AssistantMessage) else None
                     self.calls.update((call.id, call.function.name) for call in calls or ())
                 case ToolMessage():
@@ -68,9 +72,9 @@ class Heard:
                 for kind, values in _values_in(event.messages).items():
                     self.values[kind].update(values)
             case TextMessageStartEvent() | ReasoningMessageStartEvent():
-                self._texts.setdefault(event.message_id, "")
+                self._texts.setdefault(event.message_id, [])
             case TextMessageContentEvent() | ReasoningMessageContentEvent():
-                self._texts[event.message_id] = self._texts.get(event.message_id, "") + event.delta
+                self._texts.setdefault(event.message_id, []).append(event.delta)
             case ToolCallStartEvent() if event.subagent_run_id is None:
                 self.calls[event.tool_call_id] = event.tool_call_name
             case ToolCallResultEvent() if event.subagent_run_id is None:
@@ -81,9 +85,12 @@ class Heard:
     def unsaid(self) -> list[Event]:
         """Return what only a snapshot has told since the last user message, as events.
 
-        Servers may give messages other ids in snapshots, so what says the same is the same.
+        Servers may give messages other ids in snapshots, so what says the same is the same; an answer to an earlier
+        question is another one, whatever it says.
         """
         users = [place for place, message in enumerate(self.snapshot) if isinstance(message, UserMessage)]
+        past = self._past if users else ()
+        known = {"".join(pieces) for one, pieces in self._texts.items() if one not in past}
         events: list[Event] = []
         fresh = set[str]()
         for message in self.snapshot[users[-1] + 1 if users else 0 :]:
@@ -91,7 +98,7 @@ class Heard:
                 continue
             match message:
                 case AssistantMessage() | ReasoningMessage() if message.id not in self._texts:
-                    events += _spoken(message, self._texts.values())
+                    events += _spoken(message, known)
                     if isinstance(message, AssistantMessage):
                         fresh |= {call.id for call in message.tool_calls or () if call.id not in self.calls}
                         events += _called(message, fresh)
@@ -152,7 +159,7 @@ def sealed(message: BaseMessage, values: Mapping[str, str], calls: Mapping[str, 
     """
     told = message.additional_kwargs[AGUI]
     if not isinstance(message, AIMessage):
-        new = {**told, **_sealing(values, message.id or "")}
+        new = {**told, **_sealing(values, told.get("id", ""))}
         return message if new == told else message.model_copy(update={"additional_kwargs": {AGUI: new}})
     blocks = [block for block in message.content if isinstance(block, dict)]
     held = {block["id"] for block in blocks if block.get("type") == "text" and "id" in block}

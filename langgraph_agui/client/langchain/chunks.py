@@ -6,7 +6,6 @@ In: the events of a run, one by one. Out: `AIMessageChunk`s in LangChain's stand
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, TypeAlias
 
@@ -15,6 +14,8 @@ from ag_ui.core import (
     AssistantMessage,
     Event,
     EventType,
+    FunctionCall,
+    Interrupt,
     Message,
     MessagesSnapshotEvent,
     ReasoningEncryptedValueEvent,
@@ -22,10 +23,12 @@ from ag_ui.core import (
     ReasoningMessageEndEvent,
     ReasoningMessageStartEvent,
     RunFinishedEvent,
+    RunFinishedInterruptOutcome,
     RunStartedEvent,
     TextMessageContentEvent,
     TextMessageEndEvent,
     TextMessageStartEvent,
+    ToolCall,
     ToolCallArgsEvent,
     ToolCallEndEvent,
     ToolCallResultEvent,
@@ -33,9 +36,12 @@ from ag_ui.core import (
     ToolMessage,
 )
 from langchain_core.messages import AIMessageChunk
-from langchain_core.messages.tool import tool_call_chunk
+from langchain_core.messages.tool import ToolCallChunk, tool_call_chunk
+from langchain_core.messages.tool import tool_call as make_call
 
-from langgraph_agui.client.history import AGUI, PROVIDER, respelt
+from langgraph_agui.client.approved import asks_about
+from langgraph_agui.client.blocks import Block, call_details, chunk_of, readable, say
+from langgraph_agui.client.history import AGUI
 from langgraph_agui.client.results import Results, open_calls
 from langgraph_agui.messages.blocks import Kind
 from langgraph_agui.messages.record import Item
@@ -48,24 +54,7 @@ _Growing: TypeAlias = TextMessageContentEvent | ReasoningMessageContentEvent | T
 _Message: TypeAlias = TextMessageStartEvent | ReasoningMessageStartEvent
 _Ending: TypeAlias = TextMessageEndEvent | ReasoningMessageEndEvent | ToolCallEndEvent
 
-_SPOILING = ("", "}", "]", '"}', '"]', '""}', '""]')
-"""Endings of which one fits no JSON, complete or not: a wrong bracket, behind the end of a string if one is open."""
-
 _KINDS: Mapping[ItemKind, Kind] = {"text message": "text", "reasoning message": "reasoning", "tool call": "call"}
-
-
-@dataclass(slots=True, eq=False)
-class _Block:
-    """One content block: its place, the item whose words it says, and the assistant message of a text or call.
-
-    `details` is what only the last chunk tells of a reasoning message or call: what may still be overwritten.
-    """
-
-    type: str
-    index: int
-    item: Item
-    message_id: str | None
-    details: dict[str, Any] = field(default_factory=dict)
 
 
 class MessageChunks:
@@ -92,11 +81,15 @@ class MessageChunks:
         tools: The names of the tools that the caller runs. Calls of any other tool are the agent's own affair: they
             become `server_tool_call_chunk` blocks instead of tool calls. Results become `server_tool_result` blocks; a
             call of the caller's that the agent answers after all (it has a tool of the same name, or a limit that the
-            call exceeds) ends among `invalid_tool_calls`, so that it is not run twice. None: every call is a tool call,
-            and results give no chunks.
+            call exceeds) ends among `invalid_tool_calls`, so that it is not run twice; so does one that the run's
+            outcome asks about, so that it is not run before there is an answer. None: every call is a tool call, and
+            results give no chunks.
         history: The messages that the agent was sent: what it adds to one of another role, or of a subagent, gives no
             chunks, nor do the agent's own calls that are open in them if it announces them again; the results of calls
-            among them do, if they come only now.
+            among them do, if they come only now. An open call of the caller's is a tool call once more, under another
+            id, but no part of what :func:`~langgraph_agui.client.history.agui_messages_of` finds.
+
+    Arguments that are nested too deeply to be parsed are cut off, and the call is not the caller's to run.
     """
 
     def __init__(self, tools: Collection[str] | None = None, history: Iterable[Message] = ()) -> None:
@@ -104,13 +97,15 @@ class MessageChunks:
         self._expander = ChunkExpander()
         self._sequence = Sequence()
         self._indices = count()
-        self._blocks: dict[Key, _Block] = {}
+        self._blocks: dict[Key, Block] = {}
         self._messages: dict[str, dict[str, Any]] = {}
         """The assistant messages, each with its details."""
         self._others: set[Key] = set()
         """Items that are no part of the message: those of subagents, and messages in other roles."""
         self._subagents: set[str] = set()
         """The assistant messages of subagents."""
+        self._open: set[str] = set()
+        """The caller's calls that the history has left open."""
         self._results = Results()
         self._recall(list(history))
 
@@ -141,8 +136,8 @@ class MessageChunks:
         if self._sequence.status == "active":
             self._close()
         blocks = self._blocks.values()
-        rests = [_say(block, rest) for block in blocks if (rest := block.item.end())]
-        calls = {block.item.id: _call_details(block) for block in blocks if block.item.kind == "call"}
+        rests = [say(block, rest) for block in blocks if (rest := block.item.end()) and not block.is_spoilt]
+        calls = {block.item.id: call_details(block) for block in blocks if block.item.kind == "call"}
         spoken = {key: value for key, value in self._messages.items() if value}
         told = {"messages": spoken, "calls": calls, "results": self._results.details}
         extras: list[str | dict[Any, Any]] = [
@@ -151,7 +146,29 @@ class MessageChunks:
             if block.item.kind == "reasoning" and block.details
         ]
         kwargs = {AGUI: {key: value for key, value in told.items() if value}} if any(told.values()) else {}
-        return [*rests, _chunk(None, extras, additional_kwargs=kwargs, chunk_position="last")]
+        return [*rests, chunk_of(None, extras, additional_kwargs=kwargs, chunk_position="last")]
+
+    @property
+    def leaves_calls(self) -> bool:
+        """Whether there are calls for the caller to run."""
+        return any(block.type == "tool_call_chunk" and not block.is_spoilt for block in self._blocks.values())
+
+    def again(self, call: ToolCall) -> AIMessageChunk:
+        """Return a call of the history, which is over but for this, as the caller's to run."""
+        block = self._add(("tool call", call.id), None, call.function.name)
+        return say(block, readable(block, block.item.grow(call.function.arguments)), opening=True)
+
+    def said_again(self, call_id: str) -> ToolCall | None:
+        """Return a call of the history as the agent has announced it once more; None if it has not."""
+        block = self._blocks.get(("tool call", call_id))
+        if block is None or "again" not in block.details:
+            return None
+        return ToolCall(id=call_id, function=FunctionCall(name=block.item.name or "", arguments=block.item.text))
+
+    def withhold(self, call_ids: Iterable[str]) -> AIMessageChunk | None:
+        """Return the chunk after which nobody can run these calls; None if nobody could before."""
+        content, calls = self._taken_back(call_ids)
+        return chunk_of(None, content, tool_call_chunks=calls) if calls else None
 
     def _close(self) -> None:
         try:
@@ -176,6 +193,8 @@ class MessageChunks:
                 self._encrypt(event)
             case MessagesSnapshotEvent():
                 return self._restated(event.messages)
+            case RunFinishedEvent(outcome=RunFinishedInterruptOutcome(interrupts=asked)) if self._tools is not None:
+                return self.withhold(self._asked(asked))
             case RunStartedEvent() if event.input is not None:
                 self._recall(event.input.messages)
             case ActivitySnapshotEvent():
@@ -184,12 +203,13 @@ class MessageChunks:
 
     def _recall(self, history: Collection[Message]) -> None:
         self._know(history)
+        still_open = open_calls(history)
         for message in history:
-            if isinstance(message, ToolMessage):
+            if isinstance(message, ToolMessage) and message.tool_call_id not in still_open:
                 self._results.know(message)
+        self._open = {call.id for call in still_open.values() if call.function.name in (self._tools or ())}
         # Some agents announce a call again once it is approved: the caller has it, and would have it twice.
-        own = [call for call, name in open_calls(history).items() if self._tools is None or name not in self._tools]
-        self._others.update(("tool call", call) for call in own)
+        self._others.update(("tool call", call) for call in still_open.keys() - self._open)
 
     def _know(self, messages: Iterable[Message]) -> None:
         for message in messages:
@@ -224,7 +244,7 @@ class MessageChunks:
             if isinstance(event, TextMessageStartEvent):
                 message_id = event.message_id
                 self._messages[message_id] = {} if event.name is None else {"name": event.name}
-            chunk = _say(self._add(key, message_id), "")
+            chunk = say(self._add(key, message_id), "")
         self._merge(event)
         return chunk
 
@@ -252,14 +272,14 @@ class MessageChunks:
                 return None
             block = self._add(key, message_id, name)
             block.details["message_id"] = message_id
-            chunk = _say(block, "", opening=True)
+            chunk = say(block, "", opening=True)
         elif name != block.item.name:
             # Chunks cannot take a name back; a client renames the call.
             block.details["name"] = name
         self._merge(event)
         return chunk
 
-    def _add(self, key: Key, message_id: str | None, name: str | None = None) -> _Block:
+    def _add(self, key: Key, message_id: str | None, name: str | None = None) -> Block:
         kind = _KINDS[key[0]]
         type_: str = kind
         if kind == "call":
@@ -267,7 +287,11 @@ class MessageChunks:
             type_ = "server_tool_call_chunk" if own else "tool_call_chunk"
             if self._tools is not None:
                 self._results.announce(key[1])
-        block = self._blocks[key] = _Block(type_, next(self._indices), Item(kind, key[1], None, name=name), message_id)
+        again = kind == "call" and key[1] in self._open
+        item = Item(kind, f"{key[1]}:approved" if again else key[1], None, name=name)
+        block = self._blocks[key] = Block(type_, next(self._indices), item, message_id)
+        if again:
+            block.details["again"] = key[1]
         return block
 
     def _holder(self, event: ToolCallStartEvent) -> str | None:
@@ -298,7 +322,9 @@ class MessageChunks:
             block, fresh = self._add(key, item_id), True
         self._merge(event)
         text = block.item.grow(event.delta)
-        return _say(block, text) if text or fresh else None
+        if kind == "tool call":
+            text = readable(block, text)
+        return say(block, text) if text or fresh else None
 
     def _details(self, kind: ItemKind, item_id: str) -> dict[str, Any] | None:
         if kind == "text message":
@@ -329,39 +355,30 @@ class MessageChunks:
 
     def _answered(self, message_id: str | None, results: list[dict[str, Any]]) -> AIMessageChunk | None:
         """The chunk of results. A call of the caller's that the agent has answered becomes one that nobody can run."""
+        if not results:
+            return None
         content: list[str | dict[Any, Any]] = [{**result, "index": next(self._indices)} for result in results]
+        rests, calls = self._taken_back([result["tool_call_id"] for result in results])
+        return chunk_of(message_id, [*content, *rests], tool_call_chunks=calls)
+
+    def _asked(self, interrupts: Iterable[Interrupt]) -> list[str]:
+        """The calls of the run that `interrupts` are about."""
+        made = [
+            make_call(id=call_id, name=block.item.name or "", args={})
+            for (kind, call_id), block in self._blocks.items()
+            if kind == "tool call"
+        ]
+        asked = list(interrupts)
+        return [call["id"] or "" for call in made if any(asks_about(one, call) for one in asked)]
+
+    def _taken_back(self, call_ids: Iterable[str]) -> tuple[list[str | dict[Any, Any]], list[ToolCallChunk]]:
+        """Blocks and chunks that make calls of the caller's unreadable: nothing else takes back what was said."""
+        content: list[str | dict[Any, Any]] = []
         calls = []
-        for result in results:
-            call = self._blocks.get(("tool call", result["tool_call_id"]))
-            if call is not None and call.type == "tool_call_chunk":
-                # Chunks cannot take a call back, but they can make its arguments unreadable.
-                text = call.details["arguments"] = call.item.text
-                rest = next(ending for ending in _SPOILING if respelt(text + ending) is None)
+        for call_id in call_ids:
+            call = self._blocks.get(("tool call", call_id))
+            if call is not None and call.type == "tool_call_chunk" and not call.is_spoilt:
+                rest = call.spoil(call.item.text)
                 calls.append(tool_call_chunk(args=rest, index=call.index))
                 content.append({"type": call.type, "args": rest, "index": call.index})
-        return _chunk(message_id, content, tool_call_chunks=calls) if results else None
-
-
-def _say(block: _Block, text: str, *, opening: bool = False) -> AIMessageChunk:
-    """The chunk with `text` for `block`; for a call that is `opening`, with its id and name."""
-    item, index = block.item, block.index
-    if item.kind != "call":
-        return _chunk(block.message_id, [{"type": block.type, block.type: text, "id": item.id, "index": index}])
-    call_id, name = (item.id, item.name) if opening else (None, None)
-    said = {"type": block.type, "id": call_id, "name": name, "args": text, "index": index}
-    if block.type == "server_tool_call_chunk":
-        return _chunk(block.message_id, [{key: value for key, value in said.items() if value is not None}])
-    call = tool_call_chunk(name=name, args=text, id=call_id, index=index)
-    return _chunk(block.message_id, [said], tool_call_chunks=[call])
-
-
-def _call_details(block: _Block) -> dict[str, Any]:
-    arguments = block.item.text
-    if respelt(arguments) == arguments and "arguments" not in block.details:
-        return block.details
-    return {**block.details, "arguments": arguments}
-
-
-def _chunk(message_id: str | None, content: list[str | dict[Any, Any]], **fields: Any) -> AIMessageChunk:
-    told = {"output_version": "v1", "model_provider": PROVIDER}
-    return AIMessageChunk(content=content, id=message_id, response_metadata=told, **fields)
+        return content, calls

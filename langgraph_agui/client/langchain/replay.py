@@ -86,7 +86,7 @@ class Replay:
         """The subagents that are parts of the agent itself: no call of its own has begun them."""
         self._unsaid: list[Event] | None = None
         """What is left to say of what only snapshots have told; None before the run has ended."""
-        self._count = 0
+        self._count = self._told = 0
 
     async def messages(self, given: Sequence[BaseMessage]) -> list[BaseMessage]:
         """Read the run to its end and return what was said; `given` is what it was asked.
@@ -94,18 +94,21 @@ class Replay:
         Raises the errors of :mod:`langgraph_agui.client.errors`.
         """
         said: list[BaseMessage] = []
+        last = 0
         while (event := await self._take()) is not None:
             if self._speaks(event):
                 self._next, self._count = event, self._count + 1
-                said.append(await _Voice.of(self).ainvoke([*given, *said], self._config))
+                # Each is asked only what has come since the one before: callers format all of it for each model run.
+                asked = said[last:] if self._count > 1 else [*given, *said]
+                last = len(said)
+                said.append(await _Voice.of(self).ainvoke(asked, self._config))
             else:
                 await self._aside(event)
             for result in self._results:
                 put_result(said, result)
             self._results = []
-        self._rename(said)
         values = self._heard.values
-        return [sealed(message, values["message"], values["tool-call"]) for message in said]
+        return self._renamed([sealed(message, values["message"], values["tool-call"]) for message in said])
 
     async def message(self) -> AsyncIterator[ChatGenerationChunk]:
         """Yield the chunks of the next message: up to the first item after results have come for its calls."""
@@ -188,7 +191,7 @@ class Replay:
         result = self._untold
         if result is None:
             return
-        if isinstance(event, ReasoningEncryptedValueEvent) and event.entity_id == result.id:
+        if isinstance(event, ReasoningEncryptedValueEvent) and event.entity_id == result.additional_kwargs[AGUI]["id"]:
             result.additional_kwargs[AGUI]["encrypted_value"] = event.encrypted_value
         else:
             self._untold = None
@@ -209,11 +212,13 @@ class Replay:
                 await tell(event, self._config)
 
     def _result(self, event: ToolCallResultEvent) -> ToolMessage:
+        """A result under an id of this run: the agent's own may be that of a local message, which it would replace."""
+        self._told += 1
         failed = (event.metadata or {}).get("status") == "error"
         content = content_blocks(event.content, message_id=event.message_id)
-        told = {} if event.metadata is None else {"metadata": event.metadata}
+        told = {"id": event.message_id, **({} if event.metadata is None else {"metadata": event.metadata})}
         return ToolMessage(
-            id=event.message_id,
+            id=f"{self.run.input.run_id}:result:{self._told}",
             tool_call_id=event.tool_call_id,
             name=self._heard.calls[event.tool_call_id],
             content=content,  # type: ignore[arg-type]  # blocks are JSON objects
@@ -221,13 +226,15 @@ class Replay:
             additional_kwargs={AGUI: {**self.marks, **told}},
         )
 
-    def _rename(self, said: list[BaseMessage]) -> None:
+    def _renamed(self, said: list[BaseMessage]) -> list[BaseMessage]:
         """Note the ids that results have in a snapshot, where they were streamed under others."""
         ids = {one.tool_call_id: one.id for one in self._heard.snapshot if isinstance(one, AGUIToolMessage)}
         for place, one in enumerate(said):
-            if isinstance(one, ToolMessage) and (name := ids.get(one.tool_call_id, one.id)) != one.id:
-                told = {**one.additional_kwargs[AGUI], "id": name}
-                said[place] = one.model_copy(update={"additional_kwargs": {AGUI: told}})
+            if isinstance(one, ToolMessage) and one.tool_call_id in ids:
+                told = {**one.additional_kwargs[AGUI], "id": ids[one.tool_call_id]}
+                renamed = one.model_copy(update={"additional_kwargs": {AGUI: told}})
+                said[place] = sealed(renamed, self._heard.values["message"], {})
+        return said
 
     def _speaks(self, event: Event) -> bool:
         """Whether an event opens something that the agent itself says, and has not said before."""
@@ -285,14 +292,16 @@ class _Voice(BaseChatModel):
 
 def put_result(said: list[BaseMessage], result: ToolMessage) -> None:
     """Put a result into `said`: behind its call and the results there; first, if the call was made before."""
-    place = 0
-    for number, message in enumerate(said, 1):
-        calls = message.tool_calls if isinstance(message, AIMessage) else []
-        if any(call["id"] == result.tool_call_id for call in calls):
-            place = number
+    place = len(said)
+    while place > 0 and not _calls(said[place - 1], result.tool_call_id):
+        place -= 1
     while place < len(said) and isinstance(said[place], ToolMessage):
         place += 1
     said.insert(place, result)
+
+
+def _calls(message: BaseMessage, call_id: str) -> bool:
+    return isinstance(message, AIMessage) and any(call["id"] == call_id for call in message.tool_calls)
 
 
 def _speaks(event: Event) -> bool:

@@ -21,12 +21,12 @@ from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
-from pydantic import ConfigDict, Field, PrivateAttr
+from pydantic import ConfigDict, Field
 
 from langgraph_agui.client.agent import AGUIClient
 from langgraph_agui.client.answering import Answer
-from langgraph_agui.client.endpoint import RETRIES, TIMEOUT, parsed_url, public
-from langgraph_agui.client.outgoing import agent_key, outgoing
+from langgraph_agui.client.endpoint import RETRIES, TIMEOUT, HTTPClient, parsed_url, public
+from langgraph_agui.client.outgoing import Outgoing, agent_key, outgoing
 from langgraph_agui.client.remote_run import RemoteRun
 from langgraph_agui.client.resuming import resume_entries
 from langgraph_agui.client.tools import agui_tool
@@ -34,7 +34,9 @@ from langgraph_agui.protocol.jsonable import to_jsonable
 
 logger = logging.getLogger(__name__)
 
-_OURS = frozenset({"tools", "resume", "cancel", "state", "context", "forwarded_props", "thread_id", "on_event"})
+_OURS = frozenset(
+    {"tools", "wanted", "resume", "cancel", "state", "context", "forwarded_props", "thread_id", "on_event"}
+)
 
 
 class AGUIChatModel(BaseChatModel):
@@ -50,14 +52,16 @@ class AGUIChatModel(BaseChatModel):
     blocks, which nobody here runs. A call of a bound tool that the agent answers itself, because it has one of that
     name, stands among `invalid_tool_calls`, so that it is not run twice. `usage_metadata` counts the whole run;
     `finish_reason` is `stop`, `tool_calls`, `interrupt` or `cancelled`. In the next call the agent gets back exactly
-    what it said. What AG-UI has no place for (`stop`, a forced `tool_choice`, model settings) is left out with a
-    warning.
+    what it said. What AG-UI has no place for (`stop`, model settings) is left out with a warning.
 
     The conversation's thread is that of the last message in it that the agent said, so it needs to be named nowhere; a
     conversation without one begins a new thread.
 
     If the agent waits for an answer, :func:`~langgraph_agui.client.outgoing.open_interrupts` of the message has the
     questions, and the next call must answer them: `model.invoke(messages, resume={interrupt_id: payload}, cancel=[])`.
+    A call of a bound tool that is asked about is no tool call either: it becomes one of the answer to that next call,
+    if the answer approves it (`true`, `{"approved": true, "editedArgs"?: {}}`, or LangChain's `approve`) and the agent
+    has not settled it.
     :class:`~langgraph_agui.client.remote_agent.RemoteAgent` does all of that by LangGraph's `interrupt()`.
 
     Further keyword arguments of a call, or of `bind`: `state` (the shared state), `context`, `forwarded_props` and
@@ -89,17 +93,19 @@ class AGUIChatModel(BaseChatModel):
     cache: Any = False
     """None: an agent that acts must be asked."""
 
-    _agent: str = PrivateAttr()
-    _client: AGUIClient = PrivateAttr()
-    _async_client: AGUIClient = PrivateAttr()
-
     def model_post_init(self, _context: Any) -> None:
-        """Check the address. Raises `ValueError` if it is none."""
-        self._agent = agent_key(self.url)
-        self._client, self._async_client = (
-            AGUIClient(self.url, headers=self.headers, timeout=self.timeout, http_client=http, retries=self.retries)
-            for http in (self.http_client, self.http_async_client)
+        """Check address and headers. Raises `ValueError` if HTTP cannot carry them."""
+        self._client(None)
+
+    def _client(self, http_client: HTTPClient | None) -> AGUIClient:
+        # Made for each call: the fields may have been changed since the last one.
+        return AGUIClient(
+            self.url, headers=self.headers, timeout=self.timeout, http_client=http_client, retries=self.retries
         )
+
+    @property
+    def _agent(self) -> str:
+        return agent_key(self.url)
 
     @property
     def _llm_type(self) -> str:
@@ -130,16 +136,13 @@ class AGUIChatModel(BaseChatModel):
     ) -> Runnable[LanguageModelInput, AIMessage]:
         """Offer tools that run here to the agent (AG-UI 1.0, frontend tools).
 
-        Raises `ValueError` for a tool without a schema. Nobody can make an agent call one: a `tool_choice` other than
-        `auto` and `none` is a wish that is not told.
+        Raises `ValueError` for a tool without a schema. Nobody can make an agent call one: where `tool_choice` asks for
+        a call (`any`, a name), an answer without it is a `ToolNotCalledError`.
         """
-        if tool_choice == "none":
-            tools = []
-        elif tool_choice not in (None, False, "auto"):
-            logger.warning("An AG-UI agent cannot be made to call a tool: tool_choice=%r was left out.", tool_choice)
-        offered = [convert_to_openai_tool(tool) for tool in tools]
-        for tool in offered:
-            agui_tool(tool)
+        offered = [convert_to_openai_tool(tool) for tool in ([] if tool_choice == "none" else tools)]
+        names = [agui_tool(tool).name for tool in offered]
+        if tool_choice not in (None, False, "auto", "none"):
+            kwargs["wanted"] = [name for name in names if f"'{name}'" in repr(tool_choice)] or names
         return self.bind(tools=offered, **kwargs)
 
     def _stream(
@@ -149,8 +152,9 @@ class AGUIChatModel(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> Iterator[ChatGenerationChunk]:
-        with self._client.run(self._input(messages, stop, kwargs)) as run:
-            answer = self._answer(run, kwargs)
+        sent, run_input = self._input(messages, stop, kwargs)
+        with self._client(self.http_client).run(run_input) as run:
+            answer = self._answer(run, sent, kwargs)
             for event in run:
                 yield from answer.feed(event)
         yield from answer.finish()
@@ -162,8 +166,9 @@ class AGUIChatModel(BaseChatModel):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> AsyncIterator[ChatGenerationChunk]:
-        async with self._async_client.run(self._input(messages, stop, kwargs)) as run:
-            answer = self._answer(run, kwargs)
+        sent, run_input = self._input(messages, stop, kwargs)
+        async with self._client(self.http_async_client).run(run_input) as run:
+            answer = self._answer(run, sent, kwargs)
             async for event in run:
                 for chunk in answer.feed(event):
                     yield chunk
@@ -188,18 +193,19 @@ class AGUIChatModel(BaseChatModel):
     ) -> ChatResult:
         return await agenerate_from_stream(self._astream(messages, stop, **kwargs))
 
-    def _answer(self, run: RemoteRun, kwargs: Mapping[str, Any]) -> Answer:
+    def _answer(self, run: RemoteRun, sent: Outgoing, kwargs: Mapping[str, Any]) -> Answer:
         tools = {tool.name for tool in run.input.tools or ()}
-        return Answer(run, self._agent, tools, kwargs.get("on_event"))
+        return Answer(run, self._agent, tools, sent, kwargs.get("on_event"), kwargs.get("wanted") or ())
 
     def _input(
         self, messages: Sequence[BaseMessage], stop: list[str] | None, kwargs: Mapping[str, Any]
-    ) -> RunAgentInput:
+    ) -> tuple[Outgoing, RunAgentInput]:
+        """What the conversation comes to, and what the agent is sent of it."""
         if unknown := [*(name for name in kwargs if name not in _OURS), *(["stop"] if stop else [])]:
             logger.warning("AG-UI has no place for %s, which was left out.", ", ".join(sorted(unknown)))
         sent = outgoing(messages, self._agent, kwargs.get("thread_id") or self.thread_id)
         resume = resume_entries(sent.interrupts, kwargs.get("resume") or {}, kwargs.get("cancel") or ())
-        return RunAgentInput(
+        run_input = RunAgentInput(
             thread_id=sent.thread_id,
             run_id=str(uuid4()),
             messages=sent.messages,
@@ -209,3 +215,4 @@ class AGUIChatModel(BaseChatModel):
             forwarded_props=to_jsonable(kwargs.get("forwarded_props", self.forwarded_props)),
             resume=resume or None,
         )
+        return sent, run_input

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ag_ui.core import AssistantMessage, ContentPart, Message, ToolCallResultEvent, ToolMessage
+from ag_ui.core import AssistantMessage, ContentPart, Message, ToolCall, ToolCallResultEvent, ToolMessage
 
 from langgraph_agui.protocol.jsonable import to_jsonable
 
@@ -78,13 +78,15 @@ class Results:
         return self._details
 
 
-def open_calls(history: Iterable[Message]) -> dict[str, str]:
-    """The calls in `history` that nobody has answered, each with its tool; those of subagents left out."""
-    messages = list(history)
-    answered = {message.tool_call_id for message in messages if isinstance(message, ToolMessage)}
-    spoken = [one for one in messages if isinstance(one, AssistantMessage) and one.subagent_run_id is None]
-    calls = [call for message in spoken for call in message.tool_calls or ()]
-    return {call.id: call.function.name for call in calls if call.id not in answered}
+def open_calls(history: Iterable[Message]) -> dict[str, ToolCall]:
+    """The calls in `history` that nobody has answered since, by their ids; those of subagents left out."""
+    found: dict[str, ToolCall] = {}
+    for message in history:
+        if isinstance(message, AssistantMessage) and message.subagent_run_id is None:
+            found.update((call.id, call) for call in message.tool_calls or ())
+        elif isinstance(message, ToolMessage):
+            found.pop(message.tool_call_id, None)
+    return found
 
 
 def _block(
