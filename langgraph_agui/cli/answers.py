@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from typing import Final, NoReturn, TypeAlias
 
 from ag_ui.core import Interrupt
 
@@ -48,7 +48,7 @@ class Choices:
         more = [word for word, there in ((EDIT, self.edits), (RESPOND, self.responds)) if there]
         known = list(self.words)
         at = known.index(APPROVE) + 1 if APPROVE in known else 0
-        return [*known[:at], *more, *known[at:], CANCEL]
+        return list(dict.fromkeys([*known[:at], *more, *known[at:], CANCEL]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,28 +118,57 @@ def _typed(schema: Schema) -> dict[str, JsonValue]:
 def read(line: str, choices: Choices) -> Typed | Payload:
     """Return what is meant by `line`: one of the words, as far as it is clear, or a payload.
 
-    Raises `ValueError` if it is neither.
+    Where any text is an answer, only a whole word is one of the words. Raises `ValueError` if it is neither.
     """
     said = line.strip()
-    word, _, rest = said.partition(" ")
-    named = [*choices.words] if choices.text else choices.named
-    meant = [one for one in named if one == word] or [one for one in named if word and one.startswith(word.lower())]
-    if choices.text and said == CANCEL:
-        return Typed(CANCEL, "")
-    if len(meant) == 1 and (not rest or meant[0] in (EDIT, REJECT, RESPOND)):
-        return Typed(meant[0], rest.strip())
+    if not said:
+        raise ValueError("That is empty: type an answer, or cancel.")
+    if (typed := _word(said, choices)) is not None:
+        return typed
     try:
-        return Payload(json.loads(said) if choices.json else said)
+        return Payload(_parsed(said) if choices.json else said)
     except ValueError as error:
         if choices.text:
             return Payload(said)
         raise ValueError(f"That is neither one of the answers nor JSON: {error}") from None
 
 
+def _word(said: str, choices: Choices) -> Typed | None:
+    """The word that `said` is, or begins with where something may follow."""
+    named = choices.named
+    if said in named:
+        return Typed(said, "")
+    if choices.text:
+        return Typed(said.lower(), "") if said.lower() in named else None
+    if len(meant := _begun(said, named)) == 1:
+        return Typed(meant[0], "")
+    word, _, rest = said.partition(" ")
+    followed = [one for one in _begun(word, named) if one == REJECT or one not in choices.words]
+    return Typed(followed[0], rest.strip()) if len(followed) == 1 and followed != [CANCEL] else None
+
+
+def _begun(text: str, words: Iterable[str]) -> list[str]:
+    """The words that begin with `text`."""
+    return [word for word in words if word.startswith(text.lower())]
+
+
+def _parsed(text: str) -> JsonValue:
+    """Return the JSON in `text`; `ValueError` if it is none, or what only Python takes for JSON."""
+    try:
+        parsed: JsonValue = json.loads(text, parse_constant=_no_constant)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    return parsed
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number in JSON")
+
+
 def edited_args(text: str) -> JsonValue:
     """Return the payload that approves a call with the arguments in `text`; `ValueError` if they are none."""
     try:
-        arguments: JsonValue = json.loads(text)
+        arguments = _parsed(text)
     except ValueError as error:
         raise ValueError(f"That is no JSON: {error}") from None
     if not isinstance(arguments, dict):
@@ -166,7 +195,7 @@ def hint(words: Iterable[str]) -> str:
 
 def _bracketed(word: str, known: list[str]) -> str:
     for length in range(1, len(word)):
-        if [one for one in known if one.startswith(word[:length].lower())] == [word]:
+        if _begun(word[:length], known) == [word]:
             return f"[{word[:length]}]{word[length:]}"
     return word
 

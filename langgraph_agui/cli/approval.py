@@ -55,6 +55,7 @@ class Asking:
             return None
         choices = answers.choices_of(interrupt)
         self._put(interrupt, choices, place)
+        prompt.forget_typed()  # only what is typed after the question was shown answers it
         while True:
             try:
                 answer = self._answer(interrupt, choices)
@@ -73,15 +74,13 @@ class Asking:
         meant = answers.read(self._read(_prompt(choices)), choices)
         if isinstance(meant, Payload):
             return meant
-        if meant.word == CANCEL:
-            return None
+        if meant.word in choices.words:  # before all else: the agent may offer a "cancel" of its own
+            return Payload(self._rejected(choices, meant) if meant.word == REJECT else choices.words[meant.word])
         if meant.word == EDIT:
             return Payload(self._edited(interrupt, meant.rest))
         if meant.word == RESPOND:
             return Payload({"type": RESPOND, "message": self._response(meant)})
-        if meant.word == REJECT:
-            return Payload(self._rejected(choices, meant))
-        return Payload(choices.words[meant.word])
+        return None
 
     def _edited(self, interrupt: Interrupt, given: str) -> JsonValue:
         """The payload with the arguments that the person has changed."""

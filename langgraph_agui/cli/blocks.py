@@ -42,10 +42,11 @@ class Block(ABC):
         """What has come so far."""
         return "".join(self._parts)
 
-    def drawn(self, *, unfolded: bool) -> RenderableType | None:
-        """Return how it looks now, None for nothing."""
+    def drawn(self, *, unfolded: bool, width: int) -> RenderableType | None:
+        """Return how it looks now on a terminal of `width` columns, None for nothing."""
         body = self._body(unfolded)
-        return body if body is None or not self._indent else Padding(body, (0, 0, 0, self._indent))
+        indent = min(self._indent, width // 2)  # rich drops what has no room at all
+        return body if body is None or not indent else Padding(body, (0, 0, 0, indent))
 
     @abstractmethod
     def _body(self, unfolded: bool) -> RenderableType | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -15,7 +16,7 @@ from rich.console import Console
 from langgraph_agui.cli import prompt
 from langgraph_agui.cli.approval import Asking
 from langgraph_agui.cli.commands import Anew, Commands, Leave
-from langgraph_agui.cli.errors import CommandError, ExitCode
+from langgraph_agui.cli.errors import CommandError, ExitCode, reason
 from langgraph_agui.cli.view import View, view_on
 from langgraph_agui.cli.words import json_text
 from langgraph_agui.client.agent import AGUIClient
@@ -32,6 +33,7 @@ from langgraph_agui.client.session import AGUISession
 from langgraph_agui.client.tools import LocalTool
 from langgraph_agui.client.turn import Turn
 
+_HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _STOPPED: Final = "The user stopped it."
 
 
@@ -85,11 +87,13 @@ class Chat:
     def load(self, path: Path) -> None:
         """Go on with a conversation that was kept. Raises `CommandError` if it cannot be read."""
         try:
-            text = path.read_text(encoding="utf-8")
-            self.session = AGUISession.from_json(text, self.session.client, tools=self._tools)
-        except OSError as error:
-            raise CommandError(f"{path} cannot be read: {error.strerror}.") from error
-        except (KeyError, TypeError, ValueError) as error:
+            path = path.expanduser()
+            kept = path.read_bytes()
+        except (OSError, RuntimeError, ValueError) as error:  # no such user, no such name
+            raise CommandError(f"{path} cannot be read: {reason(error)}.") from error
+        try:
+            self.session = AGUISession.from_json(kept.decode(), self.session.client, tools=self._tools)
+        except (KeyError, RecursionError, TypeError, ValueError) as error:
             raise CommandError(f"{path} is no saved AG-UI session.") from error
 
     def recall(self) -> None:
@@ -291,7 +295,8 @@ def _headers(lines: Sequence[str]) -> dict[str, str]:
     headers = {}
     for line in lines:
         name, separator, value = line.partition(":")
-        if not separator or not name.strip():
-            raise CommandError(f"--header {line!r} must look like 'Name: value'.")
+        if not separator or not _HEADER_NAME.fullmatch(name.strip()):
+            shown = _HEADER_NAME.match(line.strip())  # what follows may be a secret
+            raise CommandError(f"--header {shown[0] if shown else ''}… must look like 'Name: value'.")
         headers[name.strip()] = value.strip()
     return headers

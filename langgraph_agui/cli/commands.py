@@ -18,7 +18,7 @@ from ag_ui.core import (
 from rich.text import Text
 
 from langgraph_agui.cli.blocks import safe
-from langgraph_agui.cli.errors import CommandError
+from langgraph_agui.cli.errors import CommandError, reason
 from langgraph_agui.cli.speakers import Speakers
 from langgraph_agui.cli.words import json_text, one_line, plain_text
 
@@ -114,11 +114,13 @@ class Commands:
     def _save(self, name: str) -> None:
         session = self._chat.session
         file = re.sub(r"[^\w.-]", "_", session.thread_id)[:100]
-        path = Path(name or f"agui-{file}.json").expanduser()
+        path = Path(name or f"agui-{file}.json")
         try:
-            path.write_text(session.to_json(), encoding="utf-8")
-        except OSError as error:
-            self._say(f"{path} could not be written: {error.strerror}.", "failed")
+            path = path.expanduser()
+            kept = session.to_json().encode()  # before the file is opened: what it held is lost then
+            path.write_bytes(kept)
+        except (OSError, RuntimeError, ValueError) as error:  # no such user, no such name, nothing to be written
+            self._say(f"{path} could not be written: {reason(error)}.", "failed")
         else:
             self._say(f"Saved in {path}.")
 
@@ -127,7 +129,7 @@ class Commands:
             self._say("Which file? :load FILE", "failed")
             return
         try:
-            self._chat.load(Path(name).expanduser())
+            self._chat.load(Path(name))
         except CommandError as error:
             self._say(str(error), "failed")
             return

@@ -22,6 +22,12 @@ class ExitCode(IntEnum):
     """Ctrl-C."""
 
 
+def reason(error: Exception) -> str:
+    """Return why a file could not be used, as the end of a sentence."""
+    told = error.strerror if isinstance(error, OSError) else None
+    return (told or str(error) or type(error).__name__).rstrip(".")
+
+
 class CommandError(Exception):
     """A failure with a message for a person and an exit code for a script."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import shlex
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
+from typing import Final
 
 from rich.console import Console
 
@@ -19,11 +21,33 @@ try:
     readline: ModuleType | None = import_module("readline")
 except ImportError:  # not on Windows
     readline = None
+try:
+    termios: ModuleType | None = import_module("termios")
+except ImportError:  # not on Windows
+    termios = None
+
+_QUIET: Final = 0.02
+"""How long nothing more may come, in seconds, until all that was typed is taken to be here."""
 
 
 def is_person() -> bool:
     """Whether somebody types, rather than a file or a pipe."""
     return sys.stdin.isatty()
+
+
+def forget_typed() -> None:
+    """Drop what a person has typed already: it was meant for something else than what is asked next.
+
+    Nothing is held back in this process: `input` and `readline` take from the terminal no more than the line they
+    return. What comes from a file or a pipe stays.
+    """
+    if termios is None or not is_person():
+        return
+    stdin = sys.stdin.fileno()
+    with suppress(termios.error):  # the terminal is gone, which the next read tells
+        termios.tcflush(stdin, termios.TCIFLUSH)
+        while select.select([stdin], [], [], _QUIET)[0]:  # more than the terminal can hold comes in pieces
+            termios.tcflush(stdin, termios.TCIFLUSH)
 
 
 def read_line(console: Console, prompt: str, *, filled: str = "", remembered: bool = False) -> str:

@@ -72,6 +72,11 @@ class Talker:
             "hang": [said("Begun"), self.never],
             "look": [call("look", f"a{start}", 0, at="sky"), call("look", f"b{start}", 1, at="nothing")],
             "book": [call("book", f"c{start}", item="chair"), used(1, 1)],
+            "furnish": [
+                said("Begun"),
+                self.second,
+                *(call("book", f"{at}{start}", at, item=f"bed {at}") for at in (1, 2)),
+            ],
             "evil": [evil, said(f"oh {EVIL}"), call("book", f"c{start}", item=EVIL)],
             **{name: [call(name, f"c{start}"), used(1, 1)] for name in ("where", "crash", "wait")},
         }

@@ -59,12 +59,31 @@ def talker() -> Iterator[Talker]:
     ("asked", "typed", "heard"),
     [
         ({"message": "Name?"}, " Ada L.\n", ["yes, no, cancel, JSON or text: ", "got 'Ada L.'"]),
-        ({"message": "Really?"}, "N\n", ["got False"]),
+        ({"message": "Really?"}, "No\n", ["got False"]),
+        ({"message": "Which key?"}, "n\n", ["got 'n'"]),
+        ({"message": "Which key?"}, "\nYE\n", ["That is empty", "got 'YE'"]),
+        ({"message": "Which number?"}, "NaN\n", ["got 'NaN'"]),
+        ({"message": "Which?"}, f"{'[' * 100_000}\n", ["got '[[["]),
         ({"message": "Where?"}, '{"at": 3}\n', ["got {'at': 3}"]),
         ({"message": "Name?", "responseSchema": {"type": "string"}}, "7\n", ["cancel or text: ", "got '7'"]),
         ({"message": "Sure?", "responseSchema": {"type": "boolean"}}, "y\n", ["[y]es  [n]o  [c]ancel", "got True"]),
         ({"message": "Sure?", "reason": "confirmation"}, "no\n", ["got False"]),
         ({"message": "Hue?", "responseSchema": {"enum": ["red", "green"]}}, "gr\n", ["[r]ed  [g]reen", "got 'green'"]),
+        (
+            {"message": "How?", "responseSchema": {"enum": ["very good", "very bad"]}},
+            "very\nvery g\n",
+            ["neither one of the answers", "got 'very good'"],
+        ),
+        (
+            {"message": "Then?", "responseSchema": {"enum": ["go", "edit"]}},
+            "e\n",
+            ["[g]o  [e]dit  [c]ancel", "got 'edit'"],
+        ),
+        (
+            {"message": "Then?", "responseSchema": {"enum": ["go", "cancel"]}},
+            "c\n",
+            ["[g]o  [c]ancel  or", "got 'cancel'"],
+        ),
         (
             {"message": "How many?", "responseSchema": {"type": "integer", "maximum": 3}},
             "7\nmany\n2\n",
@@ -153,6 +172,32 @@ def test_what_cannot_be_gone_on_with(asker: str, tmp_path: Path, content: str | 
     result = chat(asker, "--session", str(file), typed="hello\n")
     assert result.exit_code == 2
     assert message in result.stderr
+
+
+def test_a_command_that_fails_ends_nothing(asker: str, tmp_path: Path) -> None:
+    deep, binary = tmp_path / "deep.json", tmp_path / "binary"
+    deep.write_text("[" * 100_000)
+    binary.write_bytes(b"\xff")
+    typed = [
+        ":save ~nobody-here/x",
+        ":load ~nobody-here/x",
+        ":save a\0b",
+        ":load a\0b",
+        f":load {deep}",
+        f":load {binary}",
+    ]
+    result = chat(asker, typed="\n".join([*typed, "hello", ""]))
+    assert result.exit_code == 0, result.output
+    assert result.stdout.replace("> ", "").splitlines() == [
+        "~nobody-here/x could not be written: Could not determine home directory.",
+        "~nobody-here/x cannot be read: Could not determine home directory.",
+        "a␀b could not be written: embedded null byte.",
+        "a␀b cannot be read: embedded null byte.",
+        f"{deep} is no saved AG-UI session.",
+        f"{binary} is no saved AG-UI session.",
+        "so hello",
+        "",
+    ]
 
 
 OFFERS = """

@@ -109,6 +109,26 @@ def test_approvals_are_approved_edited_and_rejected(talker: Talker) -> None:
     assert talker.booked == [{"item": "chair", "days": 1}, {"item": "table", "days": 1}]
 
 
+def test_only_what_is_typed_after_a_question_answers_it(talker: Talker) -> None:
+    with chatting(talker.url) as chat:
+        chat.says("furnish")
+        chat.sees("Begun")
+        early = '{"approved": true}'
+        chat.types(early)
+        chat.sees(early)  # as the terminal shows it, it has it
+        talker.second.set()
+        chat.sees("╭─ the agent asks (1 of 2) ─")
+        chat.asks(APPROVAL)
+        chat.types("approve\napprove")
+        chat.sees("╭─ the agent asks (2 of 2) ─")
+        chat.says("r", APPROVAL)
+        chat.says("one will do", "why (optional):")
+        chat.sees("with reason: one will do")
+        chat.says(":q")
+        assert chat.left() == 0
+    assert talker.booked == [{"item": "bed 1", "days": 1}]
+
+
 def test_arguments_are_edited_on_a_line_and_answers_are_checked(talker: Talker) -> None:
     with chatting(talker.url) as chat:
         chat.says("book")

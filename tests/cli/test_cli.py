@@ -221,9 +221,11 @@ def test_what_is_no_url(url):
 
 def test_headers_are_sent_and_checked(demo_url):
     assert invoke("chat", demo_url, "hello", "-H", "X-Test: yes").exit_code == 0
-    result = invoke("chat", demo_url, "hello", "-H", "nonsense")
-    assert result.exit_code == 2
-    assert "must look like 'Name: value'" in result.stderr
+    for header in ("nonsense", "nonsense sk-1", "nonsense sk-1: x", "nonsense=sk-1", "nonsense\tsk-1"):
+        result = invoke("chat", demo_url, "hello", "-H", header)
+        assert result.exit_code == 2
+        assert result.stderr == "Error: --header nonsense… must look like 'Name: value'.\n"
+    assert "--header … must look" in invoke("chat", demo_url, "hello", "-H", ":sk-1").stderr
 
 
 @pytest.fixture

@@ -7,7 +7,19 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from ag_ui.core import ActivityDeltaEvent, ActivitySnapshotEvent, BaseEvent, SubagentErrorEvent, SubagentStartedEvent
+from ag_ui.core import (
+    ActivityDeltaEvent,
+    ActivitySnapshotEvent,
+    BaseEvent,
+    RunFinishedEvent,
+    RunStartedEvent,
+    SubagentErrorEvent,
+    SubagentFinishedEvent,
+    SubagentStartedEvent,
+    TextMessageContentEvent,
+    TextMessageEndEvent,
+    TextMessageStartEvent,
+)
 from langchain.agents import create_agent
 from langchain.tools import ToolRuntime
 from langchain_core.tools import tool
@@ -17,8 +29,10 @@ from typer.testing import CliRunner
 
 from langgraph_agui import LangGraphAgent
 from langgraph_agui.cli.app import app
+from langgraph_agui.cli.live import LiveRenderer
 from langgraph_agui.cli.render import Renderer
 from langgraph_agui.cli.serve import Site, build_app
+from langgraph_agui.protocol import verify
 from tests.adapter.streams import run_input, tell
 from tests.http.serving import serving
 from tests.subagents.graphs import DEEP, GRAPHS, agent_tool, boss_of, failing, guarded
@@ -117,6 +131,28 @@ def test_names_cannot_steer_the_terminal_and_further_lines_are_indented() -> Non
     start = SubagentStartedEvent(subagent_run_id="s", name="a\x1b[2J", description="one\ntwo")
     stop = SubagentErrorEvent(subagent_run_id="s", message="The subagent was stopped.", code="cancelled")
     assert lines(start, stop) == ["[a␛[2J] started: one", "  two", "[a␛[2J] stopped"]
+
+
+@pytest.mark.parametrize("width", [80, 5, 1])
+def test_however_deep_nothing_is_lost_at_the_edge_of_the_terminal(width: int) -> None:
+    names = [f"s{n}" for n in range(60)]
+    parents = dict(zip(names[1:], names, strict=False))
+    deepest, said = names[-1], "deep-words"
+    events: list[BaseEvent] = [
+        RunStartedEvent(thread_id="t", run_id="r", protocol_version="1.0"),
+        *(SubagentStartedEvent(subagent_run_id=n, name="n", parent_subagent_run_id=parents.get(n)) for n in names),
+        TextMessageStartEvent(message_id="m", role="assistant", subagent_run_id=deepest),
+        TextMessageContentEvent(message_id="m", delta=said, subagent_run_id=deepest),
+        TextMessageEndEvent(message_id="m", subagent_run_id=deepest),
+        *(SubagentFinishedEvent(subagent_run_id=n) for n in reversed(names)),
+        RunFinishedEvent(thread_id="t", run_id="r"),
+    ]
+    verify(events, strict=True)
+    out = io.StringIO()
+    renderer = LiveRenderer(Console(file=out, width=width, height=24))
+    for event in events:
+        renderer.feed(event)
+    assert said in "".join(out.getvalue().split())
 
 
 @pytest.fixture
