@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable
 from datetime import timedelta
 from functools import partial
-from typing import Literal, TypeVar, cast
+from typing import TypeVar, cast
 
 from ag_ui.core import (
     AgentCapabilities,
@@ -37,12 +37,20 @@ from langgraph_agui.messages.veil import shower
 from langgraph_agui.models.known import Providers
 from langgraph_agui.protocol.sse import encode
 from langgraph_agui.run import Admission, Run
-from langgraph_agui.settings import RunSettings
+from langgraph_agui.settings import (
+    Approvals,
+    ClientInstructions,
+    InputWhilePaused,
+    OnBusy,
+    OnDisconnect,
+    RunSettings,
+    check_choice,
+)
 from langgraph_agui.state.contract import StateContract
 from langgraph_agui.state.options import StateOptions
 from langgraph_agui.threads.locks import ThreadLease, locks_for
 from langgraph_agui.threads.start import ThreadPolicy
-from langgraph_agui.translate.lanes import Subagents, checked
+from langgraph_agui.translate.lanes import Subagents
 from langgraph_agui.translate.lifecycle import refused
 from langgraph_agui.translate.readers import Reader
 from langgraph_agui.translate.sinks import EventSink, Sink, SSESink
@@ -95,22 +103,28 @@ class LangGraphAgent:
         config: RunnableConfig | None = None,
         *,
         messages_key: str = "messages",
-        on_disconnect: Literal["cancel", "continue"] = "cancel",
+        on_disconnect: OnDisconnect = "cancel",
         emit_raw: bool = False,
         expose_errors: bool = False,
         reasoning: ReasoningOptions | None = None,
         subagents: Subagents = "attributed",
-        approvals: Literal["interrupt", "tool_call"] = "interrupt",
+        approvals: Approvals = "interrupt",
         approval_timeout: timedelta | None = None,
         on_approval: OnApproval = log_approval,
-        input_while_paused: Literal["refuse", "cancel_and_continue"] = "refuse",
-        client_instructions: Literal["ignore", "accept"] = "ignore",
-        on_busy: Literal["refuse", "wait"] = "refuse",
+        input_while_paused: InputWhilePaused = "refuse",
+        client_instructions: ClientInstructions = "ignore",
+        on_busy: OnBusy = "refuse",
         state: StateOptions | None = None,
         state_schema: type[BaseModel] | None = None,
     ) -> None:
         if not isinstance(graph, Pregel | RemoteGraph):
             raise TypeError(f"graph must be a compiled graph (did you call .compile()?), not {type(graph).__name__}")
+        check_choice("on_disconnect", on_disconnect, OnDisconnect)
+        check_choice("approvals", approvals, Approvals)
+        check_choice("input_while_paused", input_while_paused, InputWhilePaused)
+        check_choice("client_instructions", client_instructions, ClientInstructions)
+        check_choice("on_busy", on_busy, OnBusy)
+        check_choice("subagents", subagents, Subagents)
         self.graph = graph
         self.name = name
         self.description = description
@@ -129,7 +143,7 @@ class LangGraphAgent:
             emit_raw=emit_raw,
             expose_errors=expose_errors,
             reasoning=options,
-            subagents=checked(subagents),
+            subagents=subagents,
             providers=providers,
             threads=ThreadPolicy(client_instructions, input_while_paused),
             approvals=approvals,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Literal
+from typing import Literal, TypeAlias, get_args
 
 from ag_ui.core import RunAgentInput
 from langchain_core.runnables import RunnableConfig
@@ -25,6 +25,19 @@ from langgraph_agui.translate.sinks import Sink
 from langgraph_agui.translate.state import StateView
 from langgraph_agui.translate.translation import Translation
 
+OnDisconnect: TypeAlias = Literal["cancel", "continue"]
+Approvals: TypeAlias = Literal["interrupt", "tool_call"]
+InputWhilePaused: TypeAlias = Literal["refuse", "cancel_and_continue"]
+ClientInstructions: TypeAlias = Literal["ignore", "accept"]
+OnBusy: TypeAlias = Literal["refuse", "wait"]
+
+
+def check_choice(name: str, value: object, choices: object) -> None:
+    """Raise `ValueError` if the option `name` has a value that is none of `choices`, a `Literal`."""
+    known = get_args(choices)
+    if value not in known:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, not {value!r}")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSettings:
@@ -32,14 +45,14 @@ class RunSettings:
 
     contract: StateContract
     messages_key: str = "messages"
-    on_disconnect: Literal["cancel", "continue"] = "cancel"
+    on_disconnect: OnDisconnect = "cancel"
     emit_raw: bool = False
     expose_errors: bool = False
     subagents: Subagents = "attributed"
     reasoning: ReasoningOptions = field(default_factory=ReasoningOptions)
     providers: Providers = field(default_factory=Providers)
     threads: ThreadPolicy = field(default_factory=ThreadPolicy)
-    approvals: Literal["interrupt", "tool_call"] = "interrupt"
+    approvals: Approvals = "interrupt"
     approval_timeout: timedelta | None = None
     on_approval: OnApproval = log_approval
     shown: ShownThreads = field(default_factory=ShownThreads)
