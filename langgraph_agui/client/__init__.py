@@ -15,7 +15,6 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from langgraph_agui.client.chunks import MessageChunks
 from langgraph_agui.client.errors import (
     AgentError,
     AgentStatusError,
@@ -26,15 +25,17 @@ from langgraph_agui.client.errors import (
     RunFailedError,
     StreamInvalidError,
     StreamTruncatedError,
+    ToolNotCalledError,
 )
-from langgraph_agui.client.history import agui_messages_of
-from langgraph_agui.client.outgoing import open_interrupts
+from langgraph_agui.client.langchain.chunks import MessageChunks
+from langgraph_agui.client.langchain.history import agui_messages_of
+from langgraph_agui.client.langchain.outgoing import open_interrupts
 
 if TYPE_CHECKING:
     from langgraph_agui.client.agent import AGUIClient
-    from langgraph_agui.client.chat_model import AGUIChatModel
-    from langgraph_agui.client.middleware import RemoteInterrupts
-    from langgraph_agui.client.remote_agent import RemoteAgent
+    from langgraph_agui.client.langchain.chat_model import AGUIChatModel
+    from langgraph_agui.client.langchain.middleware import RemoteInterrupts
+    from langgraph_agui.client.langchain.remote_agent import RemoteAgent
     from langgraph_agui.client.remote_run import RemoteRun
     from langgraph_agui.client.session import AGUISession
     from langgraph_agui.client.turn import Turn
@@ -56,17 +57,18 @@ __all__ = [
     "RunFailedError",
     "StreamInvalidError",
     "StreamTruncatedError",
+    "ToolNotCalledError",
     "Turn",
     "agui_messages_of",
     "open_interrupts",
 ]
 
 _LAZY = {
-    "AGUIChatModel": "chat_model",
+    "AGUIChatModel": "langchain.chat_model",
     "AGUIClient": "agent",
     "AGUISession": "session",
-    "RemoteAgent": "remote_agent",
-    "RemoteInterrupts": "middleware",
+    "RemoteAgent": "langchain.remote_agent",
+    "RemoteInterrupts": "langchain.middleware",
     "RemoteRun": "remote_run",
     "Turn": "turn",
 }

@@ -17,6 +17,7 @@ from langgraph_agui.client.endpoint import (
     parsed_url,
     public,
     tls,
+    without_secrets,
 )
 from langgraph_agui.client.errors import NotAnEventStreamError
 from langgraph_agui.client.remote_run import RemoteRun
@@ -33,7 +34,8 @@ class AGUIClient:
     ```
 
     Args:
-        url: The agent's address. What is shown of it in errors lacks its user and query.
+        url: The agent's address. Its user and password are sent as `Authorization`, unless `headers` has one. Errors
+            show neither them nor its query, but httpx2 logs the query with each request (logger `httpx2`, INFO).
         headers: Sent with each request; a redirect to another host keeps all but `Authorization` and `Cookie`.
         timeout: Seconds, for each of connecting, sending and the silence between two bytes, or an `httpx2.Timeout`;
             None waits for ever. By default 10 to connect and 600 of silence. Goes before that of `http_client`.
@@ -58,15 +60,16 @@ class AGUIClient:
         retries: int = RETRIES,
         max_event: int = MAX_FRAME,
     ) -> None:
-        self._endpoint = Endpoint(
-            parsed_url(url), checked_headers(headers or {}), httpx2.Timeout(timeout), retries, max_event
-        )
+        given = parsed_url(url)
+        target, sent = without_secrets(given, checked_headers(headers or {}))
+        self._url = str(given)
+        self._endpoint = Endpoint(target, sent, httpx2.Timeout(timeout), retries, max_event)
         self._http = http_client
 
     @property
     def url(self) -> str:
         """The agent's address as it was given, its user and query included."""
-        return str(self._endpoint.url)
+        return self._url
 
     def __repr__(self) -> str:
         """Show neither headers nor credentials."""

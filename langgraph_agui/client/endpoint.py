@@ -6,6 +6,7 @@ In: where the agent is, and a run's input. Out: the request, and judgement of a 
 
 from __future__ import annotations
 
+import base64
 import json
 import random
 import re
@@ -144,6 +145,14 @@ def parsed_url(url: str) -> httpx2.URL:
         shown = repr(url.partition("?")[0]) if "@" not in url and url.count(":") < 2 else "That"
         raise ValueError(f"{shown} is not the URL of an agent, such as http://127.0.0.1:8000/agent.")
     return parsed
+
+
+def without_secrets(url: httpx2.URL, headers: httpx2.Headers) -> tuple[httpx2.URL, httpx2.Headers]:
+    """`url` as it is requested, which httpx2 logs, and the headers that say what it does not: who asks."""
+    if url.userinfo and "Authorization" not in headers:
+        user = base64.b64encode(f"{url.username}:{url.password}".encode()).decode()
+        headers = httpx2.Headers({**headers, "Authorization": f"Basic {user}"})
+    return url.copy_with(username=None, password=None, fragment=None), headers
 
 
 def checked_headers(headers: Mapping[str, str]) -> httpx2.Headers:

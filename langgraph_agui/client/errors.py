@@ -105,6 +105,10 @@ class RunFailedError(AgentError):
         return found if isinstance(found, str) else None
 
 
+class ToolNotCalledError(AgentError):
+    """The agent has called none of the tools that it was to call (`tool_choice`): AG-UI has no way to make it."""
+
+
 class ResumeError(AgentError):
     """The answers do not fit what is open, so nothing was sent (AG-UI 1.0, interrupts).
 

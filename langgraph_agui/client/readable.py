@@ -17,7 +17,8 @@ class Readable(ABC):
     """A stream of events that begins when it is iterated, or awaited: then it is read to its end.
 
     Leave it by cancelling the task that reads it, by the end of `async with` (`with`), or by `aclose` (`close`) in that
-    task (thread). A bare `break` leaves it too: `for` at once, `async for` with the next turn of the event loop.
+    task (thread). A bare `break` leaves it too: `for` at once, `async for` some turns of the event loop later, when
+    Python's clean-up of generators that nobody holds has come to it.
     """
 
     def __init__(self) -> None:
@@ -27,6 +28,11 @@ class Readable(ABC):
         self._asynchronous: Callable[[], AsyncGenerator[Event] | None] = lambda: None
         self._synchronous: Callable[[], Generator[Event] | None] = lambda: None
         """Otherwise only the loop holds what it reads, so that leaving the loop ends it."""
+
+    @property
+    def abandoned(self) -> bool:
+        """Whether nobody can read on: it has ended or was left, though it may not be cleaned up yet, or never begun."""
+        return self._asynchronous() is None and self._synchronous() is None
 
     @abstractmethod
     def _aread(self) -> AsyncGenerator[Event]:

@@ -6,6 +6,7 @@ holds, and how the run ended. It knows no HTTP, so that both transports share it
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -141,6 +142,7 @@ class RunReader:
     def _events_of(self, frames: list[dict[str, JsonValue]]) -> Iterator[Event]:
         for frame in frames:
             for event in self._verifier.feed(frame):
+                _check_questions(event, frame)
                 self._fold.feed(event)
                 log_notes(self._fold.warnings)
                 self._fold.warnings.clear()
@@ -160,6 +162,15 @@ class RunReader:
                 self.outcome, self.end = "error", event
             case RunFinishedEvent():
                 self.outcome, self.end = _outcome(event), event
+
+
+def _check_questions(event: Event, wire: dict[str, JsonValue]) -> None:
+    """Refuse interrupts that share an id (AG-UI 1.0, interrupts): the answer to one would be taken for the other's."""
+    outcome = event.outcome if isinstance(event, RunFinishedEvent) else None
+    if isinstance(outcome, RunFinishedInterruptOutcome):
+        name, times = Counter(one.id for one in outcome.interrupts).most_common(1)[0]
+        if times > 1:
+            raise ProtocolError("duplicate-interrupt", f"RUN_FINISHED: {times} interrupts are called {name!r}", wire)
 
 
 def _outcome(event: RunFinishedEvent) -> Outcome:

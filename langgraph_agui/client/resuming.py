@@ -50,7 +50,12 @@ def has_expired(interrupt: Interrupt) -> bool:
         return False
     if len(interrupt.expires_at or "") == len("2026-01-31"):  # JavaScript takes a bare date for UTC
         end = end.replace(tzinfo=UTC)
-    return end.astimezone(UTC) <= datetime.now(UTC)
+    if end.tzinfo is None:
+        try:
+            end = end.astimezone()
+        except (OSError, OverflowError, ValueError):  # at an end of the calendar, where zones make no difference
+            end = end.replace(tzinfo=UTC)
+    return end <= datetime.now(UTC)  # not converted first: that would leave the calendar
 
 
 def _named(ids: Sequence[str]) -> str:

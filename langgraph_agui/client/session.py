@@ -10,36 +10,44 @@ import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
-from typing import Any, ClassVar, Generic, Literal, Self, TypeVar
+from typing import Any, ClassVar, Final, Generic, Literal, Self, TypeVar
 from uuid import uuid4
 
 from ag_ui.core import (
+    ActivityMessage,
     AssistantMessage,
     ContentPart,
     Context,
+    DeveloperMessage,
     Event,
     Interrupt,
     Message,
+    ReasoningMessage,
     ResumeEntry,
     RunAgentInput,
     RunFinishedEvent,
     StateDeltaEvent,
     StateSnapshotEvent,
+    SystemMessage,
     ToolCall,
     ToolMessage,
     UserMessage,
 )
-from ag_ui.core.types import GeneratedBaseModel
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.alias_generators import to_camel
 
 from langgraph_agui.client.agent import AGUIClient
+from langgraph_agui.client.errors import ResumeError
 from langgraph_agui.client.remote_run import RemoteRun
 from langgraph_agui.client.resuming import resume_entries
-from langgraph_agui.client.tools import LocalTool, LocalTools
+from langgraph_agui.client.tools import LocalTool, LocalTools, interrupted
 from langgraph_agui.client.turn import Turn
 from langgraph_agui.client.typed_state import StateT, TypedState
 from langgraph_agui.protocol.jsonable import to_jsonable
+
+_MESSAGES: Final = (
+    DeveloperMessage | SystemMessage | UserMessage | AssistantMessage | ToolMessage | ReasoningMessage | ActivityMessage
+)
 
 
 class _Saved(BaseModel):
@@ -81,8 +89,9 @@ class AGUISession(Generic[StateT]):
         tools: Tools that run here. The agent may call them; a turn goes on until none of their calls is open.
         context: What the application tells of itself with each run.
         forwarded_props: What else is sent with each run; its meaning is between application and agent.
-        on_invalid_state: Is given what is wrong with a state that the agent sent and that does not fit the type: the
-            one before it stays. Without it, that is logged.
+        on_invalid_state: Is given what is wrong with a state that the agent sent and that does not fit the type: keys
+            that do not fit stay as they were. Without it, that is logged. States are read when you look at `state`, and
+            at the end of each run: nothing is told of one that was replaced before.
     """
 
     _state_type: ClassVar[Any] = None
@@ -117,8 +126,9 @@ class AGUISession(Generic[StateT]):
         if state is not None:
             self._state.set(state)
         self._open_calls: list[str] = []
+        self._reader: Turn | None = None
+        """The turn that is going on, or was left and is not cleaned up yet."""
         self._run: RemoteRun | None = None
-        self._busy = False
 
     @property
     def messages(self) -> list[Message]:
@@ -157,6 +167,9 @@ class AGUISession(Generic[StateT]):
     def send(self, *said: str | Message | Sequence[ContentPart]) -> Turn:
         """Say something, and let the agent run.
 
+        Calls of tools that run here and were stopped are answered before it, with an error: every call must have its
+        result before the thread goes on (AG-UI 1.0, tools).
+
         Args:
             said: Texts and lists of content parts, each a user message; other messages as they are. Nothing: the agent
                 runs on what there is.
@@ -164,6 +177,9 @@ class AGUISession(Generic[StateT]):
         Raises:
             ResumeError: The thread waits for an answer: see `resume`.
             RuntimeError: A run is going on.
+            TypeError: Something else is said, such as a LangChain message.
+            pydantic.ValidationError: When the turn is read: what was changed in the state does not fit its type.
+                Nothing was sent.
         """
         return self._turn([_message(one) for one in said], {}, ())
 
@@ -175,10 +191,15 @@ class AGUISession(Generic[StateT]):
             cancel: The ids of those that are not answered. Expired ones can only be cancelled.
 
         Raises:
-            ResumeError: An open interrupt is left out, an answer is for none, or comes too late. Nothing was sent.
+            ResumeError: Nothing is open, an open interrupt is left out, an answer is for none, or comes too late.
+                Nothing was sent.
             RuntimeError: A run is going on.
+            pydantic.ValidationError: As of `send`.
         """
-        return self._turn([], answers, cancel)
+        turn = self._turn([], answers, cancel)
+        if not self.interrupts:
+            raise ResumeError("interrupt_unknown", [], "Nothing is open.")
+        return turn
 
     def answer(self, call_id: str, content: str | list[ContentPart], *, error: str | None = None) -> None:
         """Add the result of one of `pending_tool_calls`; it is sent with the next run.
@@ -238,17 +259,18 @@ class AGUISession(Generic[StateT]):
 
     def begin(self, said: Sequence[Message] = (), resume: Sequence[ResumeEntry] = ()) -> RemoteRun:
         """The next run on what there is; used by `Turn`, which tells what comes of it."""
-        return self.client.run(self._input(said, resume))
+        return self.client.run(self._input([*self._given_up(said), *said], resume))
 
     @contextmanager
-    def taken(self) -> Iterator[None]:
+    def taken(self, turn: Turn) -> Iterator[None]:
         """Hold the session: nothing else can be sent; used by `Turn`."""
         self._idle()
-        self._busy = True
+        self._reader = turn
         try:
             yield
         finally:
-            self._busy = False
+            if self._reader is turn:  # else it was left, and another one has begun
+                self._reader = None
 
     @contextmanager
     def reading(self, run: RemoteRun) -> Iterator[None]:
@@ -257,9 +279,8 @@ class AGUISession(Generic[StateT]):
         try:
             yield
         finally:
-            self._run = None
-            if run.begun:
-                self._messages = run.messages
+            if self._run is run:
+                self._keep(run)
 
     def take(self, run: RemoteRun, event: Event) -> None:
         """Keep what an event of `run` changes beside the messages; used by `Turn`."""
@@ -274,16 +295,35 @@ class AGUISession(Generic[StateT]):
             thread_id=self.thread_id,
             run_id=str(uuid4()),
             messages=[*self.messages, *said],
-            state=self._state.sent(),
+            state=self._state.send(),
             tools=self.tools.offered,
             context=self.context,
             forwarded_props=self.forwarded_props,
             resume=list(resume) or None,
         )
 
+    def _given_up(self, said: Sequence[Message]) -> list[ToolMessage]:
+        """Results for the calls of local tools that were stopped, if something is said and does not answer them."""
+        told = {one.tool_call_id for one in said if isinstance(one, ToolMessage)}
+        calls = self.tools.mine(self.pending_tool_calls) if said else []
+        return [interrupted(call) for call in calls if call.id not in told]
+
     def _idle(self) -> None:
-        if self._busy:
+        """Refuse to go on beside a turn; one that nobody can read on is over, though Python may not have closed it."""
+        if self._reader is None:
+            return
+        if not self._reader.abandoned:
             raise RuntimeError("A turn of this session is going on; finish or leave it first.")
+        self._reader = None
+        if self._run is not None:
+            self._keep(self._run)
+
+    def _keep(self, run: RemoteRun) -> None:
+        """Keep what a run that is over has delivered."""
+        self._run = None
+        if run.begun:
+            self._messages = run.messages
+        self._state.read()
 
 
 @cache
@@ -305,4 +345,10 @@ def _open_calls(run: RemoteRun) -> list[str]:
 def _message(said: str | Message | Sequence[ContentPart]) -> Message:
     if isinstance(said, str):
         return UserMessage(id=str(uuid4()), content=said)
-    return said if isinstance(said, GeneratedBaseModel) else UserMessage(id=str(uuid4()), content=list(said))
+    if isinstance(said, _MESSAGES):
+        return said
+    try:
+        return UserMessage(id=str(uuid4()), content=[*said])
+    except (TypeError, ValidationError) as error:
+        wanted = "texts, lists of content parts and messages of `ag_ui.core`"
+        raise TypeError(f"`send` takes {wanted}; this is a {type(said).__name__}.") from error

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from inspect import signature
 from typing import Any, TypeAlias
 from uuid import uuid4
 
@@ -17,7 +18,8 @@ from langchain_core.messages import ToolMessage as LCToolMessage
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
 from langchain_core.tools import tool as make_tool
 from langchain_core.utils.function_calling import convert_to_openai_tool
-from pydantic import ValidationError
+from langchain_core.utils.pydantic import get_fields
+from pydantic import AliasChoices, AliasPath, ValidationError
 
 from langgraph_agui.messages.media import content_parts
 from langgraph_agui.messages.plain import as_content
@@ -30,6 +32,7 @@ LocalTool: TypeAlias = BaseTool | Callable[..., object] | Tool
 that the application answers itself."""
 
 _FAILED = "The tool failed."
+_INTERRUPTED = "The tool was interrupted."
 
 
 class LocalTools:
@@ -67,28 +70,39 @@ class LocalTools:
         """Those of `calls` that run here."""
         return [call for call in calls if call.function.name in self._tools]
 
-    def answers(self, calls: Sequence[ToolCall]) -> list[ToolMessage]:
-        """Run the tools that `calls` name, one after the other; calls of other tools are left out. Blocks."""
-        return [_told(call, self._run(call)) for call in self.mine(calls)]
+    def answers(self, calls: Sequence[ToolCall]) -> Iterator[ToolMessage]:
+        """Run the tools that `calls` name, and yield each result before the next one runs. Blocks.
 
-    async def aanswers(self, calls: Sequence[ToolCall]) -> list[ToolMessage]:
-        """The same from a coroutine; tools without one run in a thread."""
-        return [_told(call, await self._arun(call)) for call in self.mine(calls)]
+        Calls of other tools are left out.
+        """
+        for call in self.mine(calls):
+            yield _told(call, self._run(call))
+
+    async def aanswers(self, calls: Sequence[ToolCall]) -> AsyncIterator[ToolMessage]:
+        """The same from coroutines; tools without one run in a thread."""
+        for call in self.mine(calls):
+            yield _told(call, await self._arun(call))
 
     def _run(self, call: ToolCall) -> LCToolMessage:
         tool = self._tools[call.function.name]
         if isinstance(tool, StructuredTool) and tool.func is None:  # a coroutine only, as MCP's are
             return run_to_end(self._arun(call))
         try:
-            return _message(call, tool.invoke(_request(call)))
+            return _message(call, tool.invoke(_request(call, tool)))
         except Exception as error:
             return _failure(call, error)
 
     async def _arun(self, call: ToolCall) -> LCToolMessage:
+        tool = self._tools[call.function.name]
         try:
-            return _message(call, await self._tools[call.function.name].ainvoke(_request(call)))
+            return _message(call, await tool.ainvoke(_request(call, tool)))
         except Exception as error:
             return _failure(call, error)
+
+
+def interrupted(call: ToolCall) -> ToolMessage:
+    """The result of a call whose tool was stopped."""
+    return ToolMessage(id=str(uuid4()), tool_call_id=call.id, content=_INTERRUPTED, error=_INTERRUPTED)
 
 
 def agui_tool(tool: Mapping[str, Any] | type | Callable[..., object] | BaseTool) -> Tool:
@@ -105,8 +119,12 @@ def agui_tool(tool: Mapping[str, Any] | type | Callable[..., object] | BaseTool)
     )
 
 
-def _request(call: ToolCall) -> dict[str, object]:
-    """A call as a LangChain tool takes it. Raises `ToolException` if the arguments are no JSON object."""
+def _request(call: ToolCall, tool: BaseTool) -> dict[str, object]:
+    """A call as `tool` takes it, without arguments that it has hidden from models: the agent's model is one.
+
+    Raises:
+        ToolException: The arguments are no JSON object.
+    """
     written = call.function.arguments
     try:
         arguments = json.loads(written) if written.strip() else {}
@@ -114,7 +132,34 @@ def _request(call: ToolCall) -> dict[str, object]:
         arguments = None
     if not isinstance(arguments, dict):
         raise ToolException("The arguments are no JSON object.")
-    return {"type": "tool_call", "id": call.id, "name": call.function.name, "args": arguments}
+    hidden = _hidden(tool)
+    told = {key: value for key, value in arguments.items() if key not in hidden}
+    return {"type": "tool_call", "id": call.id, "name": call.function.name, "args": told}
+
+
+def _hidden(tool: BaseTool) -> set[str]:
+    """The arguments that a tool takes and does not offer, such as injected ones, by all their names."""
+    schema, fields = tool.tool_call_schema, dict[str, object]()
+    if isinstance(schema, dict):
+        offered = set(schema.get("properties", ()))
+    else:
+        offered, fields = set(get_fields(schema)), {**get_fields(tool.get_input_schema())}
+    own = [getattr(tool, name, None) for name in ("func", "coroutine")]
+    takes = {
+        one.name
+        for function in ([one for one in own if one] or [tool._run])  # which a subclass defines
+        for one in signature(function).parameters.values()
+        if one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)
+    }
+    spelt = {name for key, field in fields.items() if key not in offered for name in _names(field)}
+    return (takes | spelt | set(fields)) - offered
+
+
+def _names(field: object) -> set[str]:
+    """What a field may be called in data, beside its own name."""
+    given = [getattr(field, "alias", None), getattr(field, "validation_alias", None)]
+    choices = [one for alias in given for one in (alias.choices if isinstance(alias, AliasChoices) else [alias])]
+    return {str(one.path[0]) if isinstance(one, AliasPath) else one for one in choices if one}
 
 
 def _message(call: ToolCall, result: object) -> LCToolMessage:

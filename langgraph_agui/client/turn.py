@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,6 +12,7 @@ from ag_ui.core import (
     TextMessageContentEvent,
     TextMessageStartEvent,
     TokenUsage,
+    ToolCall,
     ToolMessage,
     aggregate_token_usage,
 )
@@ -50,6 +51,8 @@ class Turn(Readable):
         self._runs: list[RemoteRun] = []
         self._texts: dict[str, list[str]] = {}
         """What the agent itself has said, by message."""
+        self._answered: set[str] = set()
+        """The calls that have run here: no snapshot that lacks their results makes them run again."""
 
     @property
     def outcome(self) -> Outcome | None:
@@ -78,7 +81,7 @@ class Turn(Readable):
 
     async def _aread(self) -> AsyncGenerator[Event]:
         session = self._session
-        with session.taken():
+        with session.taken(self):
             run = self._begin()
             while True:
                 with self._reading(run):
@@ -86,22 +89,26 @@ class Turn(Readable):
                         async for event in run:
                             self._take(run, event)
                             yield event
-                results = await self._tools.aanswers(session.pending_tool_calls)
-                if not self._goes_on(results):
+                calls = self._to_answer()
+                async for result in self._tools.aanswers(calls):
+                    self._keep(result)
+                if not calls or not self._goes_on():
                     return
                 run = session.begin()
 
     def _read(self) -> Generator[Event]:
         session = self._session
-        with session.taken():
+        with session.taken(self):
             run = self._begin()
             while True:
                 with self._reading(run), run:
                     for event in run:
                         self._take(run, event)
                         yield event
-                results = self._tools.answers(session.pending_tool_calls)
-                if not self._goes_on(results):
+                calls = self._to_answer()
+                for result in self._tools.answers(calls):
+                    self._keep(result)
+                if not calls or not self._goes_on():
                     return
                 run = session.begin()
 
@@ -120,11 +127,18 @@ class Turn(Readable):
         if isinstance(event, TextMessageContentEvent) and event.message_id in self._texts:
             self._texts[event.message_id].append(event.delta)
 
-    def _goes_on(self, results: Sequence[ToolMessage]) -> bool:
+    def _to_answer(self) -> list[ToolCall]:
+        return [call for call in self._tools.mine(self._session.pending_tool_calls) if call.id not in self._answered]
+
+    def _keep(self, result: ToolMessage) -> None:
+        """Keep it at once: the tool after it may be stopped."""
+        self._answered.add(result.tool_call_id)
+        self._session.messages.append(result)
+
+    def _goes_on(self) -> bool:
         """Whether there is another run: local tools have answered all that the agent waits for."""
         session = self._session
-        session.messages.extend(results)
-        if not results or session.interrupts or session.pending_tool_calls:
+        if session.interrupts or session.pending_tool_calls:
             return False
         if len(self._runs) == MAX_RUNS:
             error = AgentError(f"The agent has called local tools in {MAX_RUNS} runs, one after the other.")

@@ -29,7 +29,9 @@ from langgraph_agui.client import (
     RunFailedError,
     StreamInvalidError,
     StreamTruncatedError,
+    ToolNotCalledError,
 )
+from langgraph_agui.client.langchain.outgoing import agent_key
 from tests.adapter.graphs import chain_of, talker
 from tests.adapter.models import Scripted, add, call, said, thinking, used
 from tests.client.agents import WAYS, Ask, Remote, remote, tooled
@@ -221,9 +223,17 @@ def test_what_ag_ui_has_no_place_for_is_left_out_aloud(echo: Remote, caplog: pyt
         echo.model().bind_tools([get_weather], tool_choice=choice).invoke("hi")
     assert caplog.messages == []
     assert [len(one.tools) for one in echo.inputs[-4:]] == [1, 1, 0, 1]
-    echo.model().bind_tools([get_weather], tool_choice="get_weather").invoke("hi")
-    (warning,) = caplog.messages
-    assert "tool_choice='get_weather'" in warning
+
+
+@pytest.mark.parametrize("choice", ["any", "required", True, "get_weather", {"function": {"name": "get_weather"}}])
+async def test_an_agent_that_does_not_call_what_it_is_to_call(echo: Remote, choice: Any) -> None:
+    """Nobody can make it; whoever relies on the call, as structured output does, must not go on without it."""
+    model = echo.model().bind_tools([get_weather], tool_choice=choice)
+    with pytest.raises(ToolNotCalledError, match="get_weather") as caught:
+        model.invoke("hi")
+    assert [one.role for one in caught.value.messages] == ["user", "assistant"]
+    with pytest.raises(ToolNotCalledError):
+        await model.ainvoke("hi")
 
 
 def test_a_tool_without_a_schema_cannot_be_offered(echo: Remote) -> None:
@@ -277,6 +287,27 @@ def test_copies_of_a_model_are_models(echo: Remote) -> None:
     assert chosen.with_config(configurable={"thread": "t1"}).invoke("hi").additional_kwargs["agui"]["thread"] == "t1"
     with pytest.raises(AgentUnreachableError):
         chosen.with_config(configurable={"url": "http://127.0.0.1:9/"}).invoke("hi")
+
+
+def test_what_is_changed_in_a_model_counts_from_the_next_call() -> None:
+    """Tokens expire: an old one must not be sent on."""
+    with server(*[telling(*in_run())] * 6) as agent, server(telling(*in_run())) as other:
+        model = AGUIChatModel(url=agent.url, headers={"X-Token": "old"})
+        model.invoke("hi")
+        changed = model.model_copy(update={"headers": {"X-Token": "copied"}})
+        changed.invoke("hi")
+        asyncio.run(changed.ainvoke("hi"))
+        chosen = model.configurable_fields(headers=ConfigurableField("headers"))
+        chosen.with_config(configurable={"headers": {"X-Token": "chosen"}}).invoke("hi")
+        model.headers = {"X-Token": "assigned"}
+        model.invoke("hi")
+        asyncio.run(model.ainvoke("hi"))
+        model.url = other.url
+        moved = model.invoke("hi")
+        sent = [one.header("x-token") for one in agent.asked]
+    assert sent == ["old", "copied", "copied", "chosen", "assigned", "assigned"]
+    assert len(other.asked) == 1
+    assert moved.additional_kwargs["agui"]["agent"] == agent_key(other.url)
 
 
 async def test_one_model_is_asked_by_many_at_once(echo: Remote) -> None:

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from langchain_core.load import dumps, loads
 
 from langgraph_agui.client import MessageChunks, agui_messages_of
-from langgraph_agui.client.history import AGUI
-from langgraph_agui.client.outgoing import outgoing
+from langgraph_agui.client.langchain.history import AGUI
+from langgraph_agui.client.langchain.outgoing import outgoing
 from langgraph_agui.protocol import fold
 from tests.client.adding import encrypted, message_of, parsed, spoken, whole
 from tests.client.generated import metadata, streams

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import logging
 import threading
 from typing import Any
 
@@ -234,6 +236,23 @@ def test_secrets_are_not_shown(reader: Blocking) -> None:
     assert secret not in "".join(f"{thing} {thing!r}" for thing in things)
     assert all(secret not in shown(error) for error in things[::6])
     assert {asked.header("x-key") for asked in agent.asked} == {secret}
+
+
+@both
+def test_the_user_of_a_url(reader: Blocking, caplog: pytest.LogCaptureFixture) -> None:
+    """It is sent as a header: httpx2 logs the URL that it requests."""
+    caplog.set_level(logging.DEBUG)
+    with server(*[telling(*WHOLE)] * 3) as agent:
+        url = agent.url.replace("http://", "http://j%C3%BCrgen%3A:s3c%40ret@") + "?x=%20y#s3cret"
+        reader.read(AGUIClient(url).run(ASK))
+        reader.read(AGUIClient(url, headers={"authorization": "Bearer b"}).run(ASK))
+        reader.read(AGUIClient(agent.url).run(ASK))
+    assert "s3c" not in caplog.text
+    assert f"{agent.port}/agent?x=%20y " in caplog.text
+    basic, bearer, nobody = [asked.header("authorization") for asked in agent.asked]
+    assert base64.b64decode(basic.removeprefix("Basic ")).decode() == "jürgen::s3c@ret"
+    assert (bearer, nobody) == ("Bearer b", "")
+    assert agent.asked[0].path == "/agent?x=%20y"
 
 
 @pytest.mark.parametrize(

@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import logging
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
+from ag_ui.core import FunctionCall, ToolCall, UserMessage
 from fastapi import FastAPI
 from langchain.agents import create_agent
 from langchain.agents.middleware import HumanInTheLoopMiddleware
 from langchain_core.messages import BaseMessage
-from langchain_core.tools import ToolException, tool
+from langchain_core.tools import BaseTool, InjectedToolArg, StructuredTool, ToolException, tool
 from langgraph.checkpoint.memory import InMemorySaver
-from pydantic import BaseModel
+from pydantic import AliasChoices, AliasPath, BaseModel, ConfigDict, Field
 
 from langgraph_agui import AGUIMiddleware, LangGraphAgent, add_langgraph_fastapi_endpoint
 from langgraph_agui.client import AgentError, AGUISession, turn
-from langgraph_agui.client.tools import LocalTools, agui_tool
+from langgraph_agui.client.tools import LocalTool, LocalTools, agui_tool
 from tests.adapter.frontends import client_tool, lookup
 from tests.adapter.models import Scripted, call
 from tests.adapter.models import Turn as Said
 from tests.adapter.streams import dumped
 from tests.client.servers import Awaiting, Blocking, answering, server, telling
 from tests.http.serving import serving
-from tests.protocol.streams import FINISHED, STARTED, Wire, in_run, text
+from tests.protocol.streams import FINISHED, STARTED, Wire, in_run, message, snapshot, text
 from tests.protocol.streams import call as called
 
 both = pytest.mark.parametrize("reader", [Blocking(), Awaiting()], ids=repr)
@@ -191,6 +194,147 @@ def test_an_agent_that_calls_for_ever(reader: Blocking, monkeypatch: pytest.Monk
         assert dumped(caught.value.messages) == dumped(session.messages)
         assert session.messages[-1].role == "tool"
         assert session.pending_tool_calls == []
+
+
+CALLED = in_run(*called("c1", "{}", name="mail"), *called("c2", "{}", name="endless"))
+
+
+class Mail:
+    """Two tools: one sends at once, the other is stopped."""
+
+    def __init__(self) -> None:
+        self.sent = 0
+        self.begun = asyncio.Event()
+
+    def tools(self) -> list[LocalTool]:
+        @tool
+        def mail() -> str:
+            """Send a mail."""
+            self.sent += 1
+            return "sent"
+
+        async def hang() -> str:
+            self.begun.set()
+            await asyncio.Event().wait()
+            return "never"
+
+        def stop() -> str:
+            raise KeyboardInterrupt
+
+        endless = StructuredTool.from_function(stop, hang, name="endless", description="Wait.")
+        return [mail, endless]
+
+    def check(self, session: AGUISession[Any]) -> None:
+        assert self.sent == 1
+        assert results(session) == [{"toolCallId": "c1", "content": "sent"}]
+        assert [one.id for one in session.pending_tool_calls] == ["c2"]
+
+
+def test_a_tool_that_is_stopped_leaves_the_results_before_it() -> None:
+    mail = Mail()
+    with server(telling(*CALLED)) as agent:
+        session = AGUISession[Any](agent.url, tools=mail.tools())
+        with pytest.raises(KeyboardInterrupt):
+            session.send("go").wait()
+    mail.check(session)
+
+
+async def test_a_tool_that_is_cancelled_leaves_the_results_before_it() -> None:
+    mail = Mail()
+    with server(telling(*CALLED)) as agent:
+        session = AGUISession[Any](agent.url, tools=mail.tools())
+        turn_ = asyncio.ensure_future(session.send("go")._to_the_end())
+        await mail.begun.wait()
+        turn_.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await turn_
+    mail.check(session)
+
+
+@both
+def test_a_snapshot_without_a_result(reader: Blocking) -> None:
+    """As of a server that keeps no results: the call looks open, but its tool does not run again."""
+    mail = Mail()
+    asked = [message("user", "u"), message("assistant", "c1", "", toolCalls=[MAIL])]
+    told = in_run(snapshot(*asked))
+    with server(telling(*in_run(*called("c1", "{}", name="mail"))), telling(*told), telling(*told)) as agent:
+        session = AGUISession[Any](agent.url, tools=mail.tools())
+        reader.read(session.send(UserMessage(id="u", content="x")))
+        assert len(agent.asked) == 2
+    assert [one["role"] for one in agent.asked[1].json["messages"]] == ["user", "assistant", "tool"]
+    assert mail.sent == 1
+    assert [one.id for one in session.pending_tool_calls] == ["c1"]
+
+
+MAIL = {"id": "c1", "type": "function", "function": {"name": "mail", "arguments": "{}"}}
+Hidden = Annotated[bool, InjectedToolArg]
+
+
+def read(path: str, root: Hidden = False) -> str:
+    """Read a file."""
+    return f"{path} {root}"
+
+
+def read_more(path: str, root: Hidden = False, **more: Any) -> str:
+    """Read a file, with options."""
+    return f"{path} {root} {more}"
+
+
+async def read_later(root: Hidden = False, **arguments: Any) -> str:
+    """Read a file, as the tools of MCP servers do."""
+    return f"{arguments['path']} {root}"
+
+
+def read_any(**given: Any) -> str:
+    """Read a file."""
+    return f"{given['path']} {given['root']}"
+
+
+class Named(BaseModel):
+    path: str = Field(alias="thePath")
+    root: Hidden = Field(default=False, validation_alias=AliasChoices("isRoot", AliasPath("user", 0)))
+    model_config = ConfigDict(extra="allow", populate_by_name=True)
+
+
+class Short(BaseModel):
+    path: str
+    model_config = ConfigDict(extra="ignore")
+
+
+class Reading(BaseTool):
+    name: str = "read"
+    description: str = "Read a file."
+
+    def _run(self, path: str, root: Hidden = False, **more: Any) -> str:
+        return f"{path} {root} {more}"
+
+
+WRITTEN = {"type": "object", "properties": {"path": {"type": "string"}}}
+FORGED = {"path": "p", "root": True}
+
+
+@pytest.mark.parametrize(
+    ("one", "arguments", "told"),
+    [
+        (tool(read), FORGED, "p False"),
+        (StructuredTool.from_function(read, args_schema=Short), FORGED, "p False"),
+        (StructuredTool.from_function(read, args_schema=WRITTEN), FORGED, "p False"),
+        (StructuredTool.from_function(coroutine=read_later, name="r", args_schema=WRITTEN), FORGED, "p False"),
+        (StructuredTool.from_function(read, args_schema=Named), {"thePath": "p", "root": True}, "p False"),
+        (StructuredTool.from_function(read, args_schema=Named), {"thePath": "p", "isRoot": True}, "p False"),
+        (StructuredTool.from_function(read, args_schema=Named), {"path": "p", "user": [True]}, "p False"),
+        (StructuredTool.from_function(read_more, args_schema=Named), {**FORGED, "x": 1}, "p False {'x': 1}"),
+        (StructuredTool.from_function(read_more, args_schema=WRITTEN), {**FORGED, "x": 1}, "p False {'x': 1}"),
+        (StructuredTool.from_function(read_any, args_schema=Named), FORGED, "p False"),
+        (Reading(), {**FORGED, "x": 1}, "p False {'x': 1}"),
+    ],
+)
+def test_hidden_arguments_are_not_the_agent_s(one: BaseTool, arguments: dict[str, Any], told: str) -> None:
+    """What a tool does not offer to a model, its application decides; what it takes beyond that stays."""
+    tools = LocalTools([one])
+    assert "root" not in str(tools.offered[0].parameters)
+    asked = ToolCall(id="c", function=FunctionCall(name=one.name, arguments=json.dumps(arguments)))
+    assert [answer.content for answer in tools.answers([asked])] == [told]
 
 
 # -- real agents -----------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
 from langgraph_agui import AGUIMiddleware, LangGraphAgent, agui_router
-from langgraph_agui.client import AGUIChatModel, RemoteInterrupts
+from langgraph_agui.client import AGUIChatModel, RemoteInterrupts, RunFailedError
 from tests.adapter.models import Scripted, said
 from tests.adapter.streams import run_input, tell
 from tests.http.serving import serving
@@ -119,3 +119,59 @@ async def test_a_local_tool_runs_between_question_and_answer() -> None:
     assert sent == ["Ada"]
     assert state["messages"][-1].text == "Done."
     assert "Rome" in str(model.seen[-1])
+
+
+@pytest.mark.parametrize("way", ["new turn", "cancelled"])
+async def test_a_question_that_nobody_answers(remote: Scripted, way: str) -> None:
+    """It is cancelled there, and the conversation goes on."""
+    agent, config = local(remote), {"configurable": {"thread_id": "t"}}
+    state = await agent.ainvoke({"messages": "Pay them."}, config)
+    if way == "cancelled":
+        for _ in range(2):
+            [question] = state["__interrupt__"]
+            state = await agent.ainvoke(Command(resume={question.id: {"agui_cancelled": True}}), config)
+    else:
+        state = await agent.ainvoke({"messages": "Never mind."}, config)
+    assert "__interrupt__" not in state
+    assert "Done." in state["messages"][-1].text
+    state = await agent.ainvoke({"messages": "Again."}, config)
+    assert state["messages"][-1].text == "Done."
+    assert sent == []
+
+
+async def test_its_client_cancels(remote: Scripted) -> None:
+    agent = LangGraphAgent(local(remote))
+    told = await tell(agent, run_input("Pay them."))
+    while told.last.outcome is not None and told.last.outcome.type == "interrupt":
+        answers = [ResumeEntry(interrupt_id=one.id, status="cancelled") for one in told.last.outcome.interrupts]
+        told = await tell(
+            agent, run_input(*told.messages, thread=told.input.thread_id, resume=answers, state=told.state)
+        )
+    told = await tell(agent, run_input(*told.messages, "Again.", thread=told.input.thread_id, state=told.state))
+    assert told.last.type.value == "RUN_FINISHED", told.last
+    assert sent == []
+
+
+async def test_an_answer_that_does_not_fit(remote: Scripted) -> None:
+    """It is asked for again, and never sent."""
+    agent, config = local(remote), {"configurable": {"thread_id": "t"}}
+    state = await agent.ainvoke({"messages": "Pay them."}, config)
+    [question] = state["__interrupt__"]
+    state = await agent.ainvoke(Command(resume={question.id: {"aproved": True}}), config)
+    [again] = state["__interrupt__"]
+    assert (again.value["id"], "breaks the rule" in again.value["error"]) == (question.value["id"], True)
+    state = await agent.ainvoke(Command(resume={again.id: {"approved": True}}), config)
+    assert state["__interrupt__"][0].value["metadata"]["args"] == {"to": "Ben"}
+
+
+async def test_an_answer_that_the_agent_refuses(remote: Scripted) -> None:
+    """By rules of its own, which no schema tells: the run fails, and the next turn goes on without the answer."""
+    agent, config = local(remote), {"configurable": {"thread_id": "t"}}
+    state = await agent.ainvoke({"messages": "Pay them."}, config)
+    forbidden = {"type": "edit", "edited_action": {"name": "wipe", "args": {}}}
+    state = await agent.ainvoke(Command(resume={state["__interrupt__"][0].id: forbidden}), config)
+    with pytest.raises(RunFailedError, match="interrupt_invalid"):
+        await agent.ainvoke(Command(resume={state["__interrupt__"][0].id: {"approved": True}}), config)
+    state = await agent.ainvoke({"messages": "Never mind."}, config)
+    assert "Done." in state["messages"][-1].text
+    assert sent == []

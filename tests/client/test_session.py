@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
@@ -315,6 +316,9 @@ def test_clear() -> None:
     assert session.tools.offered
 
 
+ENDS = ("9999-12-31T23:59:59", "0001-01-01T00:00:00")
+
+
 @pytest.mark.parametrize(
     ("end", "passed"),
     [
@@ -332,6 +336,21 @@ def test_clear() -> None:
 )
 def test_expiry(end: str | None, passed: bool) -> None:
     assert has_expired(Interrupt(id="i", reason="x", expires_at=end)) is passed
+
+
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Europe/Berlin"])
+def test_the_ends_of_the_calendar(zone: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What some servers write for "never"; in the next zone it may be a year that no calendar has."""
+    monkeypatch.setenv("TZ", zone)
+    time.tzset()
+    try:
+        for offset in ("", "Z", "-05:00", "+05:00"):
+            last, first = (Interrupt(id="i", reason="x", expires_at=end + offset) for end in ENDS)
+            assert not has_expired(last)
+            assert has_expired(first)
+    finally:
+        monkeypatch.undo()
+        time.tzset()
 
 
 def test_results_in_the_stream_leave_nothing_pending() -> None:

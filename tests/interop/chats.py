@@ -26,7 +26,7 @@ from langgraph.types import Command
 from pydantic import BaseModel, ValidationError
 
 from langgraph_agui.client import AGUIChatModel, AGUIClient, AGUISession, RemoteAgent
-from langgraph_agui.client.outgoing import open_interrupts
+from langgraph_agui.client.langchain.outgoing import open_interrupts
 from langgraph_agui.client.turn import Turn
 from langgraph_agui.protocol import Fold
 from tests.interop.player import Wire

@@ -30,7 +30,7 @@ from ag_ui.core import (
 )
 from langchain_core.messages import AIMessage, BaseMessage
 
-from langgraph_agui.client.history import AGUI
+from langgraph_agui.client.langchain.history import AGUI
 
 
 class Heard:

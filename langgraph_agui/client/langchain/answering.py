@@ -1,7 +1,7 @@
 """One run of a remote agent as the answer of a chat model.
 
 In: the run's events. Out: the chunks of one message; the last of them says how the run ended, what it cost, and what
-ties the message to the agent (:mod:`~langgraph_agui.client.outgoing`).
+ties the message to the agent (:mod:`~langgraph_agui.client.langchain.outgoing`).
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from langchain_core.messages import ToolCall as LocalCall
 from langchain_core.messages.ai import InputTokenDetails, OutputTokenDetails, add_usage
 from langchain_core.outputs import ChatGenerationChunk
 
-from langgraph_agui.client.afterwards import Heard
-from langgraph_agui.client.approved import approved, asks_about
-from langgraph_agui.client.chunks import MessageChunks
 from langgraph_agui.client.errors import ToolNotCalledError
-from langgraph_agui.client.history import AGUI, respelt
-from langgraph_agui.client.outgoing import Outgoing
+from langgraph_agui.client.langchain.afterwards import Heard
+from langgraph_agui.client.langchain.approved import approved, asks_about
+from langgraph_agui.client.langchain.chunks import MessageChunks
+from langgraph_agui.client.langchain.history import AGUI, respelt
+from langgraph_agui.client.langchain.outgoing import Outgoing
+from langgraph_agui.client.langchain.results import open_calls
 from langgraph_agui.client.remote_run import RemoteRun
-from langgraph_agui.client.results import open_calls
 from langgraph_agui.protocol.jsonable import to_jsonable
 
 _REASONS = {"interrupt": "interrupt", "cancelled": "cancelled"}

@@ -11,8 +11,8 @@ from typing import Any
 from langchain_core.messages import AIMessageChunk
 from langchain_core.messages.tool import tool_call_chunk
 
-from langgraph_agui.client.history import PROVIDER, respelt
-from langgraph_agui.client.nesting import Nesting
+from langgraph_agui.client.langchain.history import PROVIDER, respelt
+from langgraph_agui.client.langchain.nesting import Nesting
 from langgraph_agui.messages.record import Item
 
 _SPOILING = ("", "}", "]", '"}', '"]', '""}', '""]')

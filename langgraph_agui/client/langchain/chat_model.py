@@ -24,9 +24,9 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import ConfigDict, Field
 
 from langgraph_agui.client.agent import AGUIClient
-from langgraph_agui.client.answering import Answer
 from langgraph_agui.client.endpoint import RETRIES, TIMEOUT, HTTPClient, parsed_url, public
-from langgraph_agui.client.outgoing import Outgoing, agent_key, outgoing
+from langgraph_agui.client.langchain.answering import Answer
+from langgraph_agui.client.langchain.outgoing import Outgoing, agent_key, outgoing
 from langgraph_agui.client.remote_run import RemoteRun
 from langgraph_agui.client.resuming import resume_entries
 from langgraph_agui.client.tools import agui_tool
@@ -57,12 +57,12 @@ class AGUIChatModel(BaseChatModel):
     The conversation's thread is that of the last message in it that the agent said, so it needs to be named nowhere; a
     conversation without one begins a new thread.
 
-    If the agent waits for an answer, :func:`~langgraph_agui.client.outgoing.open_interrupts` of the message has the
-    questions, and the next call must answer them: `model.invoke(messages, resume={interrupt_id: payload}, cancel=[])`.
+    If the agent waits for an answer, `open_interrupts` of the message has the questions, and the next call must answer
+    them: `model.invoke(messages, resume={interrupt_id: payload}, cancel=[])`.
     A call of a bound tool that is asked about is no tool call either: it becomes one of the answer to that next call,
     if the answer approves it (`true`, `{"approved": true, "editedArgs"?: {}}`, or LangChain's `approve`) and the agent
     has not settled it.
-    :class:`~langgraph_agui.client.remote_agent.RemoteAgent` does all of that by LangGraph's `interrupt()`.
+    :class:`~langgraph_agui.client.langchain.remote_agent.RemoteAgent` does all of that by LangGraph's `interrupt()`.
 
     Further keyword arguments of a call, or of `bind`: `state` (the shared state), `context`, `forwarded_props` and
     `thread_id` in place of the model's own; `on_event`, which is given each event of the run.

@@ -39,10 +39,10 @@ from langchain_core.messages import AIMessageChunk
 from langchain_core.messages.tool import ToolCallChunk, tool_call_chunk
 from langchain_core.messages.tool import tool_call as make_call
 
-from langgraph_agui.client.approved import asks_about
-from langgraph_agui.client.blocks import Block, call_details, chunk_of, readable, say
-from langgraph_agui.client.history import AGUI
-from langgraph_agui.client.results import Results, open_calls
+from langgraph_agui.client.langchain.approved import asks_about
+from langgraph_agui.client.langchain.blocks import Block, call_details, chunk_of, readable, say
+from langgraph_agui.client.langchain.history import AGUI
+from langgraph_agui.client.langchain.results import Results, open_calls
 from langgraph_agui.messages.blocks import Kind
 from langgraph_agui.messages.record import Item
 from langgraph_agui.protocol.chunks import ChunkExpander
@@ -63,8 +63,8 @@ class MessageChunks:
     The sum of all chunks is one `AIMessage`, however many reasoning and assistant messages the run holds. Its blocks
     stand in the order in which the agent began them: `text` blocks have the id of their assistant message, `reasoning`
     blocks that of their reasoning message, with the agent's encrypted value in `extras`; calls are `tool_call_chunk`
-    blocks and `tool_call_chunks`. `additional_kwargs["agui"]` has the rest (:mod:`~langgraph_agui.client.history`), so
-    that :func:`~langgraph_agui.client.history.agui_messages_of` finds the AG-UI messages again.
+    blocks and `tool_call_chunks`. `additional_kwargs["agui"]` has the rest, so that
+    :func:`~langgraph_agui.client.langchain.history.agui_messages_of` finds the AG-UI messages again.
 
     The `id` of a chunk with text or a call is that of its assistant message. Reasoning stands before the message that
     it leads to, whose id is not known yet: its chunks have no id and belong with the next chunk that has one. The sum
@@ -87,7 +87,7 @@ class MessageChunks:
         history: The messages that the agent was sent: what it adds to one of another role, or of a subagent, gives no
             chunks, nor do the agent's own calls that are open in them if it announces them again; the results of calls
             among them do, if they come only now. An open call of the caller's is a tool call once more, under another
-            id, but no part of what :func:`~langgraph_agui.client.history.agui_messages_of` finds.
+            id, but no part of what :func:`~langgraph_agui.client.langchain.history.agui_messages_of` finds.
 
     Arguments that are nested too deeply to be parsed are cut off, and the call is not the caller's to run.
     """

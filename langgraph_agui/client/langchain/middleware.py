@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NotRequired, cast
 
 from langchain_core.messages import AIMessage, ToolMessage
 
-from langgraph_agui.client.asking import ask
-from langgraph_agui.client.outgoing import held_back, open_interrupts
+from langgraph_agui.client.langchain.asking import ask
+from langgraph_agui.client.langchain.outgoing import held_back, open_interrupts
 from langgraph_agui.client.resuming import has_expired
 from langgraph_agui.told import CANCELLED
 

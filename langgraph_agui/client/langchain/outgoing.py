@@ -31,8 +31,8 @@ from langchain_core.messages import SystemMessage as LCSystemMessage
 from langchain_core.messages import ToolCall as LCToolCall
 from langchain_core.messages import ToolMessage as LCToolMessage
 
-from langgraph_agui.client.approved import asks_about
-from langgraph_agui.client.history import AGUI, agui_messages_of, calls_again
+from langgraph_agui.client.langchain.approved import asks_about
+from langgraph_agui.client.langchain.history import AGUI, agui_messages_of, calls_again
 from langgraph_agui.messages.media import content_parts
 from langgraph_agui.messages.plain import UNTOLD, as_content, text_of
 

@@ -26,11 +26,11 @@ from langgraph.prebuilt.tool_node import ToolCallWithContext
 from langgraph.types import Command, Overwrite, Send
 
 from langgraph_agui.client.agent import AGUIClient
-from langgraph_agui.client.approved import approved, asks_about
-from langgraph_agui.client.asking import ask
 from langgraph_agui.client.errors import AgentError
-from langgraph_agui.client.outgoing import agent_key, outgoing
-from langgraph_agui.client.replay import Replay, put_result
+from langgraph_agui.client.langchain.approved import approved, asks_about
+from langgraph_agui.client.langchain.asking import ask
+from langgraph_agui.client.langchain.outgoing import agent_key, outgoing
+from langgraph_agui.client.langchain.replay import Replay, put_result
 from langgraph_agui.client.resuming import has_expired, resume_entries
 from langgraph_agui.client.tools import LocalTools
 from langgraph_agui.messages.calls import cancelled, interrupted

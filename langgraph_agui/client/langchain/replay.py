@@ -43,12 +43,12 @@ from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from langchain_core.runnables import RunnableConfig
 from pydantic import PrivateAttr
 
-from langgraph_agui.client.afterwards import Heard, sealed
-from langgraph_agui.client.answering import usage_metadata
-from langgraph_agui.client.chunks import MessageChunks
-from langgraph_agui.client.history import AGUI
+from langgraph_agui.client.langchain.afterwards import Heard, sealed
+from langgraph_agui.client.langchain.answering import usage_metadata
+from langgraph_agui.client.langchain.chunks import MessageChunks
+from langgraph_agui.client.langchain.history import AGUI
+from langgraph_agui.client.langchain.results import open_calls
 from langgraph_agui.client.remote_run import RemoteRun
-from langgraph_agui.client.results import open_calls
 from langgraph_agui.messages.parts import content_blocks
 from langgraph_agui.protocol.sequence import item_of
 from langgraph_agui.state.emit import emit_state

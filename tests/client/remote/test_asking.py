@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from datetime import timedelta
 from typing import Any
 
@@ -20,7 +21,10 @@ from langgraph_agui.client import RemoteAgent
 from langgraph_agui.told import CANCELLED
 from tests.adapter.models import Scripted, call, calling, part
 from tests.adapter.streams import Told, run_input
-from tests.client.remote.world import Client, Host, around, words
+from tests.client.remote.world import LATER, Client, Host, around, words
+from tests.client.servers import server, telling
+from tests.protocol.streams import FINISHED, STARTED, event, in_run, text
+from tests.protocol.streams import call as calls
 
 
 class Bank:
@@ -131,6 +135,103 @@ async def test_it_asks_again(host: Host) -> None:
     await client.answer({"approved": True})
     assert bank.sent == [1, 2]
     assert [kind for kind, _ in words(await client.held())] == ["human", "ai", "tool", "ai", "tool", "ai"]
+
+
+TYPO: dict[str, Any] = {"aproved": True}
+ONLY_REFUSED: dict[str, Any] = {"approved": True, "aproved": True}
+"""The schema allows it, so only the agent can refuse it."""
+
+
+@pytest.mark.parametrize("payload", [TYPO, ONLY_REFUSED, "yes"], ids=["typo", "only refused", "text"])
+def test_an_answer_that_does_not_fit_is_asked_for_again(host: Host, payload: Any) -> None:
+    bank = Bank(host, *once())
+    graph, config = around(RemoteAgent(bank.url, name="bank"), checkpointer=InMemorySaver()), LATER
+    (one,) = graph.invoke({"messages": "pay"}, config)["__interrupt__"]
+    (again,) = graph.invoke(Command(resume={one.id: payload}), config)["__interrupt__"]
+    assert "transfer" in again.value["error"]
+    assert {key: told for key, told in again.value.items() if key != "error"} == one.value
+    assert bank.sent == []
+    (still,) = graph.invoke(None, config)["__interrupt__"]
+    assert still.id == again.id
+    made = graph.invoke(Command(resume={again.id: {"approved": True}}), config)
+    assert bank.sent == [5]
+    assert words(made["messages"])[-2:] == [("tool", "sent 5"), ("ai", "Done.")]
+
+
+async def test_an_answer_that_the_agent_refuses_beside_a_good_one(host: Host) -> None:
+    bank = Bank(host, *twice())
+    client = bank.client()
+    await client.say("pay")
+    told = await client.answer({"approved": True}, ONLY_REFUSED)
+    assert told.last.outcome.type == "interrupt"
+    assert {one.tool_call_id for one in client.open} == {"t1", "t2"}
+    assert all("aproved" in one.metadata["value"]["error"] for one in client.open)
+    assert bank.sent == []
+    await client.answer(*({"approved": one.tool_call_id == "t2"} for one in client.open))
+    assert bank.sent == [2]
+    assert sorted(call_id for call_id, _ in results(await client.held())) == ["t1", "t2"]
+
+
+def test_the_short_form_of_an_approval(host: Host) -> None:
+    bank = Bank(host, *once())
+    graph = around(RemoteAgent(bank.url, name="bank"), checkpointer=InMemorySaver())
+    graph.invoke({"messages": "pay"}, LATER)
+    graph.invoke(Command(resume=True), LATER)
+    assert bank.sent == [5]
+
+
+ASKED_AGAIN = {"id": "i", "reason": "input_required", "responseSchema": {"type": "integer"}}
+CODES = ["interrupt_invalid", "interrupt_expired"]
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_refused_answers_are_not_kept(code: str) -> None:
+    paused = {**FINISHED, "outcome": {"type": "interrupt", "interrupts": [ASKED_AGAIN]}}
+    refused = event("RUN_ERROR", message="Not so.", code=code)
+    looks = calls("l1", "{}", name="look")
+    looked: list[str] = []
+
+    def look() -> str:
+        """Look."""
+        looked.append("here")
+        return "seen"
+
+    with server(
+        telling(STARTED, *looks, paused), telling(STARTED, refused), telling(*in_run(*text("m", "Well.")))
+    ) as running:
+        expert = RemoteAgent(running.url, name="expert", tools=[look])
+        graph = around(expert, checkpointer=InMemorySaver())
+        graph.invoke({"messages": "go"}, LATER)
+        (unfit,) = graph.invoke(Command(resume="one"), LATER)["__interrupt__"]
+        assert "'type'" in unfit.value["error"]  # by the schema: the agent has not heard it
+        (again,) = graph.invoke(Command(resume=1), LATER)["__interrupt__"]
+        assert "Not so." in again.value["error"]
+        made = graph.invoke(Command(resume=2), LATER)
+    assert [entry["payload"] for one in running.asked[1:] for entry in one.json["resume"]] == [1, 2]
+    assert looked == ["here"]
+    assert words(made["messages"])[-1] == ("ai", "Well.")
+
+
+@pytest.mark.parametrize("schema", [{"type": "nothing"}, {"$ref": "#/missing"}, {"pattern": "("}], ids=str)
+def test_a_schema_that_cannot_be_read_is_left_to_the_agent(schema: Any) -> None:
+    asked = {**ASKED_AGAIN, "responseSchema": schema}
+    paused = {**FINISHED, "outcome": {"type": "interrupt", "interrupts": [asked]}}
+    with server(telling(STARTED, paused), telling(*in_run(*text("m", "Well.")))) as running:
+        graph = around(RemoteAgent(running.url, name="expert"), checkpointer=InMemorySaver())
+        graph.invoke({"messages": "go"}, LATER)
+        made = graph.invoke(Command(resume="any"), LATER)
+    assert words(made["messages"]) == [("human", "go"), ("ai", "Well.")]
+
+
+def test_without_jsonschema_the_agent_judges(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    bank = Bank(host, *once())
+    graph = around(RemoteAgent(bank.url, name="bank"), checkpointer=InMemorySaver())
+    graph.invoke({"messages": "pay"}, LATER)
+    monkeypatch.setitem(sys.modules, "jsonschema", None)
+    (again,) = graph.invoke(Command(resume=TYPO), LATER)["__interrupt__"]
+    assert "aproved" in again.value["error"]
+    graph.invoke(Command(resume={"approved": True}), LATER)
+    assert bank.sent == [5]
 
 
 async def test_a_question_that_has_expired_is_cancelled(host: Host) -> None:

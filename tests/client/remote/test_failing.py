@@ -21,7 +21,7 @@ from langgraph_agui.client import (
     StreamTruncatedError,
 )
 from tests.adapter.models import Scripted
-from tests.adapter.streams import Told, run_input
+from tests.adapter.streams import Told, run_input, user
 from tests.client.remote.world import Client, Host, Shared, around, words
 from tests.client.servers import Server, server, telling
 from tests.http.serving import wait_for
@@ -237,3 +237,66 @@ async def test_several_texts_of_one_run() -> None:
     )
     assert words(await client.held())[1:3] == [("ai", "First"), ("ai", "Second")]
     assert [one["id"] for one in sent(running)] == ["a", "b", "o"]
+
+
+async def test_the_same_answer_again_told_by_snapshots() -> None:
+    def told(*turns: str) -> list[Wire]:
+        asked = [(message("user", f"u{one}", one), message("assistant", f"a{one}", "Yes.")) for one in turns]
+        return in_run(snapshot(*(said for turn in asked for said in turn)))
+
+    client, _, running = await heard(*told("hi"), follow=told("hi", "more"))
+    assert words(await client.held()) == [("human", "hi"), ("ai", "Yes."), ("human", "more"), ("ai", "Yes.")]
+    assert [one["id"] for one in sent(running)] == ["ahi"]
+
+
+async def test_an_answer_before_a_pause_restated_under_another_id() -> None:
+    asked = {"type": "interrupt", "interrupts": [{"id": "i", "reason": "confirmation"}]}
+    first = [STARTED, *text("a", "May I?"), {**FINISHED, "outcome": asked}]
+    restated = [message("user", "u", "go"), message("assistant", "a2", "May I?"), message("assistant", "b", "Done.")]
+    with server(telling(*first), telling(*in_run(snapshot(*restated)))) as running:
+        client = Client(around(RemoteAgent(running.url, name="expert"), checkpointer=InMemorySaver()))
+        await client.say("go")
+        await client.answer(True)
+    assert words(await client.held()) == [("human", "go"), ("ai", "May I?"), ("ai", "Done.")]
+
+
+@pytest.mark.parametrize("here", [True, False], ids=["thread here", "client-held here"])
+async def test_ids_that_a_remote_agent_uses_twice(here: bool) -> None:
+    """They replace nothing that is held here; the agent gets its own back."""
+    calls = [*call("c1", "{}", parentMessageId="a"), *call("c2", "{}", parentMessageId="a")]
+    results = [result("c1", "u1", "one"), sealed("u1", "for one"), result("c2", "u1", "two")]
+    events = in_run(*calls, *results, *text("b", "Done"))
+    with server(telling(*events), telling(*in_run(*text("n", "More")))) as running:
+        client = Client(around(RemoteAgent(running.url, name="expert"), checkpointer=InMemorySaver() if here else None))
+        told = await client.say(user("my question", "u1"))
+        assert [one.content for one in told.messages if one.role == "user"] == ["my question"]
+        assert len({one.id for one in told.messages}) == len(told.messages) == 5
+        await client.say("more")
+    assert [one["content"] for one in running.asked[1].json["messages"] if one["role"] == "user"] == [
+        "my question",
+        "more",
+    ]
+    assert [(one["id"], one["content"]) for one in sent(running) if one["role"] == "tool"] == [
+        ("u1", "one"),
+        ("u1", "two"),
+    ]
+
+
+@pytest.mark.parametrize("place", ["in the stream", "in the snapshot"])
+async def test_an_encrypted_value_of_a_result_that_a_snapshot_renames(place: str) -> None:
+    late, extra = ([sealed("o1", "for it")], {}) if place == "in the stream" else ([], {"encryptedValue": "for it"})
+    streamed = [*call("c", "{}", parentMessageId="a"), result("c", "o1"), *text("b", "So."), *late]
+    restated = [message("user", "u", "hi"), message("tool", "o2", "done", toolCallId="c", **extra)]
+    _, _, running = await heard(*in_run(*streamed, snapshot(*restated)), follow=in_run(*text("n", "More")))
+    (back,) = [one for one in sent(running) if one["role"] == "tool"]
+    assert (back["id"], back["encryptedValue"]) == ("o2", "for it")
+
+
+async def test_a_result_that_comes_behind_the_next_words() -> None:
+    asked = {"type": "interrupt", "interrupts": [{"id": "i", "reason": "tool_call", "toolCallId": "c"}]}
+    first = [STARTED, *call("c", "{}", parentMessageId="a"), {**FINISHED, "outcome": asked}]
+    with server(telling(*first), telling(*in_run(*text("b", "Here it is."), result("c")))) as running:
+        client = Client(around(RemoteAgent(running.url, name="expert"), checkpointer=InMemorySaver()))
+        await client.say("go")
+        await client.answer({"approved": True})
+    assert words(await client.held())[1:] == [("ai", ["f"]), ("tool", "done"), ("ai", "Here it is.")]

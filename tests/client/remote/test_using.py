@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from typing import Any
 
+import httpx2
+import pytest
 from langchain.agents import create_agent
 from langchain.tools import ToolRuntime
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage
 from langchain_core.messages import ToolMessage as LCToolMessage
+from langchain_core.prompt_values import ChatPromptValue
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
+from langgraph.types import Send
 
 from langgraph_agui import astream_agui
 from langgraph_agui.client import AGUIClient, RemoteAgent
 from langgraph_agui.middleware import AGUIMiddleware
-from tests.adapter.models import Scripted, call
+from tests.adapter.models import Scripted
+from tests.adapter.models import call as calls
 from tests.adapter.streams import Told, run_input
-from tests.client.remote.world import Client, Host, Shared, around, tagged, words
+from tests.client.remote.world import LATER, Client, Host, Shared, around, tagged, words
+from tests.client.servers import Peer, server, telling
+from tests.protocol.streams import call, in_run, result, text
 
 
 def answering(*turns: Any) -> Any:
@@ -27,7 +36,7 @@ def answering(*turns: Any) -> Any:
 
 
 def test_without_a_loop(host: Host) -> None:
-    graph, _ = answering(["Hello."])
+    graph, _ = answering(["Hel", "lo."])
     url = host(graph)
     agent = RemoteAgent(url, name="expert")
     assert words(agent.invoke({"messages": "hi"})["messages"]) == [("ai", "Hello.")]
@@ -38,8 +47,30 @@ def test_without_a_loop(host: Host) -> None:
         return around(RemoteAgent(url, name="expert")).invoke({"messages": "hi"})
 
     assert words(asyncio.run(inside())["messages"]) == [("human", "hi"), ("ai", "Hello.")]
-    tokens = [part[0].text for part in around(agent).stream({"messages": "hi"}, stream_mode="messages")]
-    assert "".join(tokens) == "Hello."
+    told = [part[0] for part in around(agent).stream({"messages": "hi"}, stream_mode="messages")]
+    assert [(type(one), one.text) for one in told] == [(AIMessage, "Hello.")]
+    parts = around(agent).stream({"messages": "hi"}, stream_mode="messages", subgraphs=True)
+    tokens = [part[0] for _, part in parts if part[0].text]
+    assert [(type(one), one.text) for one in tokens] == [(AIMessageChunk, "Hel"), (AIMessageChunk, "lo.")]
+
+
+GIVEN: dict[str, Any] = {
+    "text": "hi",
+    "message": HumanMessage("hi"),
+    "mapping": {"role": "user", "content": "hi"},
+    "pair": ("user", "hi"),
+    "list": ["hi"],
+    "list of pairs": [("user", "hi")],
+    "tuple of messages": (HumanMessage("hi"),),
+    "prompt": ChatPromptValue(messages=[HumanMessage("hi")]),
+}
+
+
+@pytest.mark.parametrize("form", GIVEN)
+def test_what_it_takes_for_messages(host: Host, form: str) -> None:
+    graph, model = answering(["Hello."])
+    RemoteAgent(host(graph), name="expert").invoke({"messages": GIVEN[form]})
+    assert words(model.seen[0]) == [("human", "hi")]
 
 
 async def test_a_handler_hears_a_remote_agent_alone(host: Host) -> None:
@@ -70,7 +101,7 @@ async def test_two_side_by_side_on_one_server(host: Host) -> None:
 
 
 async def test_local_tools(host: Host) -> None:
-    model = Scripted([call("where_am_i", "w1", how="fast")], ["In Rome."], ["Still."])
+    model = Scripted([calls("where_am_i", "w1", how="fast")], ["In Rome."], ["Still."])
     remote = create_agent(model, [], middleware=[AGUIMiddleware()], checkpointer=InMemorySaver())
     seen: list[Any] = []
 
@@ -103,7 +134,7 @@ async def test_in_a_tool_of_a_supervisor(host: Host) -> None:
         made = await expert.ainvoke({"messages": [HumanMessage(question)]})
         return made["messages"][-1].text
 
-    boss = Scripted([call("ask", "a1", question="why?")], ["It says so."])
+    boss = Scripted([calls("ask", "a1", question="why?")], ["It says so."])
     client = Client(create_agent(boss, [ask], checkpointer=InMemorySaver()))
     told = await client.say("tell me")
     assert words(model.seen[0]) == [("human", "why?")]
@@ -114,7 +145,7 @@ async def test_in_a_tool_of_a_supervisor(host: Host) -> None:
 async def test_among_local_agents(host: Host) -> None:
     model = Scripted(["Mine."])
     remote = create_agent(model, [])
-    boss = Scripted([call("nothing", "n1")], ["Ask the expert."], ["Thanks."])
+    boss = Scripted([calls("nothing", "n1")], ["Ask the expert."], ["Thanks."])
 
     @tool
     def nothing() -> str:
@@ -147,7 +178,7 @@ async def test_calls_that_nobody_answers(host: Host) -> None:
 
 async def test_parts_of_the_remote_agent_speak_for_it(host: Host) -> None:
     teller, helper = (
-        Scripted([call("ask", "a1", question="why?")], ["It says so."], ["Still."]),
+        Scripted([calls("ask", "a1", question="why?")], ["It says so."], ["Still."]),
         Scripted(["A secret."]),
     )
     inner = create_agent(helper, [], name="helper")
@@ -165,3 +196,50 @@ async def test_parts_of_the_remote_agent_speak_for_it(host: Host) -> None:
     assert [event.name for event in told.of("SUBAGENT_STARTED")] == ["bank"]
     await client.say("more")
     assert words(teller.seen[-1]) == [*kept, ("human", "more")]
+
+
+async def test_branches_that_begin_at_once() -> None:
+    """Several with one history cannot share its thread, which would be busy for all but one."""
+    met = threading.Barrier(3)
+
+    def answers(peer: Peer) -> None:
+        number = peer.asked.json["messages"][-1]["content"]
+        if number.isdigit():
+            met.wait(10)
+        telling(*in_run(*text(f"m{peer.asked.json['runId']}", f"Part {number}")))(peer)
+
+    def parts(state: Any) -> list[Send]:
+        return [Send("expert", {"messages": [*state["messages"], HumanMessage(str(number))]}) for number in range(3)]
+
+    with server(*[answers] * 7) as running:
+        expert = RemoteAgent(running.url, name="expert")
+        builder = StateGraph(Shared).add_node("expert", expert).add_conditional_edges(START, parts, ["expert"])
+        graph, alone = builder.compile(InMemorySaver()), around(expert)
+        for _ in range(2):
+            made = await graph.ainvoke({"messages": "go"}, LATER)
+        await alone.ainvoke({"messages": [*made["messages"], HumanMessage("all?")]})
+    threads = [one.json["threadId"] for one in running.asked]
+    assert len(set(threads[:3])) == len(set(threads[3:6])) == 3
+    assert len(set(threads[:3]) & set(threads[3:6])) == 1  # one goes on with the thread
+    assert threads[6] in threads[3:6]
+
+
+def test_a_client_for_blocking_code() -> None:
+    with httpx2.Client() as blocking, pytest.raises(TypeError, match="AsyncClient"):
+        RemoteAgent(AGUIClient("http://127.0.0.1:1/agent", http_client=blocking))
+
+
+async def test_a_long_run_is_not_told_again_with_each_of_its_messages() -> None:
+    class Asked(BaseCallbackHandler):
+        def __init__(self) -> None:
+            self.counts: list[int] = []
+
+        def on_chat_model_start(self, serialized: Any, messages: Any, **kwargs: Any) -> None:
+            self.counts.append(len(messages[0]))
+
+    turns = [one for number in range(5) for one in (*call(f"c{number}", "{}"), result(f"c{number}", f"o{number}"))]
+    asked = Asked()
+    with server(telling(*in_run(*turns))) as running:
+        made = await RemoteAgent(running.url).ainvoke({"messages": [HumanMessage("hi")]}, {"callbacks": [asked]})
+    assert [message.type for message in made["messages"]] == ["ai", "tool"] * 5
+    assert asked.counts == [1, 2, 2, 2, 2]
