@@ -178,6 +178,7 @@ class Session(Chat):
         known = {message.id for message in self.session.messages}
         try:
             for event in turn:
+                _ = self.session.state  # a state is judged when somebody looks
                 if isinstance(event, TextMessageContentEvent):
                     self.pieces.append(event.delta)
                 elif isinstance(event, ReasoningMessageContentEvent):
