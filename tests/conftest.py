@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import signal
 from typing import TYPE_CHECKING
 
 import pytest
@@ -39,6 +40,12 @@ def pytest_runtest_teardown(nextitem: pytest.Item | None) -> Iterator[None]:
 def pytest_unconfigure() -> None:
     """End the reference client."""
     agreement.close()
+
+
+def pytest_configure() -> None:
+    """Let Ctrl-C reach the programs that tests start, though this one may run in the background, which ignores it."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_finish() -> None:
