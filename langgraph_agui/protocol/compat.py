@@ -50,6 +50,7 @@ def _message(message: Wire, notes: list[str]) -> Wire:
     if not isinstance(parts, list) or not any(_is_binary(part) for part in parts):
         return message
     notes.append("deprecated binary content, read as media parts")
+    notes += ["binary content without data or url" for part in parts if _is_binary(part) and _source(part) is None]
     upgraded = [_upgrade(part) for part in parts]
     kept = [new for old, new in zip(parts, upgraded, strict=True) if new is old or not _mirrored(new, parts)]
     return {**message, "content": kept}
@@ -66,12 +67,17 @@ def _is_binary(part: object) -> bool:
 def _upgrade(part: object) -> object:
     if not isinstance(part, Mapping) or not _is_binary(part):
         return part
-    mime, source = part.get("mimeType"), next((name for name in ("data", "url") if part.get(name)), None)
+    mime, source = part.get("mimeType"), _source(part)
     if not isinstance(mime, str) or source is None:
         return part  # a bare file id has no 1.0 form: the schema stage removes the part
     kind = next((kind for kind in _MEDIA[:3] if mime.startswith(f"{kind}/")), "document")
     name = {"metadata": {"filename": part["filename"]}} if part.get("filename") else {}
     return {"type": kind, "source": {"type": source, "value": part[source], "mimeType": mime}, **name}
+
+
+def _source(part: Wire) -> str | None:
+    """What a binary part has its bytes from."""
+    return next((name for name in ("data", "url") if part.get(name)), None)
 
 
 def _mirrored(new: object, parts: Sequence[object]) -> bool:

@@ -20,7 +20,7 @@ from tests.agreement import Outcome, difference
 from tests.protocol.differences import DIFFERENCES
 from tests.protocol.generated import Streams
 from tests.protocol.malformed import every_harm, examples, harmed_somewhere, in_context
-from tests.protocol.streams import Wire, in_run, state_delta
+from tests.protocol.streams import FINISHED, STARTED, Wire, in_run, message, state_delta
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -224,3 +224,14 @@ def test_patches_come_out_as_in_the_client(node_client: NodeClient) -> None:
     streams = [in_run(state_delta(*patch)) for patch in _PATCHES]
     told = differences(node_client, [(stream, [], _STATE) for stream in streams])
     assert [(patch, one) for patch, one in zip(_PATCHES, told, strict=True) if one] == []
+
+
+def test_binary_content_that_holds_nothing(node_client: NodeClient) -> None:
+    """Each such part draws a warning of its own."""
+    parts = [
+        {"type": "binary", "mimeType": "image/png", **fields} for fields in ({"data": None}, {"id": "f"}, {"data": ""})
+    ]
+    for some in (parts[:1], parts, [*parts, {"type": "binary", "mimeType": "image/png", "url": "u"}]):
+        echo = {"threadId": "t", "runId": "r", "messages": [message("user", "m", some)], "state": {}}
+        stream = [{**STARTED, "input": echo}, FINISHED]
+        assert differences(node_client, [(stream, [], {})]) == [None]
