@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 from itertools import pairwise
 from random import Random
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tests.node_client import NodeClient
+
+EFFORT = int(os.environ.get("AGREEMENT_EFFORT", "1"))
+"""The suite draws the same streams each time; `AGREEMENT_EFFORT=20` draws others, and more of them."""
 
 Case: TypeAlias = tuple[list[Wire], list[Wire], Any]
 
@@ -60,8 +64,8 @@ def case(random: Random) -> Case:
     return events, streams.history(), streams.record()
 
 
-@pytest.mark.timeout(240)  # a failure takes a while to shrink
-@settings(max_examples=50)
+@pytest.mark.timeout(240 * EFFORT)  # a failure takes a while to shrink
+@settings(max_examples=50 * EFFORT, derandomize=EFFORT == 1)
 @given(cases=st.lists(choices.map(case), min_size=8, max_size=24))
 def test_random_streams(node_client: NodeClient, cases: list[Case]) -> None:
     found = [(told, one) for told, one in zip(differences(node_client, cases), cases, strict=True) if told]
@@ -137,8 +141,8 @@ def body(random: Random) -> list[bytes]:
     return chunks
 
 
-@pytest.mark.timeout(240)
-@settings(max_examples=20)
+@pytest.mark.timeout(240 * EFFORT)
+@settings(max_examples=20 * EFFORT, derandomize=EFFORT == 1)
 @given(bodies=st.lists(choices.map(body), min_size=8, max_size=24))
 def test_random_bodies(node_client: NodeClient, bodies: list[list[bytes]]) -> None:
     requests = [
