@@ -76,8 +76,8 @@ def _upgrade(part: object) -> object:
 
 
 def _source(part: Wire) -> str | None:
-    """What a binary part has its bytes from."""
-    return next((name for name in ("data", "url") if part.get(name)), None)
+    """What a binary part has its bytes from: what counts as true in JavaScript, where empty lists do."""
+    return next((name for name in ("data", "url") if part.get(name) not in (None, "", 0)), None)
 
 
 def _mirrored(new: object, parts: Sequence[object]) -> bool:

@@ -239,3 +239,10 @@ def test_binary_content_that_holds_nothing(node_client: NodeClient) -> None:
         echo = {"threadId": "t", "runId": "r", "messages": [message("user", "m", some)], "state": {}}
         stream = [{**STARTED, "input": echo}, FINISHED]
         assert differences(node_client, [(stream, [], {})]) == [None]
+
+
+@pytest.mark.parametrize("value", [[], {}, False, True, 0, 1, [""]], ids=repr)
+def test_binary_content_that_holds_something_else(node_client: NodeClient, value: object) -> None:
+    part = {"type": "binary", "mimeType": "image/png", "data": value}
+    echo = {"threadId": "t", "runId": "r", "messages": [message("user", "m", [part])], "state": {}}
+    assert differences(node_client, [([{**STARTED, "input": echo}, FINISHED], [], {})]) == [None]

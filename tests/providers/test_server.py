@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -65,6 +66,8 @@ async def test_client_that_leaves_is_noticed(provider: str, provider_server: Pro
         while not request.held.is_set():
             await asyncio.sleep(0.005)
     await _cancel(reading)
+    del reading
+    gc.collect()  # some packages leave it to this to close the connection
     await provider_server.settled(1)
 
     assert request.disconnected
