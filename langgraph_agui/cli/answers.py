@@ -12,8 +12,7 @@ from typing import Final, NoReturn, TypeAlias
 
 from ag_ui.core import Interrupt
 
-from langgraph_agui.interrupts.decisions import InvalidAnswer
-from langgraph_agui.interrupts.schema import check
+from langgraph_agui.interrupts.schema import misfit
 from langgraph_agui.protocol.jsonable import JsonValue
 
 Schema: TypeAlias = Mapping[str, object]
@@ -178,13 +177,7 @@ def edited_args(text: str) -> JsonValue:
 
 def fault(payload: JsonValue, interrupt: Interrupt) -> str | None:
     """Say what the interrupt's schema has against `payload`, if anything."""
-    try:
-        check(payload, interrupt.response_schema, interrupt.message or interrupt.reason)
-    except InvalidAnswer as error:
-        return str(error)
-    except Exception:  # no jsonschema here, or the schema itself is at fault: the agent will judge
-        return None
-    return None
+    return misfit(payload, interrupt.response_schema, interrupt.message or interrupt.reason)
 
 
 def hint(words: Iterable[str]) -> str:

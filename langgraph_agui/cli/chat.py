@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -20,7 +19,7 @@ from langgraph_agui.cli.errors import CommandError, ExitCode, reason
 from langgraph_agui.cli.view import View, view_on
 from langgraph_agui.cli.words import json_text
 from langgraph_agui.client.agent import AGUIClient
-from langgraph_agui.client.endpoint import parsed_url, public
+from langgraph_agui.client.endpoint import HEADER_NAME, parsed_url, public
 from langgraph_agui.client.errors import (
     AgentError,
     AgentStatusError,
@@ -33,7 +32,6 @@ from langgraph_agui.client.session import AGUISession
 from langgraph_agui.client.tools import LocalTool
 from langgraph_agui.client.turn import Turn
 
-_HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _STOPPED: Final = "The user stopped it."
 
 
@@ -295,8 +293,8 @@ def _headers(lines: Sequence[str]) -> dict[str, str]:
     headers = {}
     for line in lines:
         name, separator, value = line.partition(":")
-        if not separator or not _HEADER_NAME.fullmatch(name.strip()):
-            shown = _HEADER_NAME.match(line.strip())  # what follows may be a secret
+        if not separator or not HEADER_NAME.fullmatch(name.strip()):
+            shown = HEADER_NAME.match(line.strip())  # what follows may be a secret
             raise CommandError(f"--header {shown[0] if shown else ''}… must look like 'Name: value'.")
         headers[name.strip()] = value.strip()
     return headers

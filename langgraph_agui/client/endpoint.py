@@ -46,7 +46,7 @@ _AGAIN: Final = frozenset({429, 502, 503})
 
 _LOST: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ReadError, httpx2.WriteError)
 
-_HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _HEADER_VALUE: Final = re.compile(r"(?:[!-~](?:[\t -~]*[!-~])?)?")
 
 
@@ -158,7 +158,7 @@ def without_secrets(url: httpx2.URL, headers: httpx2.Headers) -> tuple[httpx2.UR
 def checked_headers(headers: Mapping[str, str]) -> httpx2.Headers:
     """`headers` as they are sent; `ValueError` names one that HTTP cannot carry, and keeps its value to itself."""
     for name, value in headers.items():
-        if not _HEADER_NAME.fullmatch(name) or not _HEADER_VALUE.fullmatch(value):
+        if not HEADER_NAME.fullmatch(name) or not _HEADER_VALUE.fullmatch(value):
             raise ValueError(f"HTTP cannot carry the header {name!r}: look for line ends and characters beyond ASCII.")
     return httpx2.Headers(dict(headers))
 

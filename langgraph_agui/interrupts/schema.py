@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 
 from langgraph_agui.interrupts.decisions import InvalidAnswer
+
+logger = logging.getLogger(__name__)
 
 
 def check(payload: object, schema: Mapping[str, object] | None, subject: str) -> None:
@@ -26,3 +29,17 @@ def check(payload: object, schema: Mapping[str, object] | None, subject: str) ->
     except ValidationError as error:
         place = "/".join(map(str, error.absolute_path)) or "its root"
         raise InvalidAnswer(f"The answer to {subject!r} breaks the rule {error.validator!r} at {place}.") from error
+
+
+def misfit(payload: object, schema: Mapping[str, object] | None, subject: str) -> str | None:
+    """What `check` has against a payload, for one who is about to send it; None if nothing, or if it cannot tell.
+
+    The schema is another's and may be anything, and the package that reads it may be missing: then the other judges.
+    """
+    try:
+        check(payload, schema, subject)
+    except InvalidAnswer as error:
+        return str(error)
+    except Exception as error:
+        logger.debug("The schema of %r was not applied: %r", subject, error)
+    return None

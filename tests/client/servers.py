@@ -17,7 +17,7 @@ from ag_ui.core import Event
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from langgraph_agui.client.readable import Readable
-from tests.protocol.streams import Wire
+from tests.protocol.streams import STARTED, Wire, text
 
 SSE = "text/event-stream"
 
@@ -256,3 +256,22 @@ class Recorder:
 
         heard = scope["type"] == "http"
         await self._app(scope, received if heard else receive, sent if heard else send)
+
+
+class Endless:
+    """Begins a run and waits for its reader to leave."""
+
+    def __init__(self) -> None:
+        self.left = threading.Event()
+
+    def __call__(self, peer: Peer) -> None:
+        peer.head()
+        peer.write(frames([STARTED, *text("m", "a")[:2]]))
+        if peer.left():
+            self.left.set()
+
+    async def cleaned_up(self) -> None:
+        """Wait until the connection is closed, and all that comes after it is done."""
+        assert await asyncio.to_thread(self.left.wait, 10)
+        late = asyncio.all_tasks() - {asyncio.current_task()}
+        await asyncio.gather(*late)

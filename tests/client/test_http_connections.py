@@ -14,26 +14,13 @@ from ag_ui.core import UserMessage
 
 from langgraph_agui.client import AgentError, AgentStatusError, AgentUnreachableError, AGUIClient, StreamTruncatedError
 from tests.adapter.streams import run_input
-from tests.client.servers import Awaiting, Blocking, Peer, Server, answering, frames, server, telling
+from tests.client.servers import Awaiting, Blocking, Endless, Peer, Server, answering, frames, server, telling
 from tests.protocol.streams import STARTED, event, in_run, text
 
 ASK = run_input(UserMessage(id="u", content="hi"), thread="t")
 WHOLE = in_run(*text("m", "a"))
 
 both = pytest.mark.parametrize("reader", [Blocking(), Awaiting()], ids=repr)
-
-
-class Endless:
-    """Begins a run and waits for its reader to leave."""
-
-    def __init__(self) -> None:
-        self.left = threading.Event()
-
-    def __call__(self, peer: Peer) -> None:
-        peer.head()
-        peer.write(frames([STARTED, *text("m", "a")[:2]]))
-        if peer.left():
-            self.left.set()
 
 
 @both

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import threading
 from typing import Any
 
 import pytest
@@ -12,29 +10,10 @@ from langchain_core.messages import HumanMessage
 
 from langgraph_agui.client import AgentStatusError, AGUIClient, AGUISession, ResumeError
 from tests.adapter.frontends import client_tool
-from tests.client.servers import Awaiting, Blocking, Peer, answering, frames, server, telling
-from tests.protocol.streams import STARTED, call, in_run, text
+from tests.client.servers import Awaiting, Blocking, Endless, answering, server, telling
+from tests.protocol.streams import call, in_run, text
 
 both = pytest.mark.parametrize("reader", [Blocking(), Awaiting()], ids=repr)
-
-
-class Endless:
-    """Says something, and waits to be left."""
-
-    def __init__(self) -> None:
-        self.left = threading.Event()
-
-    def __call__(self, peer: Peer) -> None:
-        peer.head()
-        peer.write(frames([STARTED, *text("m", "a")[:2]]))
-        if peer.left():
-            self.left.set()
-
-    async def cleaned_up(self) -> None:
-        """Wait until the connection is closed, and all that comes after it is done."""
-        assert await asyncio.to_thread(self.left.wait, 10)
-        late = asyncio.all_tasks() - {asyncio.current_task()}
-        await asyncio.gather(*late)
 
 
 def contents(session: AGUISession[Any]) -> list[Any]:

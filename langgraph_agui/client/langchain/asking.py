@@ -5,17 +5,12 @@ In: an AG-UI interrupt. Out: its payload, which fits what the agent asks for as 
 
 from __future__ import annotations
 
-import logging
-
 from ag_ui.core import Interrupt
 from langgraph.types import interrupt
 
 from langgraph_agui.client.resuming import has_expired
-from langgraph_agui.interrupts.decisions import InvalidAnswer
-from langgraph_agui.interrupts.schema import check
+from langgraph_agui.interrupts.schema import misfit
 from langgraph_agui.told import CANCELLED
-
-logger = logging.getLogger(__name__)
 
 
 def ask(one: Interrupt, fault: str | None = None) -> object:
@@ -41,10 +36,4 @@ def _fault(asked: Interrupt, payload: object) -> str | None:
         return None
     # The short form of an approval, which schemas do not mention.
     short = asked.reason == "tool_call" and isinstance(payload, bool)
-    try:
-        check({"approved": payload} if short else payload, asked.response_schema, asked.message or asked.id)
-    except InvalidAnswer as error:
-        return str(error)
-    except Exception as error:  # the schema is the agent's and may be anything, jsonschema may be missing
-        logger.debug("The schema of interrupt %r was not applied: %r", asked.id, error)
-    return None
+    return misfit({"approved": payload} if short else payload, asked.response_schema, asked.message or asked.id)

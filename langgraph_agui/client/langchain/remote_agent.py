@@ -7,7 +7,6 @@ resumed in another process.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Annotated, Any, Final, TypedDict, cast, get_type_hints
@@ -39,8 +38,6 @@ from langgraph_agui.protocol.jsonable import to_jsonable
 from langgraph_agui.protocol.same import same
 from langgraph_agui.tasks import run_to_end
 from langgraph_agui.told import CANCELLED
-
-logger = logging.getLogger(__name__)
 
 
 def _put(held: dict[str, Any] | None, new: dict[str, Any]) -> dict[str, Any]:
