@@ -143,7 +143,7 @@ class RunReader:
         for frame in frames:
             for event in self._verifier.feed(frame):
                 _check_questions(event, frame)
-                self._fold.feed(event)
+                self._fold.apply(event)
                 log_notes(self._fold.warnings)
                 self._fold.warnings.clear()
                 self._note(event)

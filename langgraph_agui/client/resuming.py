@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from datetime import UTC, datetime
 
 from ag_ui.core import Interrupt, ResumeEntry
 
 from langgraph_agui.client.errors import ResumeError
+from langgraph_agui.protocol.timestamps import has_expired
 
 
 def resume_entries(
@@ -40,22 +40,6 @@ def resume_entries(
         else ResumeEntry(interrupt_id=interrupt.id, status="resolved", payload=answers[interrupt.id])
         for interrupt in interrupts
     ]
-
-
-def has_expired(interrupt: Interrupt) -> bool:
-    """Whether it is too late to answer; a time that cannot be read never comes, one without a zone is local."""
-    try:
-        end = datetime.fromisoformat(interrupt.expires_at or "")
-    except ValueError:
-        return False
-    if len(interrupt.expires_at or "") == len("2026-01-31"):  # JavaScript takes a bare date for UTC
-        end = end.replace(tzinfo=UTC)
-    if end.tzinfo is None:
-        try:
-            end = end.astimezone()
-        except (OSError, OverflowError, ValueError):  # at an end of the calendar, where zones make no difference
-            end = end.replace(tzinfo=UTC)
-    return end <= datetime.now(UTC)  # not converted first: that would leave the calendar
 
 
 def _named(ids: Sequence[str]) -> str:

@@ -20,6 +20,7 @@ from langgraph_agui.errors import ErrorCode, RunInputError
 from langgraph_agui.interrupts.asked import Question
 from langgraph_agui.interrupts.decisions import Action, Decision, InvalidAnswer, decided, rejected
 from langgraph_agui.interrupts.pause import Pause
+from langgraph_agui.protocol.timestamps import has_expired
 
 _CANCEL = Decision("cancel", {})
 
@@ -83,23 +84,12 @@ def _decide(question: Question, entry: ResumeEntry, now: datetime) -> Decision:
     if entry.status == "cancelled":
         takes_rejection = question.action is not None and "reject" in question.action.allowed
         return rejected() if takes_rejection else question.cancelled or _CANCEL
-    if expired(question.interrupt.expires_at, now):
+    if has_expired(question.interrupt, now):
         raise RunInputError(ErrorCode.INTERRUPT_EXPIRED, f"The interrupt {question.id!r} can only be cancelled now.")
     try:
         return question.read(entry.payload)
     except InvalidAnswer as error:
         raise RunInputError(ErrorCode.INTERRUPT_INVALID, str(error)) from error
-
-
-def expired(end: str | None, now: datetime) -> bool:
-    """Whether a moment in ISO 8601 has passed; text that is none never passes (AG-UI 1.0, interrupts)."""
-    if end is None:
-        return False
-    try:
-        moment = datetime.fromisoformat(end)
-    except ValueError:
-        return False
-    return now >= (moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC))
 
 
 def fingerprint(entries: Sequence[ResumeEntry]) -> str:

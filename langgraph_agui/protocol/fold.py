@@ -76,9 +76,10 @@ class Fold:
         parsed = event if isinstance(event, BaseEvent) else parse_event(event)
         if parsed is not None:
             for expanded in self._chunks.feed(parsed):
-                self._apply(expanded)
+                self.apply(expanded)
 
-    def _apply(self, event: Event) -> None:
+    def apply(self, event: Event) -> None:
+        """Apply one event that is no chunk, such as an event that a `Verifier` has expanded."""
         match event:
             case TextMessageContentEvent() | ReasoningMessageContentEvent():
                 self._text(event, event.delta)

@@ -6,12 +6,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from ag_ui.core import Interrupt
 from hypothesis import example, given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from langgraph_agui.interrupts.decisions import ALL, Action, InvalidAnswer, answer_schema, decided
-from langgraph_agui.interrupts.resume import expired, fingerprint
+from langgraph_agui.interrupts.resume import fingerprint
+from langgraph_agui.protocol.timestamps import has_expired
 from tests.adapter.test_interrupts import answer
 
 ACTION = Action("spend", {"amount": 1}, "c1")
@@ -118,12 +120,16 @@ def test_a_refusal_says_where_and_never_what() -> None:
 
 def test_when_an_answer_comes_too_late() -> None:
     now = datetime(2030, 1, 1, tzinfo=UTC)
-    assert expired("2029-12-31T23:59:59Z", now)
-    assert expired("2030-01-01T00:00:00", now)  # without a zone: UTC
-    assert expired("2030-01-01T00:30:00+01:00", now)
-    assert not expired("2030-01-01T00:00:01Z", now)
-    assert not expired("tomorrow", now)
-    assert not expired(None, now)
+
+    def expired(end: str | None) -> bool:
+        return has_expired(Interrupt(id="i", reason="x", expires_at=end), now)
+
+    assert expired("2029-12-31T23:59:59Z")
+    assert expired("2030-01-01T00:00:00")  # without a zone: UTC
+    assert expired("2030-01-01T00:30:00+01:00")
+    assert not expired("2030-01-01T00:00:01Z")
+    assert not expired("tomorrow")
+    assert not expired(None)
 
 
 def test_a_fingerprint_knows_no_order_but_everything_else() -> None:

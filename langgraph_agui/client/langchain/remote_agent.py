@@ -30,12 +30,13 @@ from langgraph_agui.client.langchain.approved import approved, asks_about
 from langgraph_agui.client.langchain.asking import ask
 from langgraph_agui.client.langchain.outgoing import agent_key, outgoing
 from langgraph_agui.client.langchain.replay import Replay, put_result
-from langgraph_agui.client.resuming import has_expired, resume_entries
+from langgraph_agui.client.resuming import resume_entries
 from langgraph_agui.client.tools import LocalTools
 from langgraph_agui.messages.calls import cancelled, interrupted
 from langgraph_agui.messages.found import as_mapping
 from langgraph_agui.protocol.jsonable import to_jsonable
 from langgraph_agui.protocol.same import same
+from langgraph_agui.protocol.timestamps import has_expired
 from langgraph_agui.tasks import run_to_end
 from langgraph_agui.told import CANCELLED
 
