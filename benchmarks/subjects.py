@@ -22,7 +22,7 @@ from langgraph.types import StreamMode
 
 import langgraph_agui
 from langgraph_agui.protocol import encode
-from langgraph_agui.translate.drive import MODES
+from langgraph_agui.translate.graph_runner import MODES
 
 from .over_http import Mount
 from .workloads import RECURSION_LIMIT, Workload

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from langgraph_agui.fastapi import add_langgraph_fastapi_endpoint, agui_router
     from langgraph_agui.frontend import agui_context, frontend_tools
     from langgraph_agui.interrupts.approvals import Approval
-    from langgraph_agui.messages.foreign import for_provider
     from langgraph_agui.messages.options import ReasoningOptions
+    from langgraph_agui.messages.provider_filter import for_provider
     from langgraph_agui.messages.seal import ReasoningSeal
-    from langgraph_agui.messages.think import ThinkTagSplitter
+    from langgraph_agui.messages.think_tags import ThinkTagSplitter
     from langgraph_agui.messages.to_agui import langchain_messages_to_agui
     from langgraph_agui.messages.to_langchain import agui_messages_to_langchain
     from langgraph_agui.middleware import AGUIMiddleware
@@ -61,14 +61,14 @@ _WHERE = {
     "ReasoningOptions": "messages.options",
     "ReasoningSeal": "messages.seal",
     "StateOptions": "state.options",
-    "ThinkTagSplitter": "messages.think",
+    "ThinkTagSplitter": "messages.think_tags",
     "add_langgraph_fastapi_endpoint": "fastapi",
     "agui_context": "frontend",
     "agui_messages_to_langchain": "messages.to_langchain",
     "agui_router": "fastapi",
     "astream_agui": "callbacks",
     "emit_state": "state.emit",
-    "for_provider": "messages.foreign",
+    "for_provider": "messages.provider_filter",
     "frontend_tools": "frontend",
     "langchain_messages_to_agui": "messages.to_agui",
     "state_update": "state.emit",

@@ -27,13 +27,13 @@ from langgraph.pregel import Pregel
 from langgraph.pregel.remote import RemoteGraph
 from pydantic import BaseModel
 
-from langgraph_agui.configs import merged
+from langgraph_agui.configs import merge_run_configs
+from langgraph_agui.connect import ThreadSnapshot
 from langgraph_agui.errors import RunInputError, StateError
 from langgraph_agui.graphs import Graph, has_checkpointer
 from langgraph_agui.interrupts.approvals import OnApproval, log_approval
-from langgraph_agui.look import Look
 from langgraph_agui.messages.options import ReasoningOptions
-from langgraph_agui.messages.veil import shower
+from langgraph_agui.messages.redaction import redactor_for
 from langgraph_agui.models.known import Providers
 from langgraph_agui.protocol.sse import encode
 from langgraph_agui.run import Admission, Run
@@ -49,11 +49,11 @@ from langgraph_agui.settings import (
 from langgraph_agui.state.contract import StateContract
 from langgraph_agui.state.options import StateOptions
 from langgraph_agui.threads.locks import ThreadLease, locks_for
-from langgraph_agui.threads.start import ThreadPolicy
-from langgraph_agui.translate.lanes import Subagents
-from langgraph_agui.translate.lifecycle import refused
-from langgraph_agui.translate.readers import Reader
-from langgraph_agui.translate.sinks import EventSink, Sink, SSESink
+from langgraph_agui.threads.planner import ThreadPolicy
+from langgraph_agui.translate.broadcast import Subscription
+from langgraph_agui.translate.event_sinks import EventSink, Sink, SSESink
+from langgraph_agui.translate.run_events import refused_run
+from langgraph_agui.translate.subagents import Subagents
 
 T = TypeVar("T")
 
@@ -135,7 +135,9 @@ class LangGraphAgent:
         # What a checkpointer holds is the graph's own; only a client's history comes past here.
         known = has_checkpointer(graph) or bool(options.providers)
         providers = Providers() if known else Providers.of(graph)
-        self._contract = StateContract(graph, state or StateOptions(), messages_key, state_schema, shower(options))
+        self._contract = StateContract(
+            graph, state or StateOptions(), messages_key, state_schema, redactor_for(options)
+        )
         self._settings = RunSettings(
             contract=self._contract,
             messages_key=messages_key,
@@ -170,7 +172,7 @@ class LangGraphAgent:
         try:
             reader = await self.begin(EventSink, run_input, config=config, context=context)
         except (RunInputError, StateError) as error:
-            for told in refused(run_input, error):
+            for told in refused_run(run_input, error):
                 yield cast("Event", told)
             return
         async with reader as outlet:
@@ -189,7 +191,7 @@ class LangGraphAgent:
         try:
             reader = await self.begin(SSESink, run_input, config=config, context=context)
         except (RunInputError, StateError) as error:
-            yield b"".join(encode(event) for event in refused(run_input, error))
+            yield b"".join(encode(event) for event in refused_run(run_input, error))
             return
         async with reader as outlet:
             while batch := await outlet.take():
@@ -202,7 +204,7 @@ class LangGraphAgent:
         *,
         config: RunnableConfig | None = None,
         context: object = None,
-    ) -> Reader[T]:
+    ) -> Subscription[T]:
         """Begin a run and return its reader; for servers that must know before they answer whether it may begin.
 
         Args:
@@ -215,8 +217,8 @@ class LangGraphAgent:
             RunInputError: Another run is going on in the thread (`thread_busy`).
             StateError: The database that holds the threads cannot be reached.
         """
-        reader = Reader(sink)
-        config = merged(self.config, config)  # which may fail: before the thread is taken
+        reader = Subscription(sink)
+        config = merge_run_configs(self.config, config)  # which may fail: before the thread is taken
         lease: ThreadLease | None = None
         admission: Admission | None = None
         if self._locks is not None and self._waits:
@@ -258,14 +260,14 @@ class LangGraphAgent:
         run_input: RunAgentInput,
         *,
         config: RunnableConfig | None = None,
-    ) -> Reader[T]:
+    ) -> Subscription[T]:
         """Connect to the thread and return the reader; `sink` is that of `begin`. See `connect`."""
-        reader = Reader(sink)
+        reader = Subscription(sink)
         going = next((run for run in self._running if run.ids[0] == run_input.thread_id and not run.over), None)
         if going is not None:
             going.join(reader, run_input)
         else:
-            Look(self.graph, run_input, merged(self.config, config), self._settings, reader)
+            ThreadSnapshot(self.graph, run_input, merge_run_configs(self.config, config), self._settings, reader)
         return reader
 
     def cancel(self, thread_id: str, run_id: str) -> bool:

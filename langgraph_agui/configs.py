@@ -6,7 +6,7 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import merge_configs
 
 
-def merged(*configs: RunnableConfig | None) -> RunnableConfig:
+def merge_run_configs(*configs: RunnableConfig | None) -> RunnableConfig:
     """Return the configurations as one, the later over the earlier.
 
     LangChain's own merging takes a recursion limit of 25, its default, for one that was not set.

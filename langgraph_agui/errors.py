@@ -97,7 +97,7 @@ class RunStopped(Exception):  # noqa: N818  # not an error: the run was left, an
     """Raised inside callbacks of a run that was stopped, to end work that cancelling cannot reach (threads)."""
 
 
-class Blame:
+class ErrorClassifier:
     """Remembers which exceptions came out of a model or a tool, to name the code of the run's failure."""
 
     def __init__(self) -> None:

@@ -24,9 +24,9 @@ from langgraph_agui.agent import LangGraphAgent
 from langgraph_agui.errors import SAFE_MESSAGES, ErrorCode, RunInputError, StateError
 from langgraph_agui.protocol.errors import ProtocolError
 from langgraph_agui.protocol.input import parse_input
-from langgraph_agui.translate.outlet import Outlet
-from langgraph_agui.translate.readers import Reader
-from langgraph_agui.translate.sinks import SSESink
+from langgraph_agui.translate.broadcast import Subscription
+from langgraph_agui.translate.event_queue import EventQueue
+from langgraph_agui.translate.event_sinks import SSESink
 
 try:
     from fastapi import APIRouter, FastAPI, HTTPException, Request, params
@@ -193,7 +193,7 @@ class _EventStream(Response):
 
     media_type = "text/event-stream"
 
-    def __init__(self, reader: Reader[bytes], keep_alive: float | None) -> None:
+    def __init__(self, reader: Subscription[bytes], keep_alive: float | None) -> None:
         super().__init__(headers=_HEADERS)
         del self.headers["content-length"]
         self._reader = reader
@@ -224,7 +224,7 @@ async def _disconnect(receive: Receive) -> None:
         pass
 
 
-async def _pieces(outlet: Outlet[bytes]) -> AsyncGenerator[bytes, None]:
+async def _pieces(outlet: EventQueue[bytes]) -> AsyncGenerator[bytes, None]:
     while batch := await outlet.take():
         yield b"".join(batch)
 

@@ -21,8 +21,8 @@ from langgraph.pregel.remote import RemoteGraph
 from langgraph.types import StateSnapshot
 
 from langgraph_agui import remote
-from langgraph_agui.configs import merged
-from langgraph_agui.messages.found import as_mapping, messages_in
+from langgraph_agui.configs import merge_run_configs
+from langgraph_agui.messages.extract import as_mapping, extract_messages
 
 logger = logging.getLogger(__name__)
 
@@ -49,7 +49,7 @@ async def load_state(graph: Graph, config: RunnableConfig, *, subgraphs: bool = 
         saved = await saver.aget_tuple(config) if isinstance(saver, BaseCheckpointSaver) else None
         if saved is None or "checkpoint_id" in config["configurable"]:
             raise
-        stored = await graph.aget_state(merged(config, saved.config), subgraphs=subgraphs)
+        stored = await graph.aget_state(merge_run_configs(config, saved.config), subgraphs=subgraphs)
         logger.warning("The writes of the thread's last step do not go together and were left out", exc_info=True)
         return stored
 
@@ -57,7 +57,7 @@ async def load_state(graph: Graph, config: RunnableConfig, *, subgraphs: bool = 
 def thread_messages(graph: Graph, stored: StateSnapshot, messages_key: str) -> list[BaseMessage]:
     """The messages in a state of a thread."""
     whole = input_names(graph) == [ROOT]
-    return messages_in(stored.values if whole else as_mapping(stored.values) or {}, messages_key)
+    return extract_messages(stored.values if whole else as_mapping(stored.values) or {}, messages_key)
 
 
 def load_history(

@@ -21,7 +21,7 @@ def graph_of(namespace: str) -> str:
     return namespace.rpartition("|")[0]
 
 
-def lane_id(namespace: Sequence[str]) -> str | None:
+def subagent_run_id(namespace: Sequence[str]) -> str | None:
     """The id under which the graph at `namespace` speaks (`subagentRunId`); None for the root graph.
 
     It is the task that runs the graph, `name:task id`, the same when a paused run goes on. Of the graphs that one task

@@ -14,8 +14,8 @@ from langgraph.types import PregelTask, StateSnapshot
 from langgraph_sdk.client import LangGraphClient
 from langgraph_sdk.errors import APIStatusError, NotFoundError
 
-from langgraph_agui.configs import merged
-from langgraph_agui.messages.wire import Revival, for_server
+from langgraph_agui.configs import merge_run_configs
+from langgraph_agui.messages.server_json import MessageDecoder, encode_for_server
 
 logger = logging.getLogger(__name__)
 
@@ -32,7 +32,7 @@ def server_config(config: RunnableConfig) -> RunnableConfig:
         known = False
     point = {"checkpoint_ns": ""} if "checkpoint_id" in config["configurable"] else {}  # they go together there
     configurable = {**point, **config["configurable"], "thread_id": thread if known else str(uuid5(_THREADS, thread))}
-    return merged(config, {"configurable": configurable})
+    return merge_run_configs(config, {"configurable": configurable})
 
 
 # -- states ---------------------------------------------------------------------------------------------------------
@@ -51,7 +51,7 @@ async def load(graph: RemoteGraph, config: RunnableConfig, *, subgraphs: bool) -
         if "checkpoint_id" in config["configurable"] or await _has_checkpoint(graph, config):
             raise
         return StateSnapshot({}, (), config, None, None, None, (), ())
-    return _revived(stored, Revival())
+    return _revived(stored, MessageDecoder())
 
 
 async def _has_checkpoint(graph: RemoteGraph, config: RunnableConfig) -> bool:
@@ -79,14 +79,14 @@ async def load_inside(graph: RemoteGraph, config: RunnableConfig, namespace: str
         stored = await graph.aget_state(server_config({"configurable": place}))
     except (APIStatusError, TypeError):  # the latter as in `load`: there is no checkpoint
         return None
-    return _revived(stored, Revival())
+    return _revived(stored, MessageDecoder())
 
 
 async def load_history(
     graph: RemoteGraph, config: RunnableConfig, marks: Mapping[str, object] | None = None, limit: int = 1000
 ) -> AsyncIterator[StateSnapshot]:
     """The thread's states, the newest first: those with `marks` in their metadata, at most `limit`."""
-    revival = Revival()
+    revival = MessageDecoder()
     states = graph.aget_state_history(server_config(config), filter=dict(marks) if marks else None, limit=limit)
     try:
         async for stored in states:
@@ -97,15 +97,15 @@ async def load_history(
 
 async def update(graph: RemoteGraph, config: RunnableConfig, values: object, as_node: str | None) -> None:
     """Write `values` into the thread's state."""
-    await graph.aupdate_state(server_config(config), for_server(values), as_node)
+    await graph.aupdate_state(server_config(config), encode_for_server(values), as_node)
 
 
-def _revived(stored: StateSnapshot, revival: Revival) -> StateSnapshot:
+def _revived(stored: StateSnapshot, revival: MessageDecoder) -> StateSnapshot:
     tasks = tuple(_revived_task(task, revival) for task in stored.tasks)
     return stored._replace(values=cast("dict[str, object]", revival.of(stored.values or {})), tasks=tasks)
 
 
-def _revived_task(task: PregelTask, revival: Revival) -> PregelTask:
+def _revived_task(task: PregelTask, revival: MessageDecoder) -> PregelTask:
     state = _revived(task.state, revival) if isinstance(task.state, StateSnapshot) else task.state
     return task._replace(state=state, result=revival.of(task.result))
 

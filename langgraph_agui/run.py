@@ -15,24 +15,24 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.errors import GraphDrained
 from langgraph.graph import END
 
-from langgraph_agui.configs import merged
+from langgraph_agui.aio import await_shielded, keep_alive
+from langgraph_agui.configs import merge_run_configs
 from langgraph_agui.errors import ApprovalRefused, ErrorCode
 from langgraph_agui.graphs import Graph, has_checkpointer, load_state, quiet_node, update_state
+from langgraph_agui.interrupts.approval_tool import present_interrupts
 from langgraph_agui.interrupts.approvals import Approval
-from langgraph_agui.interrupts.convention import ask
-from langgraph_agui.interrupts.pause import Pause
+from langgraph_agui.interrupts.pending_reader import PendingInterrupts
 from langgraph_agui.interrupts.resume import Resolution
 from langgraph_agui.messages.to_agui import langchain_messages_to_agui
 from langgraph_agui.messages.to_langchain import agui_messages_to_langchain
 from langgraph_agui.settings import RunSettings
-from langgraph_agui.tasks import keep, see_through
 from langgraph_agui.threads.locks import ThreadLease
+from langgraph_agui.threads.planner import RunPlan, RunPlanner
 from langgraph_agui.threads.repair import cancelled_results
-from langgraph_agui.threads.start import Beginning, Start
 from langgraph_agui.threads.thread import RUN
-from langgraph_agui.translate.driver import drive_for
-from langgraph_agui.translate.outlet import Outlet
-from langgraph_agui.translate.readers import Joined, Reader, Readers
+from langgraph_agui.translate.broadcast import Broadcaster, JoinedSink, Subscription
+from langgraph_agui.translate.event_queue import EventQueue
+from langgraph_agui.translate.runners import graph_runner_for
 
 logger = logging.getLogger(__name__)
 
@@ -80,12 +80,12 @@ class Run:
         config: RunnableConfig,
         context: object,
         settings: RunSettings,
-        reader: Reader[T],
+        reader: Subscription[T],
         lease: ThreadLease | Admission | None = None,
     ) -> None:
         self._graph = graph
         self._input = run_input
-        self._config = merged(
+        self._config = merge_run_configs(
             settings.client_config(run_input),
             config,
             {"configurable": {"thread_id": run_input.thread_id}, "metadata": {RUN: run_input.run_id}},
@@ -94,13 +94,13 @@ class Run:
         self._settings = settings
         self._admission = lease if callable(lease) else None
         self._lease = None if callable(lease) else lease
-        self._readers = Readers(reader.sink)
+        self._readers = Broadcaster(reader.sink)
         self._closing: list[Callable[[], None]] = [reader.outlet.close]
         reader.leave = partial(self._leave, reader.outlet)
         key = settings.messages_key
         self._translation = settings.translation(run_input, self._readers)
         self._pauses = settings.pauses(graph)
-        self._beginning = Beginning(
+        self._beginning = RunPlanner(
             graph,
             run_input,
             self._config,
@@ -112,7 +112,7 @@ class Run:
             settings.threads,
         )
         raw = self._readers.event if settings.emit_raw else None
-        self._drive = drive_for(graph, self._translation, messages_key=key, raw=raw, fail=self._broken)
+        self._drive = graph_runner_for(graph, self._translation, messages_key=key, raw=raw, fail=self._broken)
         self._loop = asyncio.get_running_loop()
         self._translation.start()
         self._task = asyncio.create_task(self._work(), name=f"agui-run-{run_input.run_id}")
@@ -132,9 +132,9 @@ class Run:
         """Call `call` when the graph has stopped, for whatever reason."""
         self._task.add_done_callback(lambda _task: call())
 
-    def join(self, reader: Reader[T], run_input: RunAgentInput) -> None:
+    def join(self, reader: Subscription[T], run_input: RunAgentInput) -> None:
         """Let one more reader hear the run: what there is so far, and then the rest. Its leaving changes nothing."""
-        sink = Joined(reader.sink, run_input)
+        sink = JoinedSink(reader.sink, run_input)
         self._translation.join(sink, run_input)
         self._readers.add(sink)
         self._closing.append(reader.outlet.close)
@@ -147,7 +147,7 @@ class Run:
 
         reader.leave = leave
 
-    def _hush(self, sink: Joined) -> None:
+    def _hush(self, sink: JoinedSink) -> None:
         self._readers.remove(sink)
         if not self._task.done():
             self._translation.read_anew()
@@ -160,9 +160,9 @@ class Run:
 
     def _stop(self) -> None:
         self._drive.stop()
-        keep(asyncio.create_task(_end(self._task)))
+        keep_alive(asyncio.create_task(_end(self._task)))
 
-    async def _leave(self, outlet: Outlet[T]) -> None:
+    async def _leave(self, outlet: EventQueue[T]) -> None:
         """The run's own reader has left."""
         self._note(outlet)
         if self._task.done():
@@ -171,9 +171,9 @@ class Run:
             self._stop()
             await asyncio.wait({self._task}, timeout=_LEAVING)
         else:
-            keep(self._task)
+            keep_alive(self._task)
 
-    def _note(self, outlet: Outlet[T]) -> None:
+    def _note(self, outlet: EventQueue[T]) -> None:
         """Note what the client knows whose reader leaves."""
         shown, view = self._settings.shown.keep(self._input.thread_id), self._translation.shared.view
         if outlet.unread:
@@ -203,7 +203,7 @@ class Run:
         # Who hears the end may send the next input at once: the thread is free by then.
         if self._lease is not None:
             lease, self._lease = self._lease, None
-            await see_through(lease.release())
+            await await_shielded(lease.release())
         end()
 
     async def _play(self) -> Callable[[], None]:
@@ -225,7 +225,9 @@ class Run:
             if pause is None:
                 interrupts = None
             else:
-                interrupts = translation.owned(ask(pause, self._settings.approvals, translation.speech.announce))
+                interrupts = translation.owned(
+                    present_interrupts(pause, self._settings.approvals, translation.speech.announce)
+                )
             translation.restate(interrupts or ())
             return lambda: translation.finish(interrupts)
         except (asyncio.CancelledError, GraphDrained):
@@ -234,7 +236,7 @@ class Run:
             failure = error
             return lambda: translation.fail(failure)
 
-    async def _go(self, start: Start) -> Pause | None:
+    async def _go(self, start: RunPlan) -> PendingInterrupts | None:
         """Run the graph from `start`; return what the thread waits for, None where there is no thread."""
         self._translation.know(start.thread)
         if start.gives_up_at is not None:
@@ -246,7 +248,7 @@ class Run:
         self._translation.speech.appended([result for result in start.healed if result.name not in theirs])
         if start.settles:
             await update_state(self._graph, self._config, None, END)
-        config = merged(self._config, start.config)
+        config = merge_run_configs(self._config, start.config)
         self._translation.shared.go_on(start.values)
         await self._drive.run(start.input, config, self._context)
         if not has_checkpointer(self._graph):
@@ -254,7 +256,7 @@ class Run:
                 raise RuntimeError("The graph has paused and cannot go on: compile it with a checkpointer")
             return None
         if not self._translation.paused:
-            return Pause()
+            return PendingInterrupts()
         self._translation.paused = False
         stored = await load_state(self._graph, self._config)
         self._translation.shared.values((), stored.values)  # with what finished tasks have written beside the pause
@@ -270,9 +272,9 @@ class Run:
             except Exception as error:
                 raise ApprovalRefused from error
 
-    async def _give_up(self, start: Start, node: str) -> None:
+    async def _give_up(self, start: RunPlan, node: str) -> None:
         """Give the thread's pause up: its calls are answered as cancelled, and nothing of it is left to run."""
-        config = merged(self._config, start.config)
+        config = merge_run_configs(self._config, start.config)
         at = quiet_node(self._graph, node)
         if start.writes:
             await update_state(self._graph, config, dict(start.writes), at)

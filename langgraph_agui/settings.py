@@ -11,18 +11,18 @@ from langchain_core.runnables import RunnableConfig
 
 from langgraph_agui.frontend import frontend_config
 from langgraph_agui.graphs import Graph
+from langgraph_agui.interrupts.approval_tool import REQUEST_APPROVAL
 from langgraph_agui.interrupts.approvals import OnApproval, log_approval
-from langgraph_agui.interrupts.convention import REQUEST_APPROVAL
-from langgraph_agui.interrupts.pause import PauseReader
+from langgraph_agui.interrupts.pending_reader import PendingInterruptReader
 from langgraph_agui.messages.options import ReasoningOptions
 from langgraph_agui.models.known import Providers
+from langgraph_agui.state.client_state_cache import ClientStateCaches
 from langgraph_agui.state.contract import StateContract
-from langgraph_agui.state.shown import ShownThreads
-from langgraph_agui.threads.start import ThreadPolicy
-from langgraph_agui.translate.lanes import Subagents
-from langgraph_agui.translate.shared import SharedState
-from langgraph_agui.translate.sinks import Sink
-from langgraph_agui.translate.state import StateView
+from langgraph_agui.threads.planner import ThreadPolicy
+from langgraph_agui.translate.event_sinks import Sink
+from langgraph_agui.translate.shared_state import SharedState
+from langgraph_agui.translate.state_view import StateView
+from langgraph_agui.translate.subagents import Subagents
 from langgraph_agui.translate.translation import Translation
 
 OnDisconnect: TypeAlias = Literal["cancel", "continue"]
@@ -55,7 +55,7 @@ class RunSettings:
     approvals: Approvals = "interrupt"
     approval_timeout: timedelta | None = None
     on_approval: OnApproval = log_approval
-    shown: ShownThreads = field(default_factory=ShownThreads)
+    shown: ClientStateCaches = field(default_factory=ClientStateCaches)
 
     def client_config(self, run_input: RunAgentInput) -> RunnableConfig:
         """What the client brings to a run's nodes; a tool that only stands for approvals is no tool of the model's."""
@@ -78,6 +78,6 @@ class RunSettings:
             expose_errors=self.expose_errors,
         )
 
-    def pauses(self, graph: Graph) -> PauseReader:
+    def pauses(self, graph: Graph) -> PendingInterruptReader:
         """Reads what threads of `graph` wait for."""
-        return PauseReader(graph, self.messages_key, self.contract.show, self.approval_timeout)
+        return PendingInterruptReader(graph, self.messages_key, self.contract.show, self.approval_timeout)

@@ -16,12 +16,12 @@ from ag_ui.core import BaseEvent, Event
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.outputs import ChatGenerationChunk, GenerationChunk
 
+from langgraph_agui.callbacks.event_queue import RunEventQueue, is_last
 from langgraph_agui.callbacks.root import RootRun, lock
 from langgraph_agui.callbacks.roots import Roots
-from langgraph_agui.callbacks.turns import Turns
-from langgraph_agui.callbacks.waiting import Waiting, is_last
+from langgraph_agui.callbacks.run_serializer import RunSerializer
 from langgraph_agui.messages.options import ReasoningOptions
-from langgraph_agui.translate.lanes import Subagents, checked
+from langgraph_agui.translate.subagents import Subagents, checked_subagents
 
 Args: TypeAlias = tuple[Any, ...]
 More: TypeAlias = dict[str, Any]
@@ -77,9 +77,11 @@ class AGUICallbackHandler(BaseCallbackHandler):
         if inspect.iscoroutinefunction(on_event) or inspect.iscoroutinefunction(call):
             raise TypeError("on_event is called from synchronous hooks: pass one that is not async, or use events()")
         self._on_event = cast("Callable[[BaseEvent], object] | None", on_event)
-        self._waiting = Waiting(keeps=on_event is None)
-        self._turns, held = Turns(self._tell), lock()
-        make = partial(RootRun, lock=held, messages_key=messages_key, reasoning=reasoning, subagents=checked(subagents))
+        self._waiting = RunEventQueue(keeps=on_event is None)
+        self._turns, held = RunSerializer(self._tell), lock()
+        make = partial(
+            RootRun, lock=held, messages_key=messages_key, reasoning=reasoning, subagents=checked_subagents(subagents)
+        )
         self._roots = Roots(make, held, self._turns, thread_id or str(uuid4()))
         if stream_tokens:  # having these two makes chat models stream
             self.tap_output_aiter = self.tap_output_iter = _pass_on

@@ -19,12 +19,12 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.messages import ToolMessage as LCToolMessage
 
 from langgraph_agui.errors import RunStopped
-from langgraph_agui.messages.found import all_messages, messages_in
+from langgraph_agui.messages.extract import extract_messages, find_messages
 from langgraph_agui.messages.options import ReasoningOptions
-from langgraph_agui.translate.lanes import Subagents
-from langgraph_agui.translate.order import Mark
-from langgraph_agui.translate.sinks import Sink
-from langgraph_agui.translate.source import CallbackSource
+from langgraph_agui.translate.callback_source import CallbackSource
+from langgraph_agui.translate.event_sinks import Sink
+from langgraph_agui.translate.stream_sequencer import StreamPosition
+from langgraph_agui.translate.subagents import Subagents
 from langgraph_agui.translate.translation import Translation
 
 Lock: TypeAlias = AbstractContextManager[bool]
@@ -57,7 +57,7 @@ class Locked:
         with self._lock:
             self._tell(run_id, message)
 
-    def signal(self, mark: Mark | None, call: Callable[[], None]) -> None:
+    def signal(self, mark: StreamPosition | None, call: Callable[[], None]) -> None:
         """Deliver any other signal."""
         if self.stopped:
             raise RunStopped
@@ -103,7 +103,7 @@ class RootRun:
 
     def takes(self, values: object) -> None:
         """Take the root's input: nothing in it is new."""
-        self.tell(lambda: self.translation.begin(all_messages(values)))
+        self.tell(lambda: self.translation.begin(find_messages(values)))
 
     def notices(self, values: object) -> None:
         """Take what a graph's first node is given, its thread included: nothing in it is new either."""
@@ -122,7 +122,7 @@ class RootRun:
             return
         for message in self._answers(values):
             self.tell(partial(self.source.arrived, message))
-        if not self.source.graphs and not all_messages(values):  # a graph's state is not for its client
+        if not self.source.graphs and not find_messages(values):  # a graph's state is not for its client
             self.tell(lambda: self.translation.returned(values))
 
     def _answers(self, values: object) -> list[BaseMessage]:
@@ -134,7 +134,7 @@ class RootRun:
 
     def _messages(self, values: object) -> list[BaseMessage]:
         # What a user said comes from the caller, who has shown it already.
-        return [message for message in messages_in(values, self._key) if message.type != "human"]
+        return [message for message in extract_messages(values, self._key) if message.type != "human"]
 
     def fail(self, error: BaseException) -> None:
         """The root has failed, or was stopped."""

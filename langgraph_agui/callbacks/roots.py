@@ -16,8 +16,8 @@ from langchain_core.callbacks import BaseCallbackManager
 from langchain_core.runnables.config import var_child_runnable_config
 
 from langgraph_agui.callbacks.root import Lock, RootRun
-from langgraph_agui.callbacks.turns import Turn, Turns
-from langgraph_agui.translate.sinks import EventSink, Sink
+from langgraph_agui.callbacks.run_serializer import RunSerializer, RunSlot
+from langgraph_agui.translate.event_sinks import EventSink, Sink
 
 Make: TypeAlias = Callable[[RunAgentInput, Sink], RootRun]
 
@@ -30,7 +30,7 @@ class Root:
         alone: Whether that task can wait for nothing else meanwhile.
     """
 
-    def __init__(self, run_id: UUID, run: RootRun, turn: Turn) -> None:
+    def __init__(self, run_id: UUID, run: RootRun, turn: RunSlot) -> None:
         self.run_id = run_id
         self.run = run
         self.turn = turn
@@ -60,7 +60,7 @@ class Roots:
         thread_id: Their AG-UI thread.
     """
 
-    def __init__(self, make: Make, lock: Lock, turns: Turns, thread_id: str) -> None:
+    def __init__(self, make: Make, lock: Lock, turns: RunSerializer, thread_id: str) -> None:
         self._make = make
         self._lock = lock
         self._turns = turns

@@ -10,13 +10,13 @@ from typing import Any, cast
 from ag_ui.core import Event, RunAgentInput
 from langchain_core.runnables import Runnable, RunnableConfig
 
+from langgraph_agui.callbacks.event_queue import RunEventQueue, is_last
 from langgraph_agui.callbacks.root import RootRun, lock
-from langgraph_agui.callbacks.waiting import Waiting, is_last
-from langgraph_agui.configs import merged
+from langgraph_agui.configs import merge_run_configs
 from langgraph_agui.errors import RunStopped
 from langgraph_agui.messages.options import ReasoningOptions
-from langgraph_agui.translate.lanes import Subagents, checked
-from langgraph_agui.translate.sinks import EventSink
+from langgraph_agui.translate.event_sinks import EventSink
+from langgraph_agui.translate.subagents import Subagents, checked_subagents
 
 
 async def astream_agui(
@@ -50,14 +50,14 @@ async def astream_agui(
     Raises:
         ValueError: There is no such way to show subagents.
     """
-    waiting = Waiting(keeps=True)
+    waiting = RunEventQueue(keeps=True)
     run = RootRun(
         run_input,
         EventSink(waiting.put),
         lock(),
         messages_key=messages_key,
         reasoning=reasoning,
-        subagents=checked(subagents),
+        subagents=checked_subagents(subagents),
         expose_errors=expose_errors,
     )
     run.translation.start()
@@ -76,7 +76,7 @@ async def astream_agui(
 
 async def _drive(runnable: Runnable[Any, Any], given: object, config: RunnableConfig | None, run: RootRun) -> None:
     try:
-        await runnable.ainvoke(given, merged(config, {"callbacks": [run.source]}))
+        await runnable.ainvoke(given, merge_run_configs(config, {"callbacks": [run.source]}))
         run.translation.restate()
         run.translation.finish()
     except BaseException as error:

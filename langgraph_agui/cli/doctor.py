@@ -11,8 +11,8 @@ from rich.text import Text
 from langgraph_agui.cli.errors import ExitCode
 from langgraph_agui.cli.words import printable
 from langgraph_agui.graphs import has_checkpointer
-from langgraph_agui.models.carry import Finding, examine, name_of
 from langgraph_agui.models.find import Found, find
+from langgraph_agui.models.reasoning_support import Finding, examine, name_of
 
 if TYPE_CHECKING:
     from langgraph_agui import LangGraphAgent

@@ -8,8 +8,8 @@ from __future__ import annotations
 import json
 from collections import deque
 
+from langgraph_agui.protocol.json_equal import json_equal
 from langgraph_agui.protocol.jsonable import JsonValue
-from langgraph_agui.protocol.same import same
 
 
 def changed(held: JsonValue, before: JsonValue, now: JsonValue) -> JsonValue:
@@ -19,14 +19,14 @@ def changed(held: JsonValue, before: JsonValue, now: JsonValue) -> JsonValue:
     others change in their place. In a list that became longer or shorter, no place tells which element was changed:
     the others are as they are in `now`.
     """
-    if same(before, now):
+    if json_equal(before, now):
         return held
     if isinstance(held, list) and isinstance(before, list) and isinstance(now, list) and len(held) == len(before):
         return _changed_list(held, before, now)
     if not (isinstance(held, dict) and isinstance(before, dict) and isinstance(now, dict)):
         return now
     kept = {key: value for key, value in held.items() if key in now or key not in before}
-    keys = [key for key in now if key not in before or not same(before[key], now[key])]
+    keys = [key for key in now if key not in before or not json_equal(before[key], now[key])]
     return {**kept, **{key: changed(held.get(key), before.get(key), now[key]) for key in keys}}
 
 
@@ -34,7 +34,7 @@ def _changed_list(held: list[JsonValue], before: list[JsonValue], now: list[Json
     places: dict[str, deque[int]] = {}
     for place, one in enumerate(before):
         places.setdefault(_written(one), deque()).append(place)
-    stayed = [place for place, (one, other) in enumerate(zip(before, now, strict=False)) if same(one, other)]
+    stayed = [place for place, (one, other) in enumerate(zip(before, now, strict=False)) if json_equal(one, other)]
     source = dict(zip(stayed, stayed, strict=True))
     taken = set(stayed)
     for place in (place for place in range(len(now)) if place not in source):

@@ -21,9 +21,9 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from langchain_core.utils.pydantic import get_fields
 from pydantic import AliasChoices, AliasPath, ValidationError
 
+from langgraph_agui.aio import run_sync
 from langgraph_agui.messages.media import content_parts
-from langgraph_agui.messages.plain import as_content
-from langgraph_agui.tasks import run_to_end
+from langgraph_agui.messages.user_tool_content import as_content
 
 logger = logging.getLogger(__name__)
 
@@ -86,7 +86,7 @@ class LocalTools:
     def _run(self, call: ToolCall) -> LCToolMessage:
         tool = self._tools[call.function.name]
         if isinstance(tool, StructuredTool) and tool.func is None:  # a coroutine only, as MCP's are
-            return run_to_end(self._arun(call))
+            return run_sync(self._arun(call))
         try:
             return _message(call, tool.invoke(_request(call, tool)))
         except Exception as error:

@@ -19,7 +19,7 @@ from ag_ui.core import (
 
 from langgraph_agui.client.errors import AgentError
 from langgraph_agui.client.readable import Readable
-from langgraph_agui.protocol.conversation import joined
+from langgraph_agui.protocol.message_store import joined
 
 if TYPE_CHECKING:
     from langgraph_agui.client.reading import Outcome

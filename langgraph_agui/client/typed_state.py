@@ -18,8 +18,8 @@ from pydantic_core import from_json, to_json
 from typing_extensions import TypeVar
 
 from langgraph_agui.client.changes import changed
+from langgraph_agui.protocol.json_equal import json_equal
 from langgraph_agui.protocol.jsonable import JsonValue, to_jsonable
-from langgraph_agui.protocol.same import same
 
 logger = logging.getLogger(__name__)
 
@@ -149,7 +149,7 @@ class TypedState(Generic[StateT]):
             for told in (self._dump(self._typed, by_alias=False), old):  # an agent may call a field by either name
                 if isinstance(told, dict):
                     mended |= {key: told[key] for key in unfit if key in told}
-        if same(mended, old):
+        if json_equal(mended, old):
             self._told = old
         else:
             self._typed = self._validated(mended)
@@ -172,7 +172,7 @@ class TypedState(Generic[StateT]):
         sent = self.sent()
         if self._adapter is not None and not isinstance(self._typed, _Nothing):
             now = self._dump(self._typed)
-            if not same(self._told, now):
+            if not json_equal(self._told, now):
                 self._adapter.validate_json(json.dumps(now))
             self._held, self._told = sent, now
         return sent
@@ -184,7 +184,7 @@ class TypedState(Generic[StateT]):
             return None
         typed = self._dump(self._typed)
         with suppress(ValidationError):
-            if same(self._dump(self._validated(self.sent())), typed):
+            if json_equal(self._dump(self._validated(self.sent())), typed):
                 return None
         return typed
 

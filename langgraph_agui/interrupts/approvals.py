@@ -10,8 +10,8 @@ from typing import TypeAlias
 from ag_ui.core import ResumeEntry, RunAgentInput
 from langchain_core.runnables import RunnableConfig
 
-from langgraph_agui.interrupts.asked import Question
 from langgraph_agui.interrupts.decisions import Decision
+from langgraph_agui.interrupts.pending import InterruptRequest
 
 logger = logging.getLogger(__name__)
 
@@ -50,7 +50,7 @@ class Approval:
     def of(
         cls,
         run_input: RunAgentInput,
-        question: Question,
+        question: InterruptRequest,
         entry: ResumeEntry,
         decision: Decision,
         config: RunnableConfig,

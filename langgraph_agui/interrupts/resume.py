@@ -17,9 +17,9 @@ from datetime import UTC, datetime
 from ag_ui.core import ResumeEntry
 
 from langgraph_agui.errors import ErrorCode, RunInputError
-from langgraph_agui.interrupts.asked import Question
 from langgraph_agui.interrupts.decisions import Action, Decision, InvalidAnswer, decided, rejected
-from langgraph_agui.interrupts.pause import Pause
+from langgraph_agui.interrupts.pending import InterruptRequest
+from langgraph_agui.interrupts.pending_reader import PendingInterrupts
 from langgraph_agui.protocol.timestamps import has_expired
 
 _CANCEL = Decision("cancel", {})
@@ -37,10 +37,10 @@ class Resolution:
 
     values: dict[str, object] = field(default_factory=dict)
     abandoned: bool = False
-    decisions: Sequence[tuple[Question, ResumeEntry, Decision]] = ()
+    decisions: Sequence[tuple[InterruptRequest, ResumeEntry, Decision]] = ()
 
 
-def resolve(entries: Sequence[ResumeEntry], pause: Pause, now: datetime | None = None) -> Resolution:
+def resolve(entries: Sequence[ResumeEntry], pause: PendingInterrupts, now: datetime | None = None) -> Resolution:
     """Check the answers to a pause and return what they mean.
 
     A `cancelled` approval is a rejection, where the graph takes rejections; a remote agent is told of it. Any other
@@ -64,11 +64,11 @@ def resolve(entries: Sequence[ResumeEntry], pause: Pause, now: datetime | None =
                 ErrorCode.INTERRUPT_INVALID, "An interrupt that takes no rejection is cancelled with all others or not."
             )
         return Resolution(abandoned=True, decisions=decisions)
-    values = {one.id: one.value([found[question.id] for question in one.questions]) for one in pause.asked}
+    values = {one.id: one.value([found[question.id] for question in one.questions]) for one in pause.pending}
     return Resolution(values, decisions=decisions)
 
 
-def _by_id(entries: Sequence[ResumeEntry], pause: Pause) -> dict[str, ResumeEntry]:
+def _by_id(entries: Sequence[ResumeEntry], pause: PendingInterrupts) -> dict[str, ResumeEntry]:
     asked = {question.id for question in pause.questions}
     counts = Counter(entry.interrupt_id for entry in entries)
     if unknown := counts.keys() - asked:
@@ -80,7 +80,7 @@ def _by_id(entries: Sequence[ResumeEntry], pause: Pause) -> dict[str, ResumeEntr
     return {entry.interrupt_id: entry for entry in entries}
 
 
-def _decide(question: Question, entry: ResumeEntry, now: datetime) -> Decision:
+def _decide(question: InterruptRequest, entry: ResumeEntry, now: datetime) -> Decision:
     if entry.status == "cancelled":
         takes_rejection = question.action is not None and "reject" in question.action.allowed
         return rejected() if takes_rejection else question.cancelled or _CANCEL

@@ -20,11 +20,11 @@ from langgraph_agui.protocol.jsonable import clean_text, to_jsonable
 
 logger = logging.getLogger(__name__)
 
-Block: TypeAlias = Mapping[str, object]
-Kind: TypeAlias = Literal["text", "reasoning", "call"]
+ContentBlock: TypeAlias = Mapping[str, object]
+BlockKind: TypeAlias = Literal["text", "reasoning", "call"]
 
 
-class Part(NamedTuple):
+class BlockDelta(NamedTuple):
     """A piece of one block.
 
     `key` tells blocks of the same kind apart within a message; None means "the block that is being said".
@@ -32,7 +32,7 @@ class Part(NamedTuple):
     the call's id. `name` is the tool's name.
     """
 
-    kind: Kind
+    kind: BlockKind
     key: Hashable
     text: str
     id: str | None = None
@@ -50,7 +50,7 @@ it."""
 _MEDIA = frozenset({"image", "image_url", "audio", "video", "file", "image_generation_call"})
 
 
-def read(message: BaseMessage, *, whole: bool = False) -> list[Part]:
+def read_blocks(message: BaseMessage, *, whole: bool = False) -> list[BlockDelta]:
     """Return what `message` says, in order.
 
     Args:
@@ -58,21 +58,21 @@ def read(message: BaseMessage, *, whole: bool = False) -> list[Part]:
         whole: True for a complete message: blocks without an index are then blocks of their own, whereas in
             a chunk they go on with the block that is being said.
     """
-    parts: list[Part] = []
+    parts: list[BlockDelta] = []
     if message.additional_kwargs:
         _read_kwargs(message, parts)
     content = message.content
     if content.__class__ is str:
         if content:
-            parts.append(Part("text", None, content))
+            parts.append(BlockDelta("text", None, content))
         if _says_calls(message):
             parts.extend(_calls(message))
         return parts
     calls = _calls(message) if _says_calls(message) else []
-    for position, block in enumerate(cast("Sequence[str | Block]", content)):
+    for position, block in enumerate(cast("Sequence[str | ContentBlock]", content)):
         if isinstance(block, str):
             if block:
-                parts.append(Part("text", None, block))
+                parts.append(BlockDelta("text", None, block))
         elif (kind := block.get("type")).__class__ is str and kind in CALL_BLOCKS:
             _read_call(block, calls, parts)
         else:
@@ -81,7 +81,7 @@ def read(message: BaseMessage, *, whole: bool = False) -> list[Part]:
     return parts
 
 
-def more(chunk: BaseMessage, kind: Kind, key: Hashable) -> str | None:
+def continuation_text(chunk: BaseMessage, kind: BlockKind, key: Hashable) -> str | None:
     """Return the text of `chunk` if it is nothing but more of the block of this kind and key, else None.
 
     A short cut around `read` for what most chunks are.
@@ -102,7 +102,7 @@ def more(chunk: BaseMessage, kind: Kind, key: Hashable) -> str | None:
     return block.get("thinking") if block.get("index") == key and isinstance(block.get("thinking"), str) else None
 
 
-def _more_arguments(chunk: AIMessageChunk, content: str | Sequence[str | Block], key: Hashable) -> str | None:
+def _more_arguments(chunk: AIMessageChunk, content: str | Sequence[str | ContentBlock], key: Hashable) -> str | None:
     if len(chunk.tool_call_chunks) != 1 or key is None:
         return None
     call = chunk.tool_call_chunks[0]
@@ -119,17 +119,17 @@ def _says_calls(message: BaseMessage) -> bool:
     return isinstance(message, AIMessage) and bool(message.tool_calls or message.invalid_tool_calls)
 
 
-def _calls(message: BaseMessage) -> list[Part]:
+def _calls(message: BaseMessage) -> list[BlockDelta]:
     if isinstance(message, AIMessageChunk):
         return [
-            Part("call", chunk.get("index"), chunk["args"] or "", chunk["id"] or None, chunk["name"] or None)
+            BlockDelta("call", chunk.get("index"), chunk["args"] or "", chunk["id"] or None, chunk["name"] or None)
             for chunk in message.tool_call_chunks
         ]
     assert isinstance(message, AIMessage)  # noqa: S101  # `_says_calls` let only these two through
     told = [(call["id"], _arguments(call["args"]), call["name"]) for call in message.tool_calls]
     told += [(call["id"], call["args"] or "", call["name"] or "") for call in message.invalid_tool_calls]
     return [
-        Part("call", ("#", position), arguments, call_id or None, clean_text(name) or None)
+        BlockDelta("call", ("#", position), arguments, call_id or None, clean_text(name) or None)
         for position, (call_id, arguments, name) in enumerate(told)
     ]
 
@@ -141,7 +141,7 @@ def _arguments(value: object) -> str:
         return json.dumps(to_jsonable(value), ensure_ascii=False)
 
 
-def _read_call(block: Block, calls: list[Part], parts: list[Part]) -> None:
+def _read_call(block: ContentBlock, calls: list[BlockDelta], parts: list[BlockDelta]) -> None:
     """Move the call that `block` stands for from `calls` to `parts`: its arguments are in the former."""
     ids = (block.get("id"), block.get("call_id"))
     index = block.get("index")
@@ -151,17 +151,17 @@ def _read_call(block: Block, calls: list[Part], parts: list[Part]) -> None:
             return
 
 
-def _read_block(block: Block, fallback: Hashable, parts: list[Part]) -> None:
+def _read_block(block: ContentBlock, fallback: Hashable, parts: list[BlockDelta]) -> None:
     """Read a content block that is no tool call; blocks without words (media, citations) say nothing."""
     kind = block.get("type")
     if kind == "text":
         if text := _text(block.get("text")):
-            parts.append(Part("text", None, text))
+            parts.append(BlockDelta("text", None, text))
     elif is_reasoning(block):
         _read_reasoning(block, fallback, parts)
     elif kind == "refusal":
         if text := _text(block.get("refusal")):
-            parts.append(Part("text", None, text))
+            parts.append(BlockDelta("text", None, text))
     elif kind == "non_standard":
         value = block.get("value")
         if isinstance(value, Mapping):
@@ -177,7 +177,7 @@ def leave_out(kind: str) -> None:
     logger.warning("A model's %r blocks have no place in an AG-UI assistant message and are left out.", kind)
 
 
-def is_reasoning(block: Block) -> bool:
+def is_reasoning(block: ContentBlock) -> bool:
     """Whether `block` is reasoning, whatever its shape."""
     kind = block.get("type")
     return isinstance(kind, str) and kind in REASONING_BLOCKS
@@ -192,24 +192,24 @@ def _key(index: object, fallback: Hashable) -> Hashable:
     return index if isinstance(index, int | str) else fallback
 
 
-def _read_reasoning(block: Block, fallback: Hashable, parts: list[Part]) -> None:
+def _read_reasoning(block: ContentBlock, fallback: Hashable, parts: list[BlockDelta]) -> None:
     key = _key(block.get("index"), fallback)
     block_id = _text(block.get("id"))
     provider_id = (block_id if block_id.isprintable() and not block_id.startswith("lc_") else "") or None
     summary = block.get("summary")
     if not isinstance(summary, list):
-        parts.append(Part("reasoning", key, reasoning_text(block), provider_id))
+        parts.append(BlockDelta("reasoning", key, reasoning_text(block), provider_id))
     elif summary:
         for position, part in enumerate(summary):
-            inner: Block = part if isinstance(part, Mapping) else {}
+            inner: ContentBlock = part if isinstance(part, Mapping) else {}
             number = _key(inner.get("index"), position)
-            parts.append(Part("reasoning", (key, number), _text(inner.get("text")), provider_id))
+            parts.append(BlockDelta("reasoning", (key, number), _text(inner.get("text")), provider_id))
     else:
         # The item without words: it names the block whose first part may follow.
-        parts.append(Part("reasoning", (key, 0), "", provider_id))
+        parts.append(BlockDelta("reasoning", (key, 0), "", provider_id))
 
 
-def reasoning_text(block: Block) -> str:
+def reasoning_text(block: ContentBlock) -> str:
     """Return the visible text of one reasoning block in any shape but a list of summary parts; "" if hidden."""
     kind = block.get("type")
     value: object = None
@@ -237,10 +237,10 @@ def beside(message: BaseMessage) -> str:
     return "" if within else text
 
 
-def _read_kwargs(message: BaseMessage, parts: list[Part]) -> None:
+def _read_kwargs(message: BaseMessage, parts: list[BlockDelta]) -> None:
     """Read reasoning beside the content: `reasoning_content` (DeepSeek, Ollama, ...), `reasoning` (OpenAI v0)."""
     if text := beside(message):
-        parts.append(Part("reasoning", BESIDE, text))
+        parts.append(BlockDelta("reasoning", BESIDE, text))
     item = message.additional_kwargs.get("reasoning")
     if isinstance(item, Mapping):
         _read_reasoning({"summary": [], **item, "type": "reasoning"}, "reasoning", parts)

@@ -13,16 +13,16 @@ from typing import TypeAlias
 
 from ag_ui.core import AssistantMessage, Message, ToolMessage
 
-from langgraph_agui.messages.record import Item, Record
-from langgraph_agui.messages.values import Speaker
+from langgraph_agui.messages.assistant_turn import AssistantTurn, Block
+from langgraph_agui.messages.encrypted_values import MessageSource
 
 
 @dataclass(slots=True)
 class _Slot:
     """The place of one message of a record: of a reasoning item, or (None) of the assistant message."""
 
-    record: Record
-    item: Item | None
+    record: AssistantTurn
+    item: Block | None
 
     @property
     def id(self) -> str:
@@ -50,12 +50,12 @@ class Conversation:
         self._entries: list[_Entry] = list(held)
         self._plain: dict[str, Message] = {}
         self.ids: set[str] = {entry.id for entry in self._entries}
-        self.records: dict[str, Record] = {}
+        self.records: dict[str, AssistantTurn] = {}
         self._holders: dict[str, str] = {}
         self._call_names: dict[str, str] = {}
         self._elsewhere: set[str] = set()
         self.answered: set[str] = set()
-        self.speakers = {entry.id: Speaker(entry.subagent_run_id) for entry in held if entry.subagent_run_id}
+        self.speakers = {entry.id: MessageSource(entry.subagent_run_id) for entry in held if entry.subagent_run_id}
         self.accounts: set[str] = set()
         for entry in self._entries:
             if isinstance(entry, AssistantMessage):
@@ -64,7 +64,7 @@ class Conversation:
             elif isinstance(entry, ToolMessage):
                 self.answered.add(entry.tool_call_id)
 
-    def held(self, message_id: str) -> Record | Message:
+    def held(self, message_id: str) -> AssistantTurn | Message:
         """What was said under this id since."""
         return self.records.get(message_id) or self._plain[message_id]
 
@@ -103,13 +103,13 @@ class Conversation:
                 self._elsewhere.add(call_id)
                 self._call_names.setdefault(call_id, name)
 
-    def begin(self, record: Record, item: Item) -> None:
+    def begin(self, record: AssistantTurn, item: Block) -> None:
         """Give `item` its place: the client is about to see it for the first time."""
         self._place(_Slot(record, item if item.kind == "reasoning" else None))
         if item.kind == "call":
             self._hold(item.id, item.name or "", record.message_id)
 
-    def begin_assistant(self, record: Record) -> None:
+    def begin_assistant(self, record: AssistantTurn) -> None:
         """Give the assistant message of `record` its place, also when nothing was said in it."""
         self._place(_Slot(record, None))
 
@@ -120,32 +120,32 @@ class Conversation:
         self.records[slot.record.message_id] = slot.record
         self._spoken(slot.record.message_id, slot.record.speaker)
 
-    def hold(self, record: Record) -> None:
+    def hold(self, record: AssistantTurn) -> None:
         """Append a whole message."""
         for item in record.items:
             self.begin(record, item)
         if record.encrypted is not None:
             self.begin_assistant(record)
 
-    def add(self, message: Message, speaker: Speaker | None = None) -> None:
+    def add(self, message: Message, speaker: MessageSource | None = None) -> None:
         """Append a message that is not made of items."""
         self._entries.append(message)
         self._plain[message.id] = message
         self.ids.add(message.id)
         self._spoken(message.id, speaker)
 
-    def _spoken(self, message_id: str, speaker: Speaker | None) -> None:
+    def _spoken(self, message_id: str, speaker: MessageSource | None) -> None:
         if speaker is not None and message_id not in self.speakers:
             self.speakers[message_id] = speaker
             self.accounts.add(message_id)
 
-    def claim(self, message_id: str) -> Speaker:
+    def claim(self, message_id: str) -> MessageSource:
         """Note that the agent's own history holds this account; return who says it."""
         self.accounts.discard(message_id)
         speaker = self.speakers[message_id] = self.speakers[message_id]._replace(of_thread=True)
         return speaker
 
-    def answer(self, result: ToolMessage, speaker: Speaker | None = None) -> None:
+    def answer(self, result: ToolMessage, speaker: MessageSource | None = None) -> None:
         """Put a tool result behind the message that holds its call, after the results already there."""
         position = len(self._entries)
         if (holder := self._holders.get(result.tool_call_id)) is not None:
@@ -165,7 +165,7 @@ class Conversation:
         return [entry.message() if isinstance(entry, _Slot) else plain.get(entry.id, entry) for entry in self._entries]
 
 
-def restate(held: Sequence[Message], truth: Iterable[tuple[str, Sequence[Message]]]) -> list[Message]:
+def merge_messages(held: Sequence[Message], truth: Iterable[tuple[str, Sequence[Message]]]) -> list[Message]:
     """Return `held` with the server's messages in it, losing nothing that the client holds.
 
     Args:

@@ -13,11 +13,11 @@ from typing import NamedTuple, cast
 
 from langchain_core.messages import AIMessage
 
-from langgraph_agui.messages.blocks import Block, beside, is_reasoning
-from langgraph_agui.messages.calls import Call, Calls, calls_of, same_calls
+from langgraph_agui.messages.blocks import ContentBlock, beside, is_reasoning
+from langgraph_agui.messages.encrypted_values import VERSION, Envelope
 from langgraph_agui.messages.provider import maker_of
-from langgraph_agui.messages.template import Damaged, Seen, json_key, listed
-from langgraph_agui.messages.values import VERSION, Envelope
+from langgraph_agui.messages.template import InvalidEnvelope, VisibleText, json_key, listed
+from langgraph_agui.messages.tool_calls import Call, Calls, same_calls, to_langchain_calls
 
 GEMINI_SIGNATURES = "__gemini_function_call_thought_signatures__"
 """Where langchain-google-genai keeps the signature of each call: in `additional_kwargs`, by call id."""
@@ -37,22 +37,22 @@ class Envelopes(NamedTuple):
     message: Envelope | None
 
 
-class Shown(NamedTuple):
+class VisibleTurn(NamedTuple):
     """What a client sees of an assistant message, and under which ids."""
 
     message_id: str
-    words: Seen
+    words: VisibleText
     reasoning_ids: Sequence[str]
     calls: Sequence[Call]
 
 
-def wrap(message: AIMessage, shown: Shown) -> Envelopes:
+def encode_envelopes(message: AIMessage, shown: VisibleTurn) -> Envelopes:
     """Return what is to be kept of `message` (of a streamed one: the sum of its chunks) besides what is shown."""
     return _Wrapping(message, shown).envelopes()
 
 
 class _Wrapping:
-    def __init__(self, message: AIMessage, shown: Shown) -> None:
+    def __init__(self, message: AIMessage, shown: VisibleTurn) -> None:
         self._message = message
         self._shown = shown
         self._words = shown.words
@@ -93,17 +93,17 @@ class _Wrapping:
         content = self._message.content
         if isinstance(content, str):
             return {} if content == self._words.text else {"c": self._words.pack(content)}
-        return {"c": listed([self._block(block) for block in cast("list[str | Block]", content)])}
+        return {"c": listed([self._block(block) for block in cast("list[str | ContentBlock]", content)])}
 
-    def _block(self, block: str | Block) -> object:
+    def _block(self, block: str | ContentBlock) -> object:
         if isinstance(block, Mapping):
             value = block.get("value") if block.get("type") == "non_standard" else None
-            inner: Block = value if isinstance(value, Mapping) else block
+            inner: ContentBlock = value if isinstance(value, Mapping) else block
             if is_reasoning(inner):
                 return self._reasoning(block, inner)
         return self._words.pack(block)
 
-    def _reasoning(self, block: Block, inner: Block) -> object:
+    def _reasoning(self, block: ContentBlock, inner: ContentBlock) -> object:
         """The place of a reasoning block; its template goes with the first reasoning message that it is shown as."""
         number = self._number
         summary = inner.get("summary")
@@ -136,7 +136,7 @@ class _Wrapping:
             kept["n"] = message.name
         if message.id and message.id != self._shown.message_id:
             kept["i"] = message.id
-        if not same_calls(calls_of(self._shown.calls), (message.tool_calls, message.invalid_tool_calls)):
+        if not same_calls(to_langchain_calls(self._shown.calls), (message.tool_calls, message.invalid_tool_calls)):
             kept["x"] = self._words.pack([message.tool_calls, message.invalid_tool_calls])
         return kept
 
@@ -146,7 +146,7 @@ def derived_id(message_id: str, number: int) -> str:
     return f"{message_id}:reasoning:{number}"
 
 
-def unwrap(envelope: Envelope, shown: Shown) -> AIMessage:
+def decode_envelope(envelope: Envelope, shown: VisibleTurn) -> AIMessage:
     """Return the LangChain message of which the client sees `shown`; its words hold what the other envelopes did.
 
     Raises:
@@ -154,12 +154,12 @@ def unwrap(envelope: Envelope, shown: Shown) -> AIMessage:
     """
     words = shown.words
     if envelope.get("h") != words.check:
-        raise Damaged
+        raise InvalidEnvelope
     provider = envelope.get("p")
     try:
         metadata = {"model_provider": provider} if isinstance(provider, str) else {}
         metadata.update(words.fill(envelope.get("m", {})))  # type: ignore[call-overload]  # the next line refuses others
-        calls = words.fill(envelope["x"]) if "x" in envelope else calls_of(shown.calls)
+        calls = words.fill(envelope["x"]) if "x" in envelope else to_langchain_calls(shown.calls)
         valid, invalid = cast("Calls", calls)
         fields = {
             "content": words.fill(envelope["c"]) if "c" in envelope else words.text,
@@ -172,4 +172,4 @@ def unwrap(envelope: Envelope, shown: Shown) -> AIMessage:
         }
         return AIMessage.model_validate(fields)
     except (AttributeError, RecursionError, TypeError, ValueError) as error:
-        raise Damaged from error
+        raise InvalidEnvelope from error

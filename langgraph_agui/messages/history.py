@@ -26,12 +26,18 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.messages import SystemMessage as LCSystemMessage
 from langchain_core.messages import ToolMessage as LCToolMessage
 
-from langgraph_agui.messages.calls import Call, calls_of
-from langgraph_agui.messages.envelope import Shown, derived_id, unwrap
-from langgraph_agui.messages.foreign import Bare, Thought, from_bare_values
-from langgraph_agui.messages.plain import Held, restored
-from langgraph_agui.messages.template import Damaged, Seen
-from langgraph_agui.messages.values import Envelope, Fault, Values, is_account, is_mark
+from langgraph_agui.messages.encrypted_values import (
+    EncryptedValueCodec,
+    Envelope,
+    RejectReason,
+    is_mark,
+    is_subagent_only,
+)
+from langgraph_agui.messages.envelope import VisibleTurn, decode_envelope, derived_id
+from langgraph_agui.messages.provider_filter import Bare, Thought, from_bare_values
+from langgraph_agui.messages.template import InvalidEnvelope, VisibleText
+from langgraph_agui.messages.tool_calls import Call, to_langchain_calls
+from langgraph_agui.messages.user_tool_content import MessageContent, decode_content
 
 logger = logging.getLogger(__name__)
 
@@ -39,7 +45,7 @@ logger = logging.getLogger(__name__)
 class _Unusable(Exception):  # noqa: N818  # a state of the data, not a fault of the program
     """A message cannot be put together from the values that came with it."""
 
-    def __init__(self, fault: Fault) -> None:
+    def __init__(self, fault: RejectReason) -> None:
         self.fault = fault
 
 
@@ -59,11 +65,11 @@ class History:
         instructions: Whether system and developer messages are taken.
     """
 
-    def __init__(self, messages: Sequence[Message], values: Values, instructions: bool = False) -> None:
+    def __init__(self, messages: Sequence[Message], values: EncryptedValueCodec, instructions: bool = False) -> None:
         self._instructions = instructions
         self._messages = messages
         self._values = values
-        self._faults: Counter[Fault] = Counter()
+        self._faults: Counter[RejectReason] = Counter()
         self._opened = [self._open(message) for message in messages]
         self._thoughts = {message.id: message for message in messages if isinstance(message, ReasoningMessage)}
         self._unclaimed = dict(self._thoughts)
@@ -79,7 +85,7 @@ class History:
             logger.warning("Opaque values of the client's messages were not used: %s.", why)
         return result
 
-    def _open(self, message: Message) -> Envelope | Fault | None:
+    def _open(self, message: Message) -> Envelope | RejectReason | None:
         """The envelope of a message as a whole, if it has one."""
         if not isinstance(message, UserMessage | AssistantMessage | ToolMessage) or not message.encrypted_value:
             return None
@@ -89,7 +95,9 @@ class History:
         waiting: list[ReasoningMessage] = []
         for message, opened, parts in zip(self._messages, self._opened, self._made_of, strict=True):
             match message:
-                case UserMessage() | AssistantMessage() | ToolMessage() if is_account(message.subagent_run_id, opened):
+                case UserMessage() | AssistantMessage() | ToolMessage() if is_subagent_only(
+                    message.subagent_run_id, opened
+                ):
                     continue
                 case UserMessage():
                     yield self._user(message, opened)
@@ -108,11 +116,11 @@ class History:
 
     # -- user and tool messages ---------------------------------------------------------------------------------
 
-    def _user(self, message: UserMessage, opened: Envelope | Fault | None) -> HumanMessage:
+    def _user(self, message: UserMessage, opened: Envelope | RejectReason | None) -> HumanMessage:
         held = self._held(message, opened, message.name)
         return HumanMessage(held.content, id=message.id, name=held.name, additional_kwargs=held.kwargs)
 
-    def _tool(self, message: ToolMessage, opened: Envelope | Fault | None) -> LCToolMessage:
+    def _tool(self, message: ToolMessage, opened: Envelope | RejectReason | None) -> LCToolMessage:
         held = self._held(message, opened, self._names.get(message.tool_call_id))
         failed = message.error is not None or (message.metadata or {}).get("status") == "error"
         return LCToolMessage(
@@ -124,23 +132,25 @@ class History:
             additional_kwargs=held.kwargs,
         )
 
-    def _held(self, message: UserMessage | ToolMessage, opened: Envelope | Fault | None, name: str | None) -> Held:
+    def _held(
+        self, message: UserMessage | ToolMessage, opened: Envelope | RejectReason | None, name: str | None
+    ) -> MessageContent:
         """All of a message that is whole without its envelope."""
-        if isinstance(opened, Fault):
+        if isinstance(opened, RejectReason):
             self._faults[opened] += 1
         elif opened is not None and not is_mark(opened):
             try:
-                return restored(message, opened, name)
-            except Damaged:
-                self._faults[Fault.DAMAGED] += 1
-        return restored(message, None, name)
+                return decode_content(message, opened, name)
+            except InvalidEnvelope:
+                self._faults[RejectReason.DAMAGED] += 1
+        return decode_content(message, None, name)
 
     # -- assistant messages -------------------------------------------------------------------------------------
 
-    def _parts(self, message: Message, opened: Envelope | Fault | None) -> _Parts | Fault | None:
+    def _parts(self, message: Message, opened: Envelope | RejectReason | None) -> _Parts | RejectReason | None:
         """What an assistant message is made of, by its envelope; None if it has none."""
-        if not isinstance(message, AssistantMessage) or opened is None or isinstance(opened, Fault):
-            return opened if isinstance(opened, Fault) else None
+        if not isinstance(message, AssistantMessage) or opened is None or isinstance(opened, RejectReason):
+            return opened if isinstance(opened, RejectReason) else None
         return None if is_mark(opened) else _Parts(opened, self._claim(message.id, opened.get("r", 0)))
 
     def _claim(self, message_id: str, claimed: object) -> list[ReasoningMessage] | None:
@@ -155,26 +165,26 @@ class History:
         return found
 
     def _assistant(
-        self, message: AssistantMessage, parts: _Parts | Fault | None, before: Sequence[ReasoningMessage]
+        self, message: AssistantMessage, parts: _Parts | RejectReason | None, before: Sequence[ReasoningMessage]
     ) -> AIMessage:
         calls = [Call(call.id, call.function.name, call.function.arguments) for call in message.tool_calls or ()]
         self._names.update((call.id, call.name) for call in calls)
         try:
             if isinstance(parts, _Parts):
                 return self._with_envelope(message, calls, parts)
-            if parts is None or parts is Fault.BARE:
+            if parts is None or parts is RejectReason.BARE:
                 return self._without_envelope(message, calls, before)
             raise _Unusable(parts)
         except _Unusable as error:
             self._faults[error.fault] += 1
-        except Damaged:
-            self._faults[Fault.DAMAGED] += 1
+        except InvalidEnvelope:
+            self._faults[RejectReason.DAMAGED] += 1
         return _simple(message, calls)
 
     def _with_envelope(self, message: AssistantMessage, calls: Sequence[Call], parts: _Parts) -> AIMessage:
         if parts.thoughts is None:
-            raise Damaged
-        words = Seen(
+            raise InvalidEnvelope
+        words = VisibleText(
             text=message.content or "",
             reasoning=[thought.content for thought in parts.thoughts],
             arguments=[call.arguments for call in calls],
@@ -182,7 +192,9 @@ class History:
         signatures = self._members("call", "s", message.tool_calls or ())
         words.signatures = {number: words.fill(signature) for number, signature in signatures.items()}
         words.blocks = self._members("reasoning", "b", parts.thoughts)
-        return unwrap(parts.envelope, Shown(message.id, words, [thought.id for thought in parts.thoughts], calls))
+        return decode_envelope(
+            parts.envelope, VisibleTurn(message.id, words, [thought.id for thought in parts.thoughts], calls)
+        )
 
     def _members(
         self, holder: Literal["reasoning", "call"], name: str, entities: Sequence[ReasoningMessage | ToolCall]
@@ -193,7 +205,7 @@ class History:
             if not entity.encrypted_value:
                 continue
             opened = self._values.read(holder, entity.id, entity.encrypted_value)
-            if isinstance(opened, Fault):
+            if isinstance(opened, RejectReason):
                 raise _Unusable(opened)
             if name in opened:
                 found[number] = opened[name]
@@ -223,15 +235,15 @@ class History:
         turn = Bare(message.id, message.content or "", calls, thoughts, signatures, value, message.name)
         rebuilt = from_bare_values(turn, provider) if provider is not None else None
         if rebuilt is None:
-            raise _Unusable(Fault.BARE)
+            raise _Unusable(RejectReason.BARE)
         return rebuilt
 
     def _bare(self, holder: Literal["reasoning", "call"], entity_id: str, value: str) -> str:
         opened = self._values.read(holder, entity_id, value)
-        if isinstance(opened, Fault) and opened is not Fault.BARE:
+        if isinstance(opened, RejectReason) and opened is not RejectReason.BARE:
             raise _Unusable(opened)
-        if not isinstance(opened, Fault):
-            raise Damaged  # ours, but the assistant message has lost its part
+        if not isinstance(opened, RejectReason):
+            raise InvalidEnvelope  # ours, but the assistant message has lost its part
         return value
 
 
@@ -255,7 +267,7 @@ def in_call_order(messages: Iterable[BaseMessage]) -> Iterator[BaseMessage]:
 
 def _simple(message: AssistantMessage, calls: Sequence[Call]) -> AIMessage:
     """The message as far as the client can read it."""
-    valid, invalid = calls_of(calls)
+    valid, invalid = to_langchain_calls(calls)
     return AIMessage(
         message.content or "", tool_calls=valid, invalid_tool_calls=invalid, id=message.id, name=message.name
     )

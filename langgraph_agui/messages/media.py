@@ -24,7 +24,7 @@ from ag_ui.core import (
     VideoPart,
 )
 
-from langgraph_agui.messages.blocks import Block
+from langgraph_agui.messages.blocks import ContentBlock
 from langgraph_agui.messages.parts import (
     FILENAMES,
     OWN,
@@ -104,7 +104,7 @@ class _Found(NamedTuple):
     provider: str | None = None
 
 
-def content_parts(content: str | Sequence[str | Block]) -> str | list[ContentPart]:
+def content_parts(content: str | Sequence[str | ContentBlock]) -> str | list[ContentPart]:
     """Return the content of a human or tool message as AG-UI content: a string where it is only text.
 
     Blocks that AG-UI has no part for, or in which nothing can be used, are left out with a warning. So is empty text,
@@ -139,7 +139,7 @@ def _part(block: object) -> ContentPart | None:
     return None
 
 
-def _flat(kind: str, block: Block) -> tuple[Block, str | None]:
+def _flat(kind: str, block: ContentBlock) -> tuple[ContentBlock, str | None]:
     """Return `block` with the members of its inner objects on top, and whose ids its shape tells that it holds.
 
     Inner objects are those of `image_url`, `input_audio`, `file`, Bedrock's `document` and its like, and any `source`.
@@ -155,7 +155,7 @@ def _flat(kind: str, block: Block) -> tuple[Block, str | None]:
     return block, issuer
 
 
-def _found(kind: str, flat: Block, issuer: str | None) -> _Found | None:
+def _found(kind: str, flat: ContentBlock, issuer: str | None) -> _Found | None:
     mime = _string(flat, _MIMES) or _mime_of_format(kind, flat.get("format"))
     if flat.get("source_type") == "text":  # v0 keeps the text in `url`, Anthropic in `data`, Bedrock in `text`
         text = _string(flat, ("text", "data", "url"))
@@ -193,12 +193,12 @@ def _encoded(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _string(holder: Block, names: Sequence[str]) -> str | None:
+def _string(holder: ContentBlock, names: Sequence[str]) -> str | None:
     """The first text that is not empty."""
     return next((value for name in names if isinstance(value := holder.get(name), str) and value), None)
 
 
-def _s3(flat: Block) -> str | None:
+def _s3(flat: ContentBlock) -> str | None:
     """The address of Bedrock's `s3Location`, which langchain-aws also takes as `data` of a source of that type."""
     places = (flat.get(name) for name in ("s3Location", "s3_location", "data"))
     return next((uri for place in places if isinstance(place, Mapping) and (uri := _string(place, ("uri",)))), None)
@@ -211,7 +211,7 @@ def _mime_of_format(kind: str, said: object) -> str | None:
     return _FORMATS.get(named, {}).get(said, f"{'application' if named == 'document' else named}/{said}")
 
 
-def _media(named: Kind | None, flat: Block, found: _Found) -> MediaPart:
+def _media(named: Kind | None, flat: ContentBlock, found: _Found) -> MediaPart:
     """The part of a block that calls itself `named`; None says nothing, and the mime type decides."""
     extras = flat.get("extras")
     own = extras.get(OWN) if isinstance(extras, Mapping) else None
@@ -235,7 +235,7 @@ def _media(named: Kind | None, flat: Block, found: _Found) -> MediaPart:
     return _PARTS[kind](id=cast("str", block_id) if is_id else None, source=source, metadata=metadata)
 
 
-def _as_said(own: Block, kind: Kind, mime: str | None) -> tuple[Kind, str | None]:
+def _as_said(own: ContentBlock, kind: Kind, mime: str | None) -> tuple[Kind, str | None]:
     """Kind and mime type as the part said them, unless the block has been changed since into something else."""
     said_mime, said_kind = own.get("mime_type"), own.get("type")
     if isinstance(said_mime, str) and spoken_mime(said_mime) in (None, mime):
@@ -247,12 +247,12 @@ def _as_said(own: Block, kind: Kind, mime: str | None) -> tuple[Kind, str | None
     return kind, said
 
 
-def _own_metadata(own: Block) -> object:
+def _own_metadata(own: ContentBlock) -> object:
     metadata = own.get("metadata")
     return metadata if _is_json(metadata) else None
 
 
-def _metadata(flat: Block) -> dict[str, object] | None:
+def _metadata(flat: ContentBlock) -> dict[str, object] | None:
     """What a block that we did not make says of its file, with the name as AG-UI's `filename`."""
     about = {name: value for name in _ABOUT if (value := flat.get(name)) is not None}
     found: dict[str, object] = {}

@@ -8,7 +8,7 @@ from typing import Literal
 
 from langgraph_agui.messages.provider import SUMMARISING
 from langgraph_agui.messages.seal import ReasoningSeal
-from langgraph_agui.messages.think import ThinkTagSplitter
+from langgraph_agui.messages.think_tags import ThinkTagSplitter
 
 Visibility = Literal["full", "summary", "hidden"]
 

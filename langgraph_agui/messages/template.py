@@ -31,12 +31,12 @@ _REPEATS = 8
 """How often, on average, the words of a message may stand in it: an unsealed template is the client's word."""
 
 
-class Damaged(Exception):  # noqa: N818  # a state of the data, not a fault of the program
+class InvalidEnvelope(Exception):  # noqa: N818  # a state of the data, not a fault of the program
     """A template does not fit what the client sent with it."""
 
 
 @dataclass(slots=True)
-class Seen:
+class VisibleText:
     """What a client sees of one message: the words that holes stand for. It fills the templates of that message once.
 
     `reasoning` are the texts of its reasoning messages, `arguments` the raw arguments of its calls, `media` the
@@ -147,7 +147,7 @@ class Seen:
         try:
             return self._fill(template)
         except (LookupError, RecursionError, TypeError, ValueError) as error:
-            raise Damaged from error
+            raise InvalidEnvelope from error
 
     def _fill(self, template: object) -> object:
         if isinstance(template, dict):
@@ -180,16 +180,16 @@ class Seen:
                 return "".join(cast("list[str]", [self._fill(part) for part in parts]))
             case "$=", [list(items)]:
                 return [self._fill(item) for item in items]
-        raise Damaged
+        raise InvalidEnvelope
 
     def _words(self, words: str, span: Sequence[object] = ()) -> str:
         if span:
             start, end = span
             if not (type(start) is int and type(end) is int and 0 <= start <= end <= len(words)):
-                raise Damaged
+                raise InvalidEnvelope
             words = words[start:end]
         if not self._draw(words):
-            raise Damaged
+            raise InvalidEnvelope
         return words
 
 
@@ -242,5 +242,5 @@ def _is_mark(value: object) -> bool:
 
 def _nth(sources: Sequence[T], number: int) -> T:
     if type(number) is not int or number < 0:
-        raise Damaged
+        raise InvalidEnvelope
     return sources[number]

@@ -11,11 +11,17 @@ from ag_ui.core import Message, ToolMessage, UserMessage
 from langchain_core.messages import AIMessage, BaseMessage, ChatMessage, HumanMessage
 from langchain_core.messages import ToolMessage as LCToolMessage
 
+from langgraph_agui.messages.assistant_turn import AssistantTurn
 from langgraph_agui.messages.conversation import Conversation
+from langgraph_agui.messages.encrypted_values import (
+    EncryptedValueCodec,
+    Envelope,
+    Holder,
+    MessageSource,
+    visible_subagent_of,
+)
 from langgraph_agui.messages.options import ReasoningOptions
-from langgraph_agui.messages.plain import UNTOLD, hold
-from langgraph_agui.messages.record import Record
-from langgraph_agui.messages.values import Envelope, Holder, Speaker, Values, tag_of
+from langgraph_agui.messages.user_tool_content import FAILED_WITHOUT_TEXT, encode_content
 from langgraph_agui.protocol.jsonable import clean_text
 
 logger = logging.getLogger(__name__)
@@ -35,7 +41,7 @@ Role = Literal["assistant", "user", "tool"]
 _CHAT_ROLES: Mapping[str, Role] = {"assistant": "assistant", "ai": "assistant", "user": "user", "human": "user"}
 
 
-def shown_as(message: BaseMessage) -> Role | None:
+def agui_role(message: BaseMessage) -> Role | None:
     """The role under which a client sees `message`; None for what stays on the server (prompts, hidden calls)."""
     if isinstance(message, AIMessage):
         return None if HIDDEN in message.response_metadata else "assistant"
@@ -48,26 +54,28 @@ def shown_as(message: BaseMessage) -> Role | None:
     return None
 
 
-def user_message(message: BaseMessage, message_id: str, values: Values, speaker: Speaker | None = None) -> UserMessage:
+def user_message(
+    message: BaseMessage, message_id: str, values: EncryptedValueCodec, speaker: MessageSource | None = None
+) -> UserMessage:
     """A human message, its media as parts; or one that a subagent tells."""
     name = clean_text(message.name) if message.name else None
-    content, own = hold(message, message_id, name, values.options)
+    content, own = encode_content(message, message_id, name, values.options)
     return UserMessage(
         id=message_id,
         role="user",
         content=content,
         name=name,
         encrypted_value=_value(values, "user", message_id, own, speaker),
-        subagent_run_id=tag_of(speaker),
+        subagent_run_id=visible_subagent_of(speaker),
     )
 
 
 def tool_message(
     message: LCToolMessage,
     message_id: str,
-    values: Values,
+    values: EncryptedValueCodec,
     call_name: str | None,
-    speaker: Speaker | None = None,
+    speaker: MessageSource | None = None,
     call_id: str | None = None,
 ) -> ToolMessage:
     """A tool's result, its media as parts. A failed one carries its text as `error` and is marked in metadata.
@@ -81,22 +89,22 @@ def tool_message(
         call_id: The id that the client knows its call by, if not the call's own.
     """
     call_id = call_id or message.tool_call_id
-    content, own = hold(message, message_id, call_name, values.options, call_id)
+    content, own = encode_content(message, message_id, call_name, values.options, call_id)
     failed = message.status == "error"
     return ToolMessage(
         id=message_id,
         role="tool",
         content=content,
         tool_call_id=call_id,
-        error=(content if isinstance(content, str) else UNTOLD) if failed else None,
+        error=(content if isinstance(content, str) else FAILED_WITHOUT_TEXT) if failed else None,
         metadata=dict(FAILED) if failed else None,
         encrypted_value=_value(values, "tool", message_id, own, speaker),
-        subagent_run_id=tag_of(speaker),
+        subagent_run_id=visible_subagent_of(speaker),
     )
 
 
 def _value(
-    values: Values, holder: Holder, message_id: str, own: Envelope | None, speaker: Speaker | None
+    values: EncryptedValueCodec, holder: Holder, message_id: str, own: Envelope | None, speaker: MessageSource | None
 ) -> str | None:
     if speaker is not None:
         own = speaker.marked(own)
@@ -122,7 +130,7 @@ def langchain_messages_to_agui(
         reasoning: Who sees reasoning, and how opaque values travel.
         thread_id: The thread that sealed values are bound to.
     """
-    conversation, values = Conversation(), Values(reasoning, thread_id)
+    conversation, values = Conversation(), EncryptedValueCodec(reasoning, thread_id)
     for message in cast("Iterable[object]", messages if isinstance(messages, Iterable) else [messages]):
         if isinstance(message, BaseMessage):
             say(conversation, message, message.id or str(uuid4()), values)
@@ -131,11 +139,11 @@ def langchain_messages_to_agui(
     return conversation.messages()
 
 
-def say(conversation: Conversation, message: BaseMessage, message_id: str, values: Values) -> None:
+def say(conversation: Conversation, message: BaseMessage, message_id: str, values: EncryptedValueCodec) -> None:
     """Append a whole LangChain message to `conversation` under `message_id`."""
-    match shown_as(message):
+    match agui_role(message):
         case "assistant":
-            record = Record.of(message, message_id, conversation.ids, values)
+            record = AssistantTurn.of(message, message_id, conversation.ids, values)
             if isinstance(message, AIMessage):
                 record.seal(message)
             conversation.hold(record)

@@ -9,10 +9,10 @@ from typing import Literal
 from ag_ui.core import Message, MessagesSnapshotEvent
 from langchain_core.messages import BaseMessage
 
-from langgraph_agui.messages.foreign import for_provider
+from langgraph_agui.messages.encrypted_values import EncryptedValueCodec
 from langgraph_agui.messages.history import History
 from langgraph_agui.messages.options import ReasoningOptions
-from langgraph_agui.messages.values import Values
+from langgraph_agui.messages.provider_filter import for_provider
 from langgraph_agui.protocol.input import known_messages
 
 
@@ -43,6 +43,8 @@ def agui_messages_to_langchain(
             developer's is marked as such, as LangChain does for OpenAI.
     """
     options = reasoning or ReasoningOptions()
-    result = History(known_messages(messages), Values(options, thread_id), instructions == "accept").to_langchain()
+    result = History(
+        known_messages(messages), EncryptedValueCodec(options, thread_id), instructions == "accept"
+    ).to_langchain()
     targets = replace(options, provider=provider).providers if provider else options.providers
     return for_provider(result, *targets) if targets else result

@@ -8,8 +8,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
-from langgraph_agui.models.carry import Finding, examine
 from langgraph_agui.models.find import find_models, provider_of
+from langgraph_agui.models.reasoning_support import Finding, examine
 
 if TYPE_CHECKING:
     from langgraph_agui.models.deepseek import ReasoningChatDeepSeek

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from langchain_core.messages import BaseMessage
 
-from langgraph_agui.messages.foreign import for_provider
+from langgraph_agui.messages.provider_filter import for_provider
 from langgraph_agui.models.find import providers_in
 
 logger = logging.getLogger(__name__)

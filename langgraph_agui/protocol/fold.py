@@ -35,7 +35,7 @@ from ag_ui.core import (
 )
 
 from langgraph_agui.protocol.chunks import ChunkExpander
-from langgraph_agui.protocol.conversation import Conversation, HeldMessage
+from langgraph_agui.protocol.message_store import MessageStore, StoredMessage
 from langgraph_agui.protocol.patch import PatchError, apply_patch
 from langgraph_agui.protocol.schema import parse_event
 from langgraph_agui.protocol.wire import wire_fields
@@ -50,7 +50,7 @@ class Fold:
     """
 
     def __init__(self, messages: Iterable[Message] = (), state: object = None) -> None:
-        self.conversation = Conversation(messages)
+        self.conversation = MessageStore(messages)
         """The live messages behind ``messages``."""
         self._chunks = ChunkExpander()
         self._state: object = {} if state is None else state
@@ -148,7 +148,7 @@ class Fold:
             call.rename(event.tool_call_name)
         call.merge(event.metadata)
 
-    def _holder(self, event: ToolCallStartEvent) -> HeldMessage:
+    def _holder(self, event: ToolCallStartEvent) -> StoredMessage:
         """The assistant message that a new call goes into: its parent, else one of its own."""
         message_id = event.tool_call_id
         if event.parent_message_id:

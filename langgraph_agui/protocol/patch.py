@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NoReturn
 
-from langgraph_agui.protocol.same import same
+from langgraph_agui.protocol.json_equal import json_equal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -52,7 +52,7 @@ class _Patched:
             case "remove":
                 self._remove(path)
             case "test":
-                if not same(self._get(path, exact=False), operation["value"]):
+                if not json_equal(self._get(path, exact=False), operation["value"]):
                     _fail("the test does not hold", path)
             case _:
                 self._transfer(_tokens(operation["from"]), path, keep=name == "copy")

@@ -8,8 +8,8 @@ from ag_ui.core import BaseEvent
 
 from langgraph_agui.protocol.chunks import ChunkExpander
 from langgraph_agui.protocol.errors import ProtocolError
+from langgraph_agui.protocol.event_order import EventOrder
 from langgraph_agui.protocol.schema import examine, log_notes
-from langgraph_agui.protocol.sequence import Sequence
 from langgraph_agui.protocol.strict import StrictRules
 from langgraph_agui.protocol.wire import wire_fields
 
@@ -31,7 +31,7 @@ class Verifier:
 
     def __init__(self, strict: bool = False, *, input: RunAgentInput | None = None) -> None:  # noqa: A002
         self._chunks = ChunkExpander()
-        self._sequence = Sequence()
+        self._sequence = EventOrder()
         self._strict = StrictRules(input) if strict else None
 
     def feed(self, event: Mapping[str, object] | BaseEvent) -> list[Event]:

@@ -15,8 +15,8 @@ from pydantic import BaseModel
 
 from langgraph_agui.errors import ErrorCode, RunInputError, StateMismatch
 from langgraph_agui.graphs import Graph, input_names
+from langgraph_agui.protocol.json_equal import json_equal
 from langgraph_agui.protocol.jsonable import JsonValue, to_jsonable
-from langgraph_agui.protocol.same import same
 from langgraph_agui.state.keys import StateKeys, input_schema, marked
 from langgraph_agui.state.options import StateOptions
 from langgraph_agui.state.schema import (
@@ -150,7 +150,7 @@ class StateContract(StateKeys):
         for channels in held:
             if key in channels:
                 forms = (form(channels[key]) for form in (self.show, to_jsonable))
-                if any(same(value, shown) or same(to_jsonable(value), shown) for shown in forms):
+                if any(json_equal(value, shown) or json_equal(to_jsonable(value), shown) for shown in forms):
                     return True
         return False
 
@@ -166,7 +166,7 @@ class StateContract(StateKeys):
 
     def _guard(self, key: str, value: object) -> None:
         """Refuse to replace what the client has only seen without its reasoning: that would be lost."""
-        if not same(self.show(value), to_jsonable(value)):
+        if not json_equal(self.show(value), to_jsonable(value)):
             raise RunInputError(
                 ErrorCode.INVALID_INPUT, f"The state {quoted(key)} holds hidden reasoning; it is read-only."
             )

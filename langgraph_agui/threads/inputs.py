@@ -23,11 +23,11 @@ from langgraph_agui.graphs import (
     overwrites,
     thread_messages,
 )
-from langgraph_agui.messages.found import as_mapping
-from langgraph_agui.messages.to_agui import shown_as
+from langgraph_agui.messages.extract import as_mapping
+from langgraph_agui.messages.to_agui import agui_role
+from langgraph_agui.state.client_state_cache import ClientStateCache
 from langgraph_agui.state.contract import StateContract
 from langgraph_agui.state.predicted import begins, predicted
-from langgraph_agui.state.shown import Shown
 from langgraph_agui.threads.thread import Thread
 
 _FAR: Final = 50
@@ -66,7 +66,7 @@ class ClientState:
     config: RunnableConfig
     messages_key: str
     contract: StateContract
-    shown: Shown
+    shown: ClientStateCache
 
     def given(self) -> dict[str, object]:
         """The client's state where no thread is kept: all of it is input."""
@@ -177,7 +177,7 @@ class ClientState:
     def _lacks(self, messages: Iterable[BaseMessage]) -> bool:
         """Whether the client lacks any of these, though it sends what it holds: some send only what is new."""
         held = {message.id for message in self.run_input.messages}
-        return len(held) > 1 and any(message.id not in held for message in messages if shown_as(message) is not None)
+        return len(held) > 1 and any(message.id not in held for message in messages if agui_role(message) is not None)
 
 
 def written_beside(stored: StateSnapshot) -> dict[str, object]:

@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from langchain_core.messages import AIMessage, BaseMessage, RemoveMessage, ToolCall, ToolMessage
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
-from langgraph_agui.messages.calls import cancelled, interrupted
+from langgraph_agui.messages.tool_calls import cancelled, interrupted
 
 logger = logging.getLogger(__name__)
 
 
-def complete(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+def close_gaps(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
     """Return a conversation with its gaps closed.
 
     A call that is unanswered though the conversation has gone on is answered as interrupted; a result that came too

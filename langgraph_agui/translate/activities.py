@@ -12,7 +12,7 @@ from typing import Final, Literal
 
 from ag_ui.core import ActivityDeltaEvent, ActivitySnapshotEvent
 
-from langgraph_agui.translate.sinks import Sink
+from langgraph_agui.translate.event_sinks import Sink
 
 TOOL_OUTPUT: Final = "langgraph:tool_output"
 """The `activityType` of a tool's output. Its content: `toolCallId`, `toolName`, `output` (the list of all parts so far)

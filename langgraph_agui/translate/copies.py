@@ -7,7 +7,7 @@ import threading
 from langchain_core.messages import AIMessage, BaseMessage
 
 
-class Copies:
+class CopyDetector:
     """Recognises a node's message that repeats what a model streamed under another id.
 
     `return {"messages": [AIMessage(reply.content)]}` is common: its words are already on the client's screen.

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 from ag_ui.core import BaseEvent, ToolCallEndEvent, ToolCallResultEvent, ToolCallStartEvent
 
-from langgraph_agui.messages.blocks import Kind
+from langgraph_agui.messages.blocks import BlockKind
 from langgraph_agui.state.options import PredictState
 from langgraph_agui.state.predicted import predicted
-from langgraph_agui.translate.sinks import Sink, Writer
-from langgraph_agui.translate.state import StateView
+from langgraph_agui.translate.event_sinks import Sink, Writer
+from langgraph_agui.translate.state_view import StateView
 
 _SHARE = 32
 """A preview is made when the arguments have grown by one part of so many.
@@ -71,7 +71,7 @@ class Predictor:
                 if (event.metadata or {}).get("status") == "error":  # it has changed nothing
                     self._state.drop({call_id})
 
-    def writer(self, kind: Kind, item_id: str, tag: str | None = None) -> Writer:
+    def writer(self, kind: BlockKind, item_id: str, tag: str | None = None) -> Writer:
         """Return what passes the fragments of an item on."""
         write = self._sink.writer(kind, item_id, tag)
         if kind != "call" or not self._expected:

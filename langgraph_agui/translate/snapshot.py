@@ -14,10 +14,10 @@ from ag_ui.core import AssistantMessage, Message, ToolMessage
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.messages import ToolMessage as LCToolMessage
 
-from langgraph_agui.messages.conversation import Conversation, restate
-from langgraph_agui.messages.record import Record
-from langgraph_agui.messages.to_agui import shown_as, tool_message, user_message
-from langgraph_agui.messages.values import Values, lane_of
+from langgraph_agui.messages.assistant_turn import AssistantTurn
+from langgraph_agui.messages.conversation import Conversation, merge_messages
+from langgraph_agui.messages.encrypted_values import EncryptedValueCodec, subagent_of
+from langgraph_agui.messages.to_agui import agui_role, tool_message, user_message
 from langgraph_agui.translate.call_ids import CallIds
 
 _Said: TypeAlias = tuple[str, tuple[str | None, ...]]
@@ -30,7 +30,7 @@ class StateMessages:
         values: Writes the opaque values of messages that the stream did not tell.
     """
 
-    def __init__(self, values: Values) -> None:
+    def __init__(self, values: EncryptedValueCodec) -> None:
         self._values = values
         self._before: dict[str, BaseMessage] = {}
         self.now: Sequence[BaseMessage] = ()
@@ -63,10 +63,12 @@ class StateMessages:
         shown = [message for message in self.now if self._is_shown(message, conversation)]
         self._find_twins(shown, conversation)
         self._find_results(shown, conversation)
-        return restate(conversation.messages(), [self._place(message, conversation, call_ids) for message in shown])
+        return merge_messages(
+            conversation.messages(), [self._place(message, conversation, call_ids) for message in shown]
+        )
 
     def _is_shown(self, message: BaseMessage, conversation: Conversation) -> bool:
-        if message.id is None or message.id in self._hidden or shown_as(message) is None:
+        if message.id is None or message.id in self._hidden or agui_role(message) is None:
             return False
         hidden_call = isinstance(message, LCToolMessage) and not conversation.knows_call(message.tool_call_id)
         return not hidden_call or message.id in conversation.ids
@@ -97,7 +99,7 @@ class StateMessages:
                 said = (held.content or "", tuple(call.id for call in held.tool_calls or ()))
                 twins.setdefault(said, []).append(held.id)
         for message in lost:
-            its = Record.of(message, cast("str", message.id), values=self._values).assistant()
+            its = AssistantTurn.of(message, cast("str", message.id), values=self._values).assistant()
             ids = twins.get((its.content or "", tuple(call["id"] for call in message.tool_calls)))
             if ids:
                 self._aliases[cast("str", message.id)] = ids.pop(0)
@@ -130,11 +132,13 @@ class StateMessages:
         speaker = conversation.speakers.get(public)
         if speaker is not None:  # the state holds it
             speaker = speaker._replace(of_thread=True)
-        match shown_as(message):
+        match agui_role(message):
             case "assistant":
                 own = {item.id for item in live.items} if live is not None else set[str]()
-                taken, known = conversation.ids - own, partial(call_ids.of, lane_of(speaker))
-                fresh = Record.of(message, public, taken, self._values, like=live, speaker=speaker, public_call=known)
+                taken, known = conversation.ids - own, partial(call_ids.of, subagent_of(speaker))
+                fresh = AssistantTurn.of(
+                    message, public, taken, self._values, like=live, speaker=speaker, public_call=known
+                )
                 if live is not None and live.says_the_same(fresh):
                     return public, ()
                 if isinstance(message, AIMessage):
@@ -142,7 +146,7 @@ class StateMessages:
                 return public, _messages_of(fresh)
             case "tool":
                 result = cast("LCToolMessage", message)
-                call_id = call_ids.of(lane_of(speaker), result.tool_call_id)
+                call_id = call_ids.of(subagent_of(speaker), result.tool_call_id)
                 name = conversation.call_name(call_id)
                 return public, [tool_message(result, public, self._values, name, speaker, call_id)]
             case _:
@@ -152,7 +156,7 @@ class StateMessages:
                 ] if changed or public not in conversation.ids else ()
 
 
-def _messages_of(record: Record) -> list[Message]:
+def _messages_of(record: AssistantTurn) -> list[Message]:
     alone = Conversation()
     alone.hold(record)
     return alone.messages()

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ag_ui.core import BaseEvent, StepFinishedEvent, StepStartedEvent
 
-from langgraph_agui.translate.sinks import Sink
+from langgraph_agui.translate.event_sinks import Sink
 
 
 class _Step(NamedTuple):

@@ -29,22 +29,22 @@ from langgraph.errors import GraphBubbleUp, GraphDrained
 from langgraph.errors import GraphInterrupt as GraphInterruptError
 from langgraph.types import Interrupt as GraphInterrupt
 
-from langgraph_agui.errors import SAFE_MESSAGES, Blame, ErrorCode, RunStopped
-from langgraph_agui.interrupts.asked import asked, calls_in
+from langgraph_agui.custom_events import AGENT_OUTPUT
+from langgraph_agui.errors import SAFE_MESSAGES, ErrorClassifier, ErrorCode, RunStopped
+from langgraph_agui.interrupts.pending import calls_in, pending_interrupt
 from langgraph_agui.messages.conversation import Conversation
-from langgraph_agui.messages.found import as_mapping, messages_in
+from langgraph_agui.messages.encrypted_values import EncryptedValueCodec
+from langgraph_agui.messages.extract import as_mapping, extract_messages
 from langgraph_agui.messages.options import ReasoningOptions
-from langgraph_agui.messages.values import Values
-from langgraph_agui.messages.veil import shower
-from langgraph_agui.told import TOLD
+from langgraph_agui.messages.redaction import redactor_for
 from langgraph_agui.translate.activities import Activities
-from langgraph_agui.translate.lanes import Lane, Lanes, Subagents
-from langgraph_agui.translate.lifecycle import failed, finished, started
-from langgraph_agui.translate.readers import Joined
-from langgraph_agui.translate.shared import SharedState
-from langgraph_agui.translate.sinks import Sink
-from langgraph_agui.translate.speech import Speech
+from langgraph_agui.translate.broadcast import JoinedSink
+from langgraph_agui.translate.event_sinks import Sink
+from langgraph_agui.translate.message_tracker import MessageTracker
+from langgraph_agui.translate.run_events import run_error, run_finished, run_started
+from langgraph_agui.translate.shared_state import SharedState
 from langgraph_agui.translate.steps import Steps
+from langgraph_agui.translate.subagents import SubagentRun, Subagents, SubagentTracker
 
 logger = logging.getLogger(__name__)
 
@@ -75,19 +75,19 @@ class Translation:
         self._sink = sink
         self.shared = shared or SharedState.none(sink)
         self._expose_errors = expose_errors
-        values = Values(reasoning, run_input.thread_id)
+        values = EncryptedValueCodec(reasoning, run_input.thread_id)
         # Activities are in no snapshot: one would delete all that the client has from earlier runs.
         conversation = Conversation([one for one in run_input.messages if not isinstance(one, ActivityMessage)])
-        self.lanes = Lanes(sink, subagents, self._call, self._close_lane)
-        self.speech = Speech(conversation, self.shared.sink, values, self.lanes)
+        self.lanes = SubagentTracker(sink, subagents, self._call, self._close_lane)
+        self.speech = MessageTracker(conversation, self.shared.sink, values, self.lanes)
         self.token = self.speech.token
         self._steps = Steps(sink.event)
         self._activities = Activities(sink)
         self._begun: set[tuple[str, ...]] = set()
         self._ended: set[str] = set()
-        self.blame = Blame()
-        self._show = shower(values.options)
-        self.raised: dict[str, tuple[GraphInterrupt, Lane | None]] = {}
+        self.blame = ErrorClassifier()
+        self._show = redactor_for(values.options)
+        self.raised: dict[str, tuple[GraphInterrupt, SubagentRun | None]] = {}
         self.paused = False
         self._result: object = None
         self.done = False
@@ -96,11 +96,11 @@ class Translation:
 
     def start(self) -> None:
         """Say that the run has begun."""
-        self._sink.event(started(self._input))
+        self._sink.event(run_started(self._input))
 
-    def join(self, sink: Joined, run_input: RunAgentInput) -> None:
+    def join(self, sink: JoinedSink, run_input: RunAgentInput) -> None:
         """Tell a reader who joins what there is so far, and open again what is open, in its terms."""
-        sink.event(started(run_input))
+        sink.event(run_started(run_input))
         sink.own = self.shared.view.kept(run_input.state)
         for told in self.shared.view.join(anew=sink.own != run_input.state):
             sink.event(told)
@@ -154,7 +154,7 @@ class Translation:
         self._settle()
         if interrupts is None:
             calls = calls_in(self.speech.stored)
-            raised = [asked(one, calls, self._show) for one, _ in self.raised.values()]
+            raised = [pending_interrupt(one, calls, self._show) for one, _ in self.raised.values()]
             interrupts = self.owned([one for each in raised for one in each.interrupts])
         self.lanes.close_all(interrupts)
         outcome: RunFinishedOutcome
@@ -175,7 +175,7 @@ class Translation:
     def fail(self, error: BaseException, otherwise: ErrorCode = ErrorCode.GRAPH_ERROR) -> None:
         """End a run that failed. The client gets a code and a safe text, the log the exception (see `errors`)."""
         code = self.blame.code(error, otherwise)
-        ending = failed(self._input, error, code, self.speech.usage.total(), expose=self._expose_errors)
+        ending = run_error(self._input, error, code, self.speech.usage.total(), expose=self._expose_errors)
         if self.done:
             return
         try:
@@ -188,7 +188,7 @@ class Translation:
 
     def _finished(self, outcome: RunFinishedOutcome, result: object) -> None:
         self.done = True
-        self._sink.event(finished(self._input, outcome, result, self.speech.usage.total()))
+        self._sink.event(run_finished(self._input, outcome, result, self.speech.usage.total()))
 
     def _close(self) -> None:
         self.speech.close()
@@ -198,7 +198,7 @@ class Translation:
 
     # -- models, nodes and tools --------------------------------------------------------------------------------
 
-    def model_start(self, run_id: UUID, metadata: Mapping[str, object], lane: Lane | None = None) -> None:
+    def model_start(self, run_id: UUID, metadata: Mapping[str, object], lane: SubagentRun | None = None) -> None:
         """A visible model call begins."""
         if not self.lanes.hides(lane):
             self.speech.model_start(run_id, metadata, lane)
@@ -209,7 +209,7 @@ class Translation:
         self.blame.put(error, ErrorCode.MODEL_ERROR)
         self.shared.view.drop(self.speech.model_failed(run_id))
 
-    def node_start(self, run_id: UUID, node: str, lane: Lane | None = None) -> None:
+    def node_start(self, run_id: UUID, node: str, lane: SubagentRun | None = None) -> None:
         """A node begins."""
         if not self.lanes.hides(lane):
             self._steps.start(run_id, node, self.lanes.tag(lane))
@@ -219,7 +219,7 @@ class Translation:
         run_id: UUID,
         messages: Iterable[tuple[BaseMessage, str | None]],
         given: Callable[[], Iterable[BaseMessage]],
-        lane: Lane | None = None,
+        lane: SubagentRun | None = None,
     ) -> None:
         """A node has ended.
 
@@ -234,7 +234,7 @@ class Translation:
         self.speech.returned(messages, given, lane)
         self._steps.finish(run_id)
 
-    def lane_end(self, lane: Lane, error: BaseException | None = None) -> None:
+    def lane_end(self, lane: SubagentRun, error: BaseException | None = None) -> None:
         """A subagent has ended: well, or with `error`."""
         if isinstance(error, GraphInterruptError | GraphDrained):
             self.lanes.suspend(lane)
@@ -245,7 +245,7 @@ class Translation:
             self.speech.items.abandon(lane.id)
             self._lane_failed(lane, error)
 
-    def _lane_failed(self, lane: Lane, error: BaseException) -> None:
+    def _lane_failed(self, lane: SubagentRun, error: BaseException) -> None:
         if isinstance(error, asyncio.CancelledError | GeneratorExit | KeyboardInterrupt | RunStopped):
             self.lanes.stop(lane)
         else:
@@ -266,40 +266,40 @@ class Translation:
         """A node has ended without an output: it failed, paused, or was cancelled."""
         self._steps.finish(run_id)
 
-    def tool_start(self, key: str, lane: Lane | None = None) -> None:
+    def tool_start(self, key: str, lane: SubagentRun | None = None) -> None:
         """A tool begins; `key` is its call."""
         self._activities.begin(self._public_call(key, lane))
 
-    def tool_output(self, key: str, tool: str, delta: object, lane: Lane | None = None) -> None:
+    def tool_output(self, key: str, tool: str, delta: object, lane: SubagentRun | None = None) -> None:
         """A tool tells a part of its output."""
         if not self.lanes.hides(lane):
             public = self._public_call(key, lane)
             self._activities.output(public, tool, self._show(delta), self.lanes.tag(lane))
 
-    def tool_end(self, key: str, lane: Lane | None = None, *, failed: bool = False) -> None:
+    def tool_end(self, key: str, lane: SubagentRun | None = None, *, failed: bool = False) -> None:
         """A tool has come to its end."""
         self._activities.end(self._public_call(key, lane), "failed" if failed else "done")
 
-    def _public_call(self, call_id: str, lane: Lane | None) -> str:
+    def _public_call(self, call_id: str, lane: SubagentRun | None) -> str:
         return self.speech.items.call_ids.of(lane.id if lane is not None else None, call_id)
 
-    def written(self, value: object, lane: Lane | None = None) -> None:
+    def written(self, value: object, lane: SubagentRun | None = None) -> None:
         """A node has written to the custom stream."""
         if not self.lanes.hides(lane) and not self.shared.custom(value, self.lanes.tag(lane)):
             self.custom("custom", value, lane)
 
-    def custom(self, name: str, value: object, lane: Lane | None = None) -> None:
+    def custom(self, name: str, value: object, lane: SubagentRun | None = None) -> None:
         """The graph sent an event of its own, or tells what another agent says or does."""
         if self.lanes.hides(lane):
             return
-        if name == TOLD and isinstance(value, BaseMessage):
+        if name == AGENT_OUTPUT and isinstance(value, BaseMessage):
             self.speech.arrived(value, lane)
-        elif name == TOLD and isinstance(value, ActivitySnapshotEvent | ActivityDeltaEvent):
+        elif name == AGENT_OUTPUT and isinstance(value, ActivitySnapshotEvent | ActivityDeltaEvent):
             self._sink.event(value.model_copy(update={"subagent_run_id": self.lanes.tag(lane)}))
         else:
             self._sink.event(CustomEvent(name=name, value=self._show(value), subagent_run_id=self.lanes.tag(lane)))
 
-    def pause(self, interrupts: Sequence[GraphInterrupt], lane: Lane | None = None) -> None:
+    def pause(self, interrupts: Sequence[GraphInterrupt], lane: SubagentRun | None = None) -> None:
         """The graph has paused: at `interrupt()` calls, or (none given) at a static breakpoint.
 
         A nested interrupt is told by every graph around it, the innermost first: that one has raised it.
@@ -330,7 +330,7 @@ class Translation:
         namespace: tuple[str, ...],
         values: object,
         messages: Sequence[BaseMessage],
-        lane: Lane | None = None,
+        lane: SubagentRun | None = None,
     ) -> None:
         """The state of a graph after a superstep; the first one of each graph is what it started from."""
         if namespace and self.lanes.hidden:  # the first one comes before its lane is known
@@ -349,7 +349,7 @@ class Translation:
             return
         if not first:
             self.speech.update(messages)
-        if as_mapping(values) is None and not messages_in(values, ""):
+        if as_mapping(values) is None and not extract_messages(values, ""):
             self._result = self._show(values)  # a functional-API graph that returns a bare value
 
     def returned(self, value: object) -> None:

@@ -11,7 +11,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, MessagesState, StateGraph
 
 from langgraph_agui import LangGraphAgent
-from langgraph_agui.translate import order
+from langgraph_agui.translate import stream_sequencer
 from tests.adapter.models import Scripted
 from tests.adapter.streams import run_input, tell
 
@@ -33,7 +33,7 @@ def child() -> Any:
 
 
 async def test_nothing_waits_for_a_stream_that_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(order, "PATIENCE", 30)
+    monkeypatch.setattr(stream_sequencer, "PATIENCE", 30)
     inner = child()
 
     async def outer(state: MessagesState) -> Any:

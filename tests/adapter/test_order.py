@@ -12,7 +12,7 @@ from langgraph.config import get_stream_writer
 from langgraph.graph import START, StateGraph
 
 from langgraph_agui import LangGraphAgent
-from langgraph_agui.translate.order import Order
+from langgraph_agui.translate.stream_sequencer import StreamSequencer
 from tests.adapter.graphs import Chat, chain_of
 from tests.adapter.models import Scripted
 from tests.adapter.streams import Told, run_input, tell
@@ -125,7 +125,7 @@ def test_whatever_a_node_says_stays_inside_its_step(layers: list[list[tuple[bool
 
 async def test_an_end_that_never_comes_holds_up_one_superstep_at_most() -> None:
     """A task that leaves by a command to the parent graph has no end in the stream."""
-    order, told = Order(asyncio.get_running_loop()), list[str]()
+    order, told = StreamSequencer(asyncio.get_running_loop()), list[str]()
     order.put(("end", "task"), lambda: told.append("end"))
     order.put(None, lambda: told.append("next"))
     order.put(("start", "other"), lambda: told.append("start"))

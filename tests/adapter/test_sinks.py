@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from ag_ui.core import ReasoningMessageContentEvent, TextMessageContentEvent, ToolCallArgsEvent
 
-from langgraph_agui.translate.sinks import EventSink
+from langgraph_agui.translate.event_sinks import EventSink
 
 KINDS = [
     ("text", TextMessageContentEvent, "message_id"),

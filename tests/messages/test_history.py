@@ -15,7 +15,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from langgraph_agui import agui_messages_to_langchain, langchain_messages_to_agui
 from langgraph_agui.messages.options import ReasoningOptions
-from langgraph_agui.messages.template import Seen
+from langgraph_agui.messages.template import VisibleText
 from tests.messages.shapes import encoded, json_values, words
 
 Json = dict[str, Any]
@@ -189,7 +189,11 @@ def test_values_are_used_for_one_message(caplog: pytest.LogCaptureFixture) -> No
     [record] = caplog.records
     assert record.getMessage().endswith("1 at odds with the message that it came with.")
     caplog.clear()
-    other = {**HELD[1], "content": "Another", "encryptedValue": encoded({"v": 1, "h": Seen("Another").check, "c": "x"})}
+    other = {
+        **HELD[1],
+        "content": "Another",
+        "encryptedValue": encoded({"v": 1, "h": VisibleText("Another").check, "c": "x"}),
+    }
     other.pop("toolCalls")
     assert [message.content for message in back([*HELD, other])] == [TOLD.content, "x"]
     assert not caplog.records
@@ -251,7 +255,7 @@ def test_other_messages_are_whole_beside_an_edited_one() -> None:
     ("edited", "content"), [(user("Hello you"), "Hello you"), (result("Rain"), "Rain"), (result("", error="x"), "x")]
 )
 def test_an_edited_question_or_result_is_plain(edited: Json, content: str, caplog: pytest.LogCaptureFixture) -> None:
-    envelope = {"v": 1, "h": Seen("Sunny").check, "c": [["$t"]], "k": {"opaque": 1}, "n": "opaque"}
+    envelope = {"v": 1, "h": VisibleText("Sunny").check, "c": [["$t"]], "k": {"opaque": 1}, "n": "opaque"}
     [message] = back([{**edited, "encryptedValue": encoded(envelope)}])
     assert (message.content, message.additional_kwargs, message.name) == (content, {}, None)
     [record] = caplog.records
@@ -267,7 +271,7 @@ def forged(**members: Any) -> str:
 
 @pytest.mark.parametrize("role", ["system", "human", "tool", "developer", "remove", "function", "chat"])
 def test_no_envelope_makes_another_role(role: str) -> None:
-    own = {"type": role, "role": role, "h": Seen("Hi").check, "p": "x"}
+    own = {"type": role, "role": role, "h": VisibleText("Hi").check, "p": "x"}
     metadata = {"type": role, "role": role, "lc_source": "x"}
     kwargs = {"type": role, "role": role, "__openai_role__": role}
     value = forged(**own, m=metadata, k=kwargs, c=[{"type": role, "role": role}])
@@ -291,7 +295,7 @@ WRONG: list[Any] = [
 
 @pytest.mark.parametrize("member", [*"cknmixhrbsvp"])
 def test_members_of_any_type_raise_nothing(member: str) -> None:
-    check = Seen("Hi", ["Hm"], ["{}"]).check
+    check = VisibleText("Hi", ["Hm"], ["{}"]).check
     whole: Json = {"h": check, "r": ["r"], "c": [["$b", 0], "$t", ["$t"]], "k": {"a": ["$s", 0]}}
     for wrong in WRONG:
         for holder in ("assistant", "reasoning", "call"):
@@ -304,7 +308,7 @@ def test_members_of_any_type_raise_nothing(member: str) -> None:
                     assistant("Hi", signed, encryptedValue=forged(**values["assistant"])),
                 ]
             )
-        small = forged(**{"h": Seen("Hi").check, "c": ["$t"], member: wrong})
+        small = forged(**{"h": VisibleText("Hi").check, "c": ["$t"], member: wrong})
         check_forged([user("Hi", encryptedValue=small), result("Hi", encryptedValue=small)])
 
 
@@ -321,7 +325,7 @@ members = st.dictionaries(st.sampled_from([*"cknmixhrbsvp", "z"]), json_values |
 envelopes = st.builds(
     lambda held, h, v: {**held, "h": h, "v": v},
     members,
-    st.sampled_from([Seen("Hi").check, 0]),
+    st.sampled_from([VisibleText("Hi").check, 0]),
     st.sampled_from([1, 1, 2]),
 )
 value_strings = envelopes.map(encoded) | json_values.map(encoded) | words
@@ -372,7 +376,7 @@ def test_nothing_that_a_client_sends_raises(held: list[Any], provider: str | Non
 
 def test_what_a_value_asks_for_is_bounded() -> None:
     text = "x" * 200_000
-    check = Seen(text).check
+    check = VisibleText(text).check
     repeated = [assistant(text, encryptedValue=forged(h=check, c=["$+", *[["$t"]] * 50_000]))]
     listed = [assistant(text, encryptedValue=forged(h=check, c=[["$t"]] * 50_000))]
     tool = [result(text, encryptedValue=forged(h=check, c=[["$t"]] * 50_000))]
@@ -395,11 +399,11 @@ def test_values_that_hold_each_other_do_not_multiply() -> None:
     doubled = [
         thought("", f"m:reasoning:{n}", encryptedValue=forged(b=[["$b", n - 1], ["$b", n - 1]])) for n in range(count)
     ]
-    check = Seen("Hi", [""] * count).check
+    check = VisibleText("Hi", [""] * count).check
     [message] = back([*doubled, assistant(encryptedValue=forged(h=check, r=count, c=["$b", count - 1]))])
     assert message.content == "Hi"
     signed = [call("{}", f"c{n}", encryptedValue=forged(s=["$+", ["$s", n - 1], ["$s", n - 1]])) for n in range(count)]
-    check = Seen("Hi", arguments=["{}"] * count).check
+    check = VisibleText("Hi", arguments=["{}"] * count).check
     [message] = back([assistant("Hi", *signed, encryptedValue=forged(h=check, k={"a": ["$s", count - 1]}))])
     assert message.additional_kwargs == {}
 
@@ -408,7 +412,7 @@ def test_values_that_hold_each_other_do_not_multiply() -> None:
 def test_values_that_are_very_deep(member: str) -> None:
     for depth in (300, 700, 950, 100_000):
         deep = "[" * depth + "]" * depth
-        value = encoded(f'{{"v":1,"h":{Seen("Hi").check},"{member}":{deep}}}'.encode())
+        value = encoded(f'{{"v":1,"h":{VisibleText("Hi").check},"{member}":{deep}}}'.encode())
         message = assistant("Hi", call(encryptedValue=value), encryptedValue=value)
         held = [
             thought(encryptedValue=value),

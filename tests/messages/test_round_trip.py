@@ -15,7 +15,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, Huma
 from langgraph_agui import agui_messages_to_langchain, langchain_messages_to_agui
 from langgraph_agui.messages.options import ReasoningOptions, Visibility
 from langgraph_agui.messages.seal import ReasoningSeal
-from langgraph_agui.messages.think import ThinkTagSplitter
+from langgraph_agui.messages.think_tags import ThinkTagSplitter
 from langgraph_agui.protocol import to_jsonable
 from tests.messages.shapes import (
     MARK,

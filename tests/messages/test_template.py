@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from langgraph_agui.messages.template import Damaged, Seen
+from langgraph_agui.messages.template import InvalidEnvelope, VisibleText
 from tests.messages.shapes import json_values, words
 
 LONG = "Sunny in Paris, 24 °C ☀️ and 😀 beyond"
@@ -20,8 +20,8 @@ ARGUMENTS = '{"city": "Paris", "days": [1, true, 1.0]}'
 sources = st.lists(words, max_size=3)
 
 
-def seen(text: str = LONG, **more: Any) -> Seen:
-    return Seen(text=text, **more)
+def seen(text: str = LONG, **more: Any) -> VisibleText:
+    return VisibleText(text=text, **more)
 
 
 def parts_of(said: st.DataObject, of: list[str]) -> str:
@@ -42,8 +42,8 @@ def test_any_value_comes_back(
     all_words = [text, *reasoning, *arguments, *media]
     value = [value, parts_of(said, all_words), {"more": more, **{word: word for word in all_words}}]
 
-    def words_seen() -> Seen:
-        return Seen(text=text, reasoning=reasoning, arguments=arguments, media=media)
+    def words_seen() -> VisibleText:
+        return VisibleText(text=text, reasoning=reasoning, arguments=arguments, media=media)
 
     packed = json.loads(json.dumps(words_seen().pack(value)))
     assert json.dumps(words_seen().fill(packed)) == json.dumps(value)
@@ -77,7 +77,7 @@ def test_any_value_comes_back(
     ],
 )
 def test_templates(value: object, template: object) -> None:
-    def words_seen() -> Seen:
+    def words_seen() -> VisibleText:
         return seen(
             reasoning=["", "A long thought."], arguments=[ARGUMENTS, "not JSON"], media=["data:image/png;base64,AAAA"]
         )
@@ -123,16 +123,16 @@ DAMAGED: list[Any] = [
 
 @pytest.mark.parametrize("template", DAMAGED, ids=lambda template: json.dumps(template)[:40])
 def test_templates_that_do_not_fit(template: object) -> None:
-    words_seen = Seen("x" * 40, ["r"], ['{"a": 1}', "no JSON", "[1"], ["m"], {0: 1, 1: ["$b", 1]}, {0: "s"})
-    with pytest.raises(Damaged):
+    words_seen = VisibleText("x" * 40, ["r"], ['{"a": 1}', "no JSON", "[1"], ["m"], {0: 1, 1: ["$b", 1]}, {0: "s"})
+    with pytest.raises(InvalidEnvelope):
         words_seen.fill(template)
 
 
 def test_the_words_stand_in_a_message_so_often_and_not_more() -> None:
     for template in ([["$t"]] * 8, ["$+", *[["$t"]] * 8], [["$t", 0, 20]] * 16):
-        assert Seen("x" * 40).fill(template)
-        with pytest.raises(Damaged):
-            Seen("x" * 40).fill([template, ["$t", 0, 1]])
+        assert VisibleText("x" * 40).fill(template)
+        with pytest.raises(InvalidEnvelope):
+            VisibleText("x" * 40).fill([template, ["$t", 0, 1]])
 
 
 def test_templates_that_are_too_deep() -> None:
@@ -140,13 +140,13 @@ def test_templates_that_are_too_deep() -> None:
     for _ in range(100_000):
         deep = [deep]
     for template in (deep, {"a": deep}, ["$=", [deep]], ["$j", 0]):
-        with pytest.raises(Damaged):
+        with pytest.raises(InvalidEnvelope):
             seen(arguments=["[" * 9000]).fill(template)
 
 
 def test_holes_in_holes_do_not_multiply() -> None:
     twice = {number: ["$+", ["$b", number - 1], ["$b", number - 1]] for number in range(1, 64)}
-    with pytest.raises(Damaged):
+    with pytest.raises(InvalidEnvelope):
         seen(blocks={0: "twice as long", **twice}).fill(["$b", 63])
 
 
@@ -173,24 +173,24 @@ templates = st.recursive(
 def test_any_template_is_filled_or_damaged(
     template: Any, reasoning: Any, arguments: Any, blocks: Any, signatures: Any
 ) -> None:
-    words_seen = Seen(LONG, reasoning, arguments, [LONG], blocks, signatures)
+    words_seen = VisibleText(LONG, reasoning, arguments, [LONG], blocks, signatures)
     try:
         words_seen.fill(template)
-    except Damaged:
+    except InvalidEnvelope:
         return
 
 
 @given(all_words=st.lists(words, min_size=4, max_size=4), place=st.integers(0, 3), other=words)
 def test_the_checksum_is_of_all_words(all_words: list[str], place: int, other: str) -> None:
     def check(text: str, thought: str, arguments: str, media: str) -> int:
-        return Seen(text, [thought], [arguments], [media]).check
+        return VisibleText(text, [thought], [arguments], [media]).check
 
     edited = [*all_words[:place], other, *all_words[place + 1 :]]
     assert (check(*all_words) == check(*edited)) == (all_words == edited)
 
 
 def test_the_checksum_is_the_documented_one() -> None:
-    words_seen = Seen("a", ["b"], ['{"z": 1.0, "é": []}', "{"], ["\ud800"])
+    words_seen = VisibleText("a", ["b"], ['{"z": 1.0, "é": []}', "{"], ["\ud800"])
     written = b'a\0b\0{"z":1.0,"\\u00e9":[]}\0{\0\xed\xa0\x80'
     assert words_seen.check == urlsafe_b64encode(sha256(written).digest()[:12]).decode()
 

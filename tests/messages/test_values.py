@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
 from langgraph_agui import agui_messages_to_langchain, langchain_messages_to_agui
+from langgraph_agui.messages.encrypted_values import EncryptedValueCodec, Holder, RejectReason
 from langgraph_agui.messages.envelope import GEMINI_SIGNATURES
 from langgraph_agui.messages.options import ReasoningOptions
 from langgraph_agui.messages.seal import ReasoningSeal
-from langgraph_agui.messages.values import Fault, Holder, Values
 from tests.messages import golden
 from tests.messages.shapes import OPAQUE, decoded, encoded
 
@@ -108,7 +108,7 @@ def check_plain(
     entity_id: str,
     caplog: pytest.LogCaptureFixture,
     options: ReasoningOptions = SEALED,
-    why: Fault | None = None,
+    why: RejectReason | None = None,
     thread: str = "t",
 ) -> None:
     """The message that the damaged value belongs to is plain, the others are whole, and there is one warning."""
@@ -166,7 +166,7 @@ def test_one_bit_of_a_sealed_value_is_another(
     bit = said.draw(st.integers(0, len(data) * 8 - 1))
     data[bit // 8] ^= 1 << bit % 8
     entity(held, holder)["encryptedValue"] = encoded(bytes(data))
-    why = Fault.UNSEALED if bit < 8 else Fault.UNKNOWN_KEY if bit < 40 else Fault.ALTERED
+    why = RejectReason.UNSEALED if bit < 8 else RejectReason.UNKNOWN_KEY if bit < 40 else RejectReason.ALTERED
     check_plain(held, holder, caplog, why=why)
 
 
@@ -188,7 +188,7 @@ def of_another_thread(held: list[Json], holder: str) -> None:
 def of_another_message(held: list[Json], holder: str) -> None:
     found = entity(held, holder)
     envelope = json.loads(decoded(entity(held_by_client(PLAIN), holder)["encryptedValue"]))
-    found["encryptedValue"] = Values(SEALED, "t").write(found.get("role", "call"), f"{holder}x", envelope)
+    found["encryptedValue"] = EncryptedValueCodec(SEALED, "t").write(found.get("role", "call"), f"{holder}x", envelope)
 
 
 def of_another_kind(held: list[Json], holder: str) -> None:
@@ -196,7 +196,7 @@ def of_another_kind(held: list[Json], holder: str) -> None:
     envelope = json.loads(decoded(entity(held_by_client(PLAIN), holder)["encryptedValue"]))
     others: dict[str, Holder] = {"user": "assistant", "assistant": "tool", "tool": "user", "reasoning": "assistant"}
     other = others.get(found.get("role", "call"), "reasoning")
-    found["encryptedValue"] = Values(SEALED, "t").write(other, holder, envelope)
+    found["encryptedValue"] = EncryptedValueCodec(SEALED, "t").write(other, holder, envelope)
 
 
 def not_sealed(held: list[Json], holder: str) -> None:
@@ -226,26 +226,26 @@ def sealed_nonsense(held: list[Json], holder: str) -> None:
 
 def sealed_as(held: list[Json], holder: str, envelope: Any) -> None:
     found = entity(held, holder)
-    found["encryptedValue"] = Values(SEALED, "t").write(found.get("role", "call"), holder, envelope)
+    found["encryptedValue"] = EncryptedValueCodec(SEALED, "t").write(found.get("role", "call"), holder, envelope)
 
 
 @pytest.mark.parametrize("holder", HOLDERS)
 @pytest.mark.parametrize(
     ("damage", "why"),
     [
-        (of_another_thread, Fault.ALTERED),
-        (of_another_message, Fault.ALTERED),
-        (of_another_kind, Fault.ALTERED),
-        (not_sealed, Fault.UNSEALED),
-        (unsealed_json, Fault.UNSEALED),
-        (bare, Fault.UNSEALED),
-        (under_another_key, Fault.UNKNOWN_KEY),
-        (sealed_newer, Fault.NEWER),
-        (sealed_nonsense, Fault.MALFORMED),
+        (of_another_thread, RejectReason.ALTERED),
+        (of_another_message, RejectReason.ALTERED),
+        (of_another_kind, RejectReason.ALTERED),
+        (not_sealed, RejectReason.UNSEALED),
+        (unsealed_json, RejectReason.UNSEALED),
+        (bare, RejectReason.UNSEALED),
+        (under_another_key, RejectReason.UNKNOWN_KEY),
+        (sealed_newer, RejectReason.NEWER),
+        (sealed_nonsense, RejectReason.MALFORMED),
     ],
 )
 def test_a_seal_takes_only_its_own(
-    damage: Callable[[list[Json], str], None], why: Fault, holder: str, caplog: pytest.LogCaptureFixture
+    damage: Callable[[list[Json], str], None], why: RejectReason, holder: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     held = held_by_client()
     damage(held, holder)
@@ -256,14 +256,14 @@ def test_the_thread_is_another_for_all(caplog: pytest.LogCaptureFixture) -> None
     rebuilt = back(held_by_client(), SEALED, "u")
     assert OPAQUE not in repr(rebuilt)
     [record] = caplog.records
-    assert record.getMessage().endswith(f": 3 {Fault.ALTERED.value}.")
+    assert record.getMessage().endswith(f": 3 {RejectReason.ALTERED.value}.")
 
 
 def test_thread_and_message_do_not_run_into_each_other() -> None:
-    value = Values(SEALED, "a").write("user", "b/user:c", {"v": 1})
+    value = EncryptedValueCodec(SEALED, "a").write("user", "b/user:c", {"v": 1})
     assert value is not None
-    assert Values(SEALED, "a").read("user", "b/user:c", value) == {"v": 1}
-    assert Values(SEALED, "auser:b/").read("user", "c", value) is Fault.ALTERED
+    assert EncryptedValueCodec(SEALED, "a").read("user", "b/user:c", value) == {"v": 1}
+    assert EncryptedValueCodec(SEALED, "auser:b/").read("user", "c", value) is RejectReason.ALTERED
 
 
 def test_keys_are_rotated(caplog: pytest.LogCaptureFixture) -> None:
@@ -274,14 +274,14 @@ def test_keys_are_rotated(caplog: pytest.LogCaptureFixture) -> None:
     assert not caplog.records
     assert OPAQUE not in repr(back(rotated, SEALED))
     [record] = caplog.records
-    assert record.getMessage().endswith(f": 3 {Fault.UNKNOWN_KEY.value}.")
+    assert record.getMessage().endswith(f": 3 {RejectReason.UNKNOWN_KEY.value}.")
 
 
 @pytest.mark.parametrize("holder", HOLDERS)
 def test_a_sealed_value_needs_a_seal(holder: str, caplog: pytest.LogCaptureFixture) -> None:
     held = held_by_client(PLAIN)
     entity(held, holder)["encryptedValue"] = entity(held_by_client(), holder)["encryptedValue"]
-    check_plain(held, holder, caplog, PLAIN, Fault.NO_SEAL)
+    check_plain(held, holder, caplog, PLAIN, RejectReason.NO_SEAL)
 
 
 def longer(value: str) -> str:
@@ -293,35 +293,35 @@ def longer(value: str) -> str:
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        (longer, Fault.TOO_LARGE),
-        (lambda value: encoded({**json.loads(decoded(value)), "v": 2}), Fault.NEWER),
-        (lambda value: encoded({**json.loads(decoded(value)), "v": 10**400}), Fault.NEWER),
-        (lambda value: encoded({**json.loads(decoded(value)), "v": 0}), Fault.MALFORMED),
-        (lambda value: encoded({**json.loads(decoded(value)), "v": 1.0}), Fault.MALFORMED),
-        (lambda value: encoded({**json.loads(decoded(value)), "v": True}), Fault.MALFORMED),
-        (lambda value: encoded({**json.loads(decoded(value)), "v": None}), Fault.MALFORMED),
+        (longer, RejectReason.TOO_LARGE),
+        (lambda value: encoded({**json.loads(decoded(value)), "v": 2}), RejectReason.NEWER),
+        (lambda value: encoded({**json.loads(decoded(value)), "v": 10**400}), RejectReason.NEWER),
+        (lambda value: encoded({**json.loads(decoded(value)), "v": 0}), RejectReason.MALFORMED),
+        (lambda value: encoded({**json.loads(decoded(value)), "v": 1.0}), RejectReason.MALFORMED),
+        (lambda value: encoded({**json.loads(decoded(value)), "v": True}), RejectReason.MALFORMED),
+        (lambda value: encoded({**json.loads(decoded(value)), "v": None}), RejectReason.MALFORMED),
         (lambda value: value[:-1], None),
-        (lambda value: value[:-4], Fault.MALFORMED),
-        (lambda value: value + " ", Fault.MALFORMED),
-        (lambda value: value[:8] + "\n" + value[8:], Fault.MALFORMED),
-        (lambda value: value + "é", Fault.MALFORMED),
-        (lambda _: encoded(b'{"v":1,"b":' + b"[" * 100_000), Fault.MALFORMED),
-        (lambda _: encoded(b'{"v":1,"b":"\xff"}'), Fault.MALFORMED),
-        (lambda _: encoded({"v": 1}), Fault.DAMAGED),
-        (lambda _: OPAQUE, Fault.BARE),
-        (lambda _: encoded([1]), Fault.BARE),
-        (lambda _: encoded({"other": 1}), Fault.BARE),
-        (lambda _: "\ud800", Fault.BARE),
+        (lambda value: value[:-4], RejectReason.MALFORMED),
+        (lambda value: value + " ", RejectReason.MALFORMED),
+        (lambda value: value[:8] + "\n" + value[8:], RejectReason.MALFORMED),
+        (lambda value: value + "é", RejectReason.MALFORMED),
+        (lambda _: encoded(b'{"v":1,"b":' + b"[" * 100_000), RejectReason.MALFORMED),
+        (lambda _: encoded(b'{"v":1,"b":"\xff"}'), RejectReason.MALFORMED),
+        (lambda _: encoded({"v": 1}), RejectReason.DAMAGED),
+        (lambda _: OPAQUE, RejectReason.BARE),
+        (lambda _: encoded([1]), RejectReason.BARE),
+        (lambda _: encoded({"other": 1}), RejectReason.BARE),
+        (lambda _: "\ud800", RejectReason.BARE),
     ],
 )
 def test_a_clear_value_is_another(
-    change: Callable[[str], str], why: Fault | None, holder: str, caplog: pytest.LogCaptureFixture
+    change: Callable[[str], str], why: RejectReason | None, holder: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     held = held_by_client(PLAIN)
     value = change(entity(held, holder)["encryptedValue"])
     entity(held, holder)["encryptedValue"] = value
-    if why is Fault.BARE and holder == "msg_1":
-        why = Fault.DAMAGED  # the values of its reasoning and of its call are ours
+    if why is RejectReason.BARE and holder == "msg_1":
+        why = RejectReason.DAMAGED  # the values of its reasoning and of its call are ours
     check_plain(held, holder, caplog, PLAIN, why)
 
 
@@ -333,7 +333,7 @@ def test_a_value_is_missing(holder: str, options: ReasoningOptions, caplog: pyte
         entity(held, holder)["encryptedValue"] = empty
         if empty is None:
             del entity(held, holder)["encryptedValue"]
-        check_plain(held, holder, caplog, options, Fault.DAMAGED)
+        check_plain(held, holder, caplog, options, RejectReason.DAMAGED)
 
 
 @pytest.mark.parametrize("holder", ["user_1", "tool_1"])
@@ -360,14 +360,14 @@ def test_padding_is_taken_and_no_other_spelling(holder: str, caplog: pytest.LogC
         standard = b64encode(data.replace(b'{"v":1', b'{"v":1,"\xc3\xbb\xc3\xbf\xef\xbf\xbf":1', 1)).decode()
     assert "+" in standard or "/" in standard
     found["encryptedValue"] = standard
-    check_plain(held, holder, caplog, PLAIN, Fault.MALFORMED)
+    check_plain(held, holder, caplog, PLAIN, RejectReason.MALFORMED)
 
 
 def test_spare_bits_are_refused() -> None:
-    assert Values().read("user", "u", "eyJ2IjoxfQ") == {"v": 1}
-    assert Values().read("user", "u", "eyJ2IjoxfQ==") == {"v": 1}
+    assert EncryptedValueCodec().read("user", "u", "eyJ2IjoxfQ") == {"v": 1}
+    assert EncryptedValueCodec().read("user", "u", "eyJ2IjoxfQ==") == {"v": 1}
     for last in "RSTUVWXYZabcdef":
-        assert Values().read("user", "u", f"eyJ2Ijoxf{last}") is Fault.MALFORMED
+        assert EncryptedValueCodec().read("user", "u", f"eyJ2Ijoxf{last}") is RejectReason.MALFORMED
 
 
 def test_members_that_are_new_are_ignored() -> None:
@@ -410,13 +410,13 @@ def test_a_value_that_is_too_long_to_go_out(
 
 
 def test_the_limit_is_exact() -> None:
-    value = Values().write("user", "u", {"v": 1, "c": "x" * 100})
+    value = EncryptedValueCodec().write("user", "u", {"v": 1, "c": "x" * 100})
     assert value is not None
-    exact, less = (Values(ReasoningOptions(max_bytes=len(value) - by)) for by in (0, 1))
+    exact, less = (EncryptedValueCodec(ReasoningOptions(max_bytes=len(value) - by)) for by in (0, 1))
     assert exact.write("user", "u", {"v": 1, "c": "x" * 100}) == value
     assert less.write("user", "u", {"v": 1, "c": "x" * 100}) is None
     assert exact.read("user", "u", value) == {"v": 1, "c": "x" * 100}
-    assert less.read("user", "u", value) is Fault.TOO_LARGE
+    assert less.read("user", "u", value) is RejectReason.TOO_LARGE
 
 
 @given(
@@ -424,7 +424,7 @@ def test_the_limit_is_exact() -> None:
 )
 @pytest.mark.parametrize("options", [PLAIN, SEALED], ids=["clear", "sealed"])
 def test_what_is_written_is_read(options: ReasoningOptions, envelope: Any, entity_id: str, thread: str) -> None:
-    values = Values(options, thread)
+    values = EncryptedValueCodec(options, thread)
     whole = {**envelope, "v": 1}
     value = values.write("call", entity_id, whole)
     assert value is not None
@@ -436,6 +436,6 @@ def test_what_is_written_is_read(options: ReasoningOptions, envelope: Any, entit
 @given(value=st.text() | st.text("ABCDEFeyJ2Ijox-_=+/0123", max_size=40) | st.binary(max_size=60).map(encoded))
 @pytest.mark.parametrize("options", [PLAIN, SEALED], ids=["clear", "sealed"])
 def test_any_string_is_read(options: ReasoningOptions, value: str) -> None:
-    read = Values(options).read("reasoning", "r", value)
-    assert isinstance(read, Fault | dict)
-    assert options is PLAIN or isinstance(read, Fault)
+    read = EncryptedValueCodec(options).read("reasoning", "r", value)
+    assert isinstance(read, RejectReason | dict)
+    assert options is PLAIN or isinstance(read, RejectReason)

@@ -17,7 +17,7 @@ from langchain_openrouter import ChatOpenRouter
 from langchain_xai import ChatXAI
 
 from langgraph_agui import models
-from langgraph_agui.messages.blocks import read
+from langgraph_agui.messages.blocks import read_blocks
 from langgraph_agui.models import Finding, examine
 from tests.models.playing import REPLAYING, make_replaying
 from tests.providers.cases import BY_ID
@@ -51,7 +51,7 @@ async def test_judgements_are_what_the_packages_do(
 
     first = (await run_case(case, provider_server, stream=stream))[0]
 
-    thought = [part.text for part in read(first, whole=not stream) if part.kind == "reasoning"]
+    thought = [part.text for part in read_blocks(first, whole=not stream) if part.kind == "reasoning"]
     sent = provider_server.bodies[1]
     traces = [*case.seen[0].opaque, *(compact(text)[1:-1] for text in thought), compact(case.turns[0].reasoning)[1:-1]]
     assert finding.out in (bool(thought), None)

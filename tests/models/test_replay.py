@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 from pydantic import BaseModel
 
 from langgraph_agui import models
-from langgraph_agui.messages.blocks import read
+from langgraph_agui.messages.blocks import read_blocks
 from langgraph_agui.models import provider_of
 from tests.models.playing import REPLAYING, ask, make_replaying, play, said
 from tests.providers.cases import BY_ID
@@ -77,7 +77,7 @@ async def test_a_tool_loop_brings_reasoning_back(provider: str, stream: bool, pr
     (message,) = said(provider_server.bodies[1])
     assert message[REPLAYING[provider][2]] == case.turns[0].reasoning
     assert message["tool_calls"][0]["id"] == "call_paris"
-    assert [part.text for part in read(answers[1]) if part.kind == "reasoning"] == [case.turns[1].reasoning]
+    assert [part.text for part in read_blocks(answers[1]) if part.kind == "reasoning"] == [case.turns[1].reasoning]
 
 
 @HOW

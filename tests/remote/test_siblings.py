@@ -12,9 +12,9 @@ from fastapi import FastAPI
 from langgraph.pregel.remote import RemoteGraph
 
 from langgraph_agui import LangGraphAgent, agui_router
-from langgraph_agui.interrupts import places
+from langgraph_agui.interrupts import checkpoints
 from langgraph_agui.remote import load_inside
-from langgraph_agui.translate.remote.drive import RemoteDrive
+from langgraph_agui.translate.remote.runner import RemoteGraphRunner
 from tests.adapter.streams import Told, run_input, tell
 from tests.http.serving import serving
 from tests.remote.sibling_graphs import ASKING, BOTH, BUILT, MODES
@@ -87,13 +87,13 @@ def steps(told: Told) -> list[tuple[str, str, str | None]]:
 
 def left_by(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Whether tasks are left when a run has ended, of all runs from now on."""
-    left, check_end = [], RemoteDrive._check_end
+    left, check_end = [], RemoteGraphRunner._check_end
 
-    async def end(drive: RemoteDrive) -> None:
+    async def end(drive: RemoteGraphRunner) -> None:
         left.append(bool(drive._tasks))
         await check_end(drive)
 
-    monkeypatch.setattr(RemoteDrive, "_check_end", end)
+    monkeypatch.setattr(RemoteGraphRunner, "_check_end", end)
     return left
 
 
@@ -125,7 +125,7 @@ async def test_only_states_on_the_way_are_asked_for(
         asked_for.append(namespace)
         return await load_inside(graph, config, namespace)
 
-    monkeypatch.setattr(places, "load_inside", load)
+    monkeypatch.setattr(checkpoints, "load_inside", load)
     asked(await begin(LangGraphAgent(graph=RemoteGraph(name, url=server))))
     assert len(asked_for) == requests
 

@@ -18,7 +18,7 @@ from langchain_core.messages import (
 )
 from langgraph.types import Command, Overwrite
 
-from langgraph_agui.messages.wire import Revival, for_server, message_of
+from langgraph_agui.messages.server_json import MessageDecoder, decode_message, encode_for_server
 from langgraph_agui.remote import server_config
 from tests.adapter.models import add, call, calling, part, thinking, used
 
@@ -38,7 +38,7 @@ MESSAGES: list[BaseMessage] = [
 
 
 def sent(value: object) -> object:
-    return json.loads(json.dumps(for_server(value)))
+    return json.loads(json.dumps(encode_for_server(value)))
 
 
 @pytest.mark.parametrize("message", MESSAGES, ids=lambda message: message.type)
@@ -51,7 +51,7 @@ def test_removals_overwrites_and_commands() -> None:
     (removal,) = convert_to_messages([sent(RemoveMessage(id="h"))])
     assert removal == RemoveMessage(id="h")
     assert sent({"notes": Overwrite(["n"])}) == {"notes": {"__overwrite__": ["n"]}}
-    command = for_server(Command(resume={"i": 1}, update={"messages": [HumanMessage("hi", id="h")]}))
+    command = encode_for_server(Command(resume={"i": 1}, update={"messages": [HumanMessage("hi", id="h")]}))
     assert isinstance(command, Command)
     told = json.loads(json.dumps(asdict(command)))
     assert told["resume"] == {"i": 1}
@@ -60,7 +60,7 @@ def test_removals_overwrites_and_commands() -> None:
 
 @pytest.mark.parametrize("message", [*MESSAGES, RemoveMessage(id="h")], ids=lambda message: message.type)
 def test_a_dump_becomes_the_message(message: BaseMessage) -> None:
-    assert message_of(json.loads(message.model_dump_json())) == message
+    assert decode_message(json.loads(message.model_dump_json())) == message
 
 
 def test_chunks_add_up_to_the_same_message() -> None:
@@ -74,17 +74,17 @@ def test_chunks_add_up_to_the_same_message() -> None:
         used(1, 2),
         AIMessageChunk("", chunk_position="last"),
     ]
-    revived = [message_of(json.loads(chunk.model_dump_json())) for chunk in chunks]
+    revived = [decode_message(json.loads(chunk.model_dump_json())) for chunk in chunks]
     assert add(revived) == add(chunks)
 
 
 def test_messages_are_found_however_deep_and_others_are_left() -> None:
-    revival = Revival()
+    revival = MessageDecoder()
     data = {"inner": [{"m": MESSAGES[0].model_dump()}], "other": {"type": "ai", "content": "no message"}}
     first, again = revival.of(data), revival.of(data)
     assert first == {"inner": [{"m": MESSAGES[0]}], "other": {"type": "ai", "content": "no message"}}
     assert first["inner"][0]["m"] is again["inner"][0]["m"]  # type: ignore[index]
-    assert message_of({"type": "tool", "content": "x", "additional_kwargs": {}}) is None
+    assert decode_message({"type": "tool", "content": "x", "additional_kwargs": {}}) is None
 
 
 def test_threads_have_ids_that_the_server_takes() -> None:

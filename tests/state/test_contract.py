@@ -48,7 +48,7 @@ from langgraph_agui import remote
 from langgraph_agui.errors import RunInputError, StateMismatch
 from langgraph_agui.graphs import overwrites, reduces
 from langgraph_agui.messages.options import ReasoningOptions
-from langgraph_agui.messages.veil import visible
+from langgraph_agui.messages.redaction import redact
 from langgraph_agui.protocol.jsonable import to_jsonable
 from langgraph_agui.state.contract import StateContract
 from langgraph_agui.state.options import PredictState, Private, StateOptions
@@ -320,7 +320,7 @@ def _around(value: Any) -> list[Any]:
 
 
 def veiled(value: object) -> object:
-    return visible(value, options=ReasoningOptions(visibility="hidden"))
+    return redact(value, options=ReasoningOptions(visibility="hidden"))
 
 
 @cache

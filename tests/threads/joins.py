@@ -14,8 +14,8 @@ from langchain_core.tools import InjectedToolCallId, tool
 from langgraph.types import Command
 
 from langgraph_agui import LangGraphAgent
-from langgraph_agui.translate.readers import Reader
-from langgraph_agui.translate.sinks import EventSink
+from langgraph_agui.translate.broadcast import Subscription
+from langgraph_agui.translate.event_sinks import EventSink
 from tests.adapter.models import Scripted, calling, part, said, thinking
 from tests.adapter.streams import Told, run_input, user
 
@@ -61,7 +61,7 @@ def agent_of(saver: Any, model: Scripted | None = None, **options: Any) -> LangG
     return LangGraphAgent(graph=graph, **options)
 
 
-async def read(reader: Reader[BaseEvent], limit: int | None = None) -> list[Any]:
+async def read(reader: Subscription[BaseEvent], limit: int | None = None) -> list[Any]:
     """What a reader hears, up to a number of events."""
     events: list[Any] = []
     async with reader as outlet:
@@ -107,7 +107,7 @@ async def join_after(
     given = given or run_input(user("go", "u1"), thread="t", run="live")
     joining: list[asyncio.Task[Told]] = []
 
-    async def follow(reader: Reader[BaseEvent], own: RunAgentInput) -> Told:
+    async def follow(reader: Subscription[BaseEvent], own: RunAgentInput) -> Told:
         return Told(await read(reader), own)
 
     def join(heard: list[BaseEvent]) -> None:
@@ -115,7 +115,7 @@ async def join_after(
             own = one(heard) if callable(one) else one
             joining.append(asyncio.create_task(follow(agent.look(EventSink, own), own)))
 
-    reader: Reader[BaseEvent] = await agent.begin(lambda put: _Watched(put, after, join), given)
+    reader: Subscription[BaseEvent] = await agent.begin(lambda put: _Watched(put, after, join), given)
     live = Told(await read(reader), given)
     await asyncio.sleep(0)
     assert joining or after > len(live.events)

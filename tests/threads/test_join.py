@@ -13,8 +13,8 @@ from langgraph.types import interrupt
 
 from langgraph_agui import LangGraphAgent
 from langgraph_agui.protocol import decode, fold
-from langgraph_agui.translate.readers import Reader
-from langgraph_agui.translate.sinks import EventSink, SSESink
+from langgraph_agui.translate.broadcast import Subscription
+from langgraph_agui.translate.event_sinks import EventSink, SSESink
 from tests.adapter.graphs import Chat, chain_of, talker
 from tests.adapter.models import Scripted, said, thinking
 from tests.adapter.streams import Told, dumped, plain, run_input, user
@@ -127,7 +127,7 @@ async def test_bytes_and_events_are_the_same(after: int) -> None:
     async def follow() -> Joined:
         return await join_after(agent, after, own)
 
-    async def listen(reader: Reader[bytes]) -> None:
+    async def listen(reader: Subscription[bytes]) -> None:
         async with reader as outlet:
             while batch := await outlet.take():
                 pieces.extend(batch)
@@ -166,14 +166,14 @@ def slow(*, fails: bool = False) -> tuple[Scripted, asyncio.Event]:
     return kind([thinking("Hm.", 0), thinking(index=0, signature="s"), said("Well", 1), *end]), gate
 
 
-async def begun(agent: LangGraphAgent, model: Scripted) -> Reader[BaseEvent]:
+async def begun(agent: LangGraphAgent, model: Scripted) -> Subscription[BaseEvent]:
     """A run that has stopped in the middle of its answer."""
-    reader: Reader[BaseEvent] = await agent.begin(EventSink, run_input(user("go", "u1"), thread="t", run="live"))
+    reader: Subscription[BaseEvent] = await agent.begin(EventSink, run_input(user("go", "u1"), thread="t", run="live"))
     await asyncio.wait_for(model.hung.wait(), 5)
     return reader
 
 
-def joining(agent: LangGraphAgent) -> tuple[Reader[BaseEvent], RunAgentInput]:
+def joining(agent: LangGraphAgent) -> tuple[Subscription[BaseEvent], RunAgentInput]:
     own = run_input(thread="t")
     return agent.look(EventSink, own), own
 

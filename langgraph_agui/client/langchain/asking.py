@@ -8,9 +8,9 @@ from __future__ import annotations
 from ag_ui.core import Interrupt
 from langgraph.types import interrupt
 
+from langgraph_agui.custom_events import CANCELLED
 from langgraph_agui.interrupts.schema import misfit
 from langgraph_agui.protocol.timestamps import has_expired
-from langgraph_agui.told import CANCELLED
 
 
 def ask(one: Interrupt, fault: str | None = None) -> object:

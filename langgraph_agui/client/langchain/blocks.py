@@ -13,7 +13,7 @@ from langchain_core.messages.tool import tool_call_chunk
 
 from langgraph_agui.client.langchain.history import PROVIDER, respelt
 from langgraph_agui.client.langchain.nesting import Nesting
-from langgraph_agui.messages.record import Item
+from langgraph_agui.messages.assistant_turn import Block as TurnBlock
 
 _SPOILING = ("", "}", "]", '"}', '"]', '""}', '""]')
 """Endings of which one fits no JSON, complete or not: a wrong bracket, behind the end of a string if one is open."""
@@ -28,7 +28,7 @@ class Block:
 
     type: str
     index: int
-    item: Item
+    item: TurnBlock
     message_id: str | None
     details: dict[str, Any] = field(default_factory=dict)
     nesting: Nesting = field(default_factory=Nesting)

@@ -43,18 +43,18 @@ from langgraph_agui.client.langchain.approved import asks_about
 from langgraph_agui.client.langchain.blocks import Block, call_details, chunk_of, readable, say
 from langgraph_agui.client.langchain.history import AGUI
 from langgraph_agui.client.langchain.results import Results, open_calls
-from langgraph_agui.messages.blocks import Kind
-from langgraph_agui.messages.record import Item
+from langgraph_agui.messages.assistant_turn import Block as TurnBlock
+from langgraph_agui.messages.blocks import BlockKind
 from langgraph_agui.protocol.chunks import ChunkExpander
 from langgraph_agui.protocol.errors import ProtocolError
-from langgraph_agui.protocol.sequence import ItemKind, Sequence, item_of
+from langgraph_agui.protocol.event_order import EventOrder, ItemKind, item_of
 
 Key: TypeAlias = tuple[ItemKind, str]
 _Growing: TypeAlias = TextMessageContentEvent | ReasoningMessageContentEvent | ToolCallArgsEvent
 _Message: TypeAlias = TextMessageStartEvent | ReasoningMessageStartEvent
 _Ending: TypeAlias = TextMessageEndEvent | ReasoningMessageEndEvent | ToolCallEndEvent
 
-_KINDS: Mapping[ItemKind, Kind] = {"text message": "text", "reasoning message": "reasoning", "tool call": "call"}
+_KINDS: Mapping[ItemKind, BlockKind] = {"text message": "text", "reasoning message": "reasoning", "tool call": "call"}
 
 
 class MessageChunks:
@@ -95,7 +95,7 @@ class MessageChunks:
     def __init__(self, tools: Collection[str] | None = None, history: Iterable[Message] = ()) -> None:
         self._tools = tools
         self._expander = ChunkExpander()
-        self._sequence = Sequence()
+        self._sequence = EventOrder()
         self._indices = count()
         self._blocks: dict[Key, Block] = {}
         self._messages: dict[str, dict[str, Any]] = {}
@@ -288,7 +288,7 @@ class MessageChunks:
             if self._tools is not None:
                 self._results.announce(key[1])
         again = kind == "call" and key[1] in self._open
-        item = Item(kind, f"{key[1]}:approved" if again else key[1], None, name=name)
+        item = TurnBlock(kind, f"{key[1]}:approved" if again else key[1], None, name=name)
         block = self._blocks[key] = Block(type_, next(self._indices), item, message_id)
         if again:
             block.details["again"] = key[1]

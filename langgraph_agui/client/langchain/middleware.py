@@ -12,8 +12,8 @@ from langchain_core.messages import AIMessage, ToolMessage
 
 from langgraph_agui.client.langchain.asking import ask
 from langgraph_agui.client.langchain.outgoing import held_back, open_interrupts
+from langgraph_agui.custom_events import CANCELLED
 from langgraph_agui.protocol.timestamps import has_expired
-from langgraph_agui.told import CANCELLED
 
 try:
     from langchain.agents.middleware import AgentMiddleware, AgentState, hook_config

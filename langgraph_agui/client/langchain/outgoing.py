@@ -34,7 +34,7 @@ from langchain_core.messages import ToolMessage as LCToolMessage
 from langgraph_agui.client.langchain.approved import asks_about
 from langgraph_agui.client.langchain.history import AGUI, agui_messages_of, calls_again
 from langgraph_agui.messages.media import content_parts
-from langgraph_agui.messages.plain import UNTOLD, as_content, text_of
+from langgraph_agui.messages.user_tool_content import FAILED_WITHOUT_TEXT, as_content, text_of
 
 logger = logging.getLogger(__name__)
 
@@ -200,7 +200,7 @@ def _result(message: LCToolMessage, message_id: str, told: Mapping[str, Any]) ->
         id=told.get("id", message_id),
         tool_call_id=message.tool_call_id,
         content=content,
-        error=(text_of(content) or UNTOLD) if failed else None,
+        error=(text_of(content) or FAILED_WITHOUT_TEXT) if failed else None,
         encrypted_value=told.get("encrypted_value"),
         metadata=told.get("metadata"),
     )

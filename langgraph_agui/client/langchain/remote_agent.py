@@ -24,6 +24,7 @@ from langgraph.prebuilt import ToolNode
 from langgraph.prebuilt.tool_node import ToolCallWithContext
 from langgraph.types import Command, Overwrite, Send
 
+from langgraph_agui.aio import run_sync
 from langgraph_agui.client.agent import AGUIClient
 from langgraph_agui.client.errors import AgentError
 from langgraph_agui.client.langchain.approved import approved, asks_about
@@ -32,13 +33,12 @@ from langgraph_agui.client.langchain.outgoing import agent_key, outgoing
 from langgraph_agui.client.langchain.replay import Replay, put_result
 from langgraph_agui.client.resuming import resume_entries
 from langgraph_agui.client.tools import LocalTools
-from langgraph_agui.messages.calls import cancelled, interrupted
-from langgraph_agui.messages.found import as_mapping
+from langgraph_agui.custom_events import CANCELLED
+from langgraph_agui.messages.extract import as_mapping
+from langgraph_agui.messages.tool_calls import cancelled, interrupted
+from langgraph_agui.protocol.json_equal import json_equal
 from langgraph_agui.protocol.jsonable import to_jsonable
-from langgraph_agui.protocol.same import same
 from langgraph_agui.protocol.timestamps import has_expired
-from langgraph_agui.tasks import run_to_end
-from langgraph_agui.told import CANCELLED
 
 
 def _put(held: dict[str, Any] | None, new: dict[str, Any]) -> dict[str, Any]:
@@ -186,7 +186,7 @@ class RemoteAgent(Runnable[Any, dict[str, Any]]):
         output: dict[str, Any] = {self._messages_key: said}
         if isinstance(shared, Mapping):
             for there, here in self._keys.items():
-                if there in shared and not (here in held and same(shared[there], to_jsonable(held[here]))):
+                if there in shared and not (here in held and json_equal(shared[there], to_jsonable(held[here]))):
                     output[here] = shared[there]
         if "__interrupt__" in made:
             return {**output, "__interrupt__": made["__interrupt__"]}
@@ -265,7 +265,7 @@ class RemoteAgent(Runnable[Any, dict[str, Any]]):
 
     def _run_blocking(self, state: _State, config: RunnableConfig) -> _State:
         """The same for a graph that runs without an event loop, or inside another's."""
-        return run_to_end(self._run(state, config))
+        return run_sync(self._run(state, config))
 
     def _route(self, state: Mapping[str, Any]) -> list[Send] | str:
         asked = [Send("ask", _Asked(interrupt=one, fault=state.get("fault"))) for one in state["open"]]

@@ -49,10 +49,10 @@ from langgraph_agui.client.langchain.chunks import MessageChunks
 from langgraph_agui.client.langchain.history import AGUI
 from langgraph_agui.client.langchain.results import open_calls
 from langgraph_agui.client.remote_run import RemoteRun
+from langgraph_agui.custom_events import dispatch_agent_output
 from langgraph_agui.messages.parts import content_blocks
-from langgraph_agui.protocol.sequence import item_of
+from langgraph_agui.protocol.event_order import item_of
 from langgraph_agui.state.emit import emit_state
-from langgraph_agui.told import tell
 
 _Opening: TypeAlias = TextMessageStartEvent | ReasoningMessageStartEvent | ToolCallStartEvent
 _Growing: TypeAlias = TextMessageContentEvent | ReasoningMessageContentEvent | ToolCallArgsEvent
@@ -195,7 +195,7 @@ class Replay:
             result.additional_kwargs[AGUI]["encrypted_value"] = event.encrypted_value
         else:
             self._untold = None
-            await tell(result, self._config)
+            await dispatch_agent_output(result, self._config)
 
     async def _aside(self, event: Event) -> None:
         """What is no part of a message is told beside it; what subagents say that tools have called stays there."""
@@ -209,7 +209,7 @@ class Replay:
             case CustomEvent():
                 await adispatch_custom_event(event.name, event.value, config=self._config)
             case ActivitySnapshotEvent() | ActivityDeltaEvent():
-                await tell(event, self._config)
+                await dispatch_agent_output(event, self._config)
 
     def _result(self, event: ToolCallResultEvent) -> ToolMessage:
         """A result under an id of this run: the agent's own may be that of a local message, which it would replace."""

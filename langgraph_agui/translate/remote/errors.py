@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from langgraph.pregel.remote import RemoteException
 
-from langgraph_agui.errors import Blame, ErrorCode
+from langgraph_agui.errors import ErrorClassifier, ErrorCode
 from langgraph_agui.translate.remote.tasks import Namespace, Task, own_namespace
 
 
@@ -21,7 +21,7 @@ class RemoteErrors:
         blame: Is told which of them are a graph's that took too many steps.
     """
 
-    def __init__(self, blame: Blame) -> None:
+    def __init__(self, blame: ErrorClassifier) -> None:
         self._blame = blame
         self._told: list[tuple[Namespace, RemoteException]] = []
 

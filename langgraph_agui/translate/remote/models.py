@@ -16,9 +16,9 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, mess
 
 from langgraph_agui.messages.to_agui import SUMMARIZATION
 from langgraph_agui.namespaces import graph_of, namespace_of
-from langgraph_agui.translate.copies import Copies
-from langgraph_agui.translate.lanes import Lane
-from langgraph_agui.translate.remote.lanes import RemoteLanes
+from langgraph_agui.translate.copies import CopyDetector
+from langgraph_agui.translate.remote.subagents import RemoteSubagents
+from langgraph_agui.translate.subagents import SubagentRun
 from langgraph_agui.translate.translation import Translation
 
 Metadata: TypeAlias = Mapping[str, object]
@@ -29,7 +29,7 @@ class _Call:
     """A model call whose message is being streamed."""
 
     namespace: str
-    lane: Lane | None
+    lane: SubagentRun | None
     metadata: Metadata
     chunks: list[AIMessageChunk]
     run_id: UUID = field(default_factory=uuid4)
@@ -56,7 +56,7 @@ class RemoteModels:
         lanes: Knows which subagent they belong to.
     """
 
-    def __init__(self, translation: Translation, copies: Copies, lanes: RemoteLanes) -> None:
+    def __init__(self, translation: Translation, copies: CopyDetector, lanes: RemoteSubagents) -> None:
         self._to = translation
         self._copies = copies
         self._lanes = lanes
@@ -106,11 +106,11 @@ class RemoteModels:
             self._say(namespace, message, lane)
         self._to.speech.model_end(run_id, message, metadata, hidden=hidden)
 
-    def _lane(self, namespace: str) -> Lane | None:
+    def _lane(self, namespace: str) -> SubagentRun | None:
         graph = graph_of(namespace)
         return self._lanes.at(tuple(graph.split("|"))) if graph else None
 
-    def _say(self, namespace: str, message: BaseMessage, lane: Lane | None) -> None:
+    def _say(self, namespace: str, message: BaseMessage, lane: SubagentRun | None) -> None:
         if not self._to.lanes.hides(lane):
             self._copies.say(namespace, message, self._to.lanes.owner(lane))
 

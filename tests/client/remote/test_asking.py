@@ -18,7 +18,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.types import Command, interrupt
 
 from langgraph_agui.client import RemoteAgent
-from langgraph_agui.told import CANCELLED
+from langgraph_agui.custom_events import CANCELLED
 from tests.adapter.models import Scripted, call, calling, part
 from tests.adapter.streams import Told, run_input
 from tests.client.remote.world import LATER, Client, Host, around, words
