@@ -189,12 +189,12 @@ def _function(name: str, function: Callable[..., Any], cls: type | None = None) 
             parameters.append("*")
         star = star or parameter.kind in (parameter.KEYWORD_ONLY, parameter.VAR_POSITIONAL)
         # Callers cannot use the names of *args and **kwargs, so a change of them breaks nothing.
-        name_shown = {parameter.VAR_POSITIONAL: "*args", parameter.VAR_KEYWORD: "**kwargs"}.get(
+        printed_name = {parameter.VAR_POSITIONAL: "*args", parameter.VAR_KEYWORD: "**kwargs"}.get(
             parameter.kind, parameter.name
         )
         annotated = "" if parameter.annotation is parameter.empty else f": {_annotation(parameter.annotation, module)}"
         default = "" if parameter.default is parameter.empty else f" = {_default(parameter.default)}"
-        parameters.append(f"{name_shown}{annotated}{default}")
+        parameters.append(f"{printed_name}{annotated}{default}")
     is_async = "async " if inspect.iscoroutinefunction(function) else ""
     result = _annotation(signature.return_annotation, module)
     line = f"{is_async}{name}({', '.join(parameters)}) -> {result}"
