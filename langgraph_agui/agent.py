@@ -30,7 +30,7 @@ from pydantic import BaseModel
 from langgraph_agui.configs import merge_run_configs
 from langgraph_agui.connect import ThreadSnapshot
 from langgraph_agui.errors import RunInputError, StateError
-from langgraph_agui.graphs import Graph, has_checkpointer
+from langgraph_agui.graphs import Graph, adapt_graph
 from langgraph_agui.interrupts.approvals import OnApproval, log_approval
 from langgraph_agui.messages.options import ReasoningOptions
 from langgraph_agui.messages.redaction import redactor_for
@@ -126,6 +126,7 @@ class LangGraphAgent:
         check_choice("on_busy", on_busy, OnBusy)
         check_choice("subagents", subagents, Subagents)
         self.graph = graph
+        self._adapter = adapt_graph(graph)
         self.name = name
         self.description = description
         self.config = config
@@ -133,10 +134,10 @@ class LangGraphAgent:
         if emit_raw and options.visibility != "full":
             raise ValueError("emit_raw sends all of the graph's state, which would show the reasoning that is hidden")
         # What a checkpointer holds is the graph's own; only a client's history comes past here.
-        known = has_checkpointer(graph) or bool(options.providers)
+        known = self._adapter.has_checkpointer or bool(options.providers)
         providers = Providers() if known else Providers.of(graph)
         self._contract = StateContract(
-            graph, state or StateOptions(), messages_key, state_schema, redactor_for(options)
+            self._adapter, state or StateOptions(), messages_key, state_schema, redactor_for(options)
         )
         self._settings = RunSettings(
             contract=self._contract,
@@ -152,7 +153,7 @@ class LangGraphAgent:
             approval_timeout=approval_timeout,
             on_approval=on_approval,
         )
-        self._locks = locks_for(getattr(graph, "checkpointer", graph)) if has_checkpointer(graph) else None
+        self._locks = locks_for(self._adapter.lock_owner) if self._adapter.has_checkpointer else None
         self._waits = on_busy == "wait"
         self._running: list[Run] = []
 
@@ -226,7 +227,7 @@ class LangGraphAgent:
         elif self._locks is not None:
             lease = await self._locks.acquire(run_input.thread_id, wait=False)
         try:
-            run = Run(self.graph, run_input, config, context, self._settings, reader, lease or admission)
+            run = Run(self._adapter, run_input, config, context, self._settings, reader, lease or admission)
         except BaseException:
             if lease is not None:
                 lease.let_go()
@@ -267,7 +268,7 @@ class LangGraphAgent:
         if going is not None:
             going.join(reader, run_input)
         else:
-            ThreadSnapshot(self.graph, run_input, merge_run_configs(self.config, config), self._settings, reader)
+            ThreadSnapshot(self._adapter, run_input, merge_run_configs(self.config, config), self._settings, reader)
         return reader
 
     def cancel(self, thread_id: str, run_id: str) -> bool:
@@ -279,7 +280,7 @@ class LangGraphAgent:
 
     def capabilities(self) -> AgentCapabilities:
         """What this agent can do, as AG-UI 1.0 describes it. Informative: the stream is the truth."""
-        stored = has_checkpointer(self.graph)
+        stored = self._adapter.has_checkpointer
         humans = HumanInTheLoopCapabilities(
             supported=stored, approvals=stored, interrupts=stored, approve_with_edits=stored
         )

@@ -9,7 +9,7 @@ from ag_ui.core import RunAgentInput
 from langchain_core.runnables import RunnableConfig
 
 from langgraph_agui.configs import merge_run_configs
-from langgraph_agui.graphs import Graph, has_checkpointer
+from langgraph_agui.graphs import GraphAdapter
 from langgraph_agui.interrupts.approval_tool import present_interrupts
 from langgraph_agui.interrupts.pending_reader import PendingInterrupts
 from langgraph_agui.settings import RunSettings
@@ -32,7 +32,7 @@ class ThreadSnapshot:
 
     def __init__(
         self,
-        graph: Graph,
+        graph: GraphAdapter,
         run_input: RunAgentInput,
         config: RunnableConfig,
         settings: RunSettings,
@@ -57,7 +57,7 @@ class ThreadSnapshot:
     async def _work(self) -> None:
         translation = self._translation
         try:
-            pause = await self._read() if has_checkpointer(self._graph) else PendingInterrupts()
+            pause = await self._read() if self._graph.has_checkpointer else PendingInterrupts()
             translation.restate()  # first, for clients keep the order in which they are told
             interrupts = translation.owned(
                 present_interrupts(pause, self._settings.approvals, translation.speech.announce)

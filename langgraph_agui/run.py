@@ -18,7 +18,7 @@ from langgraph.graph import END
 from langgraph_agui.aio import await_shielded, keep_alive
 from langgraph_agui.configs import merge_run_configs
 from langgraph_agui.errors import ApprovalRefused, ErrorCode
-from langgraph_agui.graphs import Graph, has_checkpointer, load_state, quiet_node, update_state
+from langgraph_agui.graphs import GraphAdapter
 from langgraph_agui.interrupts.approval_tool import present_interrupts
 from langgraph_agui.interrupts.approvals import Approval
 from langgraph_agui.interrupts.pending_reader import PendingInterrupts
@@ -75,7 +75,7 @@ class Run:
 
     def __init__(
         self,
-        graph: Graph,
+        graph: GraphAdapter,
         run_input: RunAgentInput,
         config: RunnableConfig,
         context: object,
@@ -247,18 +247,18 @@ class Run:
         theirs = {tool.name for tool in self._input.tools or ()}  # no stream answers those (AG-UI 1.0, frontend tools)
         self._translation.speech.appended([result for result in start.healed if result.name not in theirs])
         if start.settles:
-            await update_state(self._graph, self._config, None, END)
+            await self._graph.update_state(self._config, None, END)
         config = merge_run_configs(self._config, start.config)
         self._translation.shared.go_on(start.values)
         await self._drive.run(start.input, config, self._context)
-        if not has_checkpointer(self._graph):
+        if not self._graph.has_checkpointer:
             if self._translation.paused:
                 raise RuntimeError("The graph has paused and cannot go on: compile it with a checkpointer")
             return None
         if not self._translation.paused:
             return PendingInterrupts()
         self._translation.paused = False
-        stored = await load_state(self._graph, self._config)
+        stored = await self._graph.load_state(self._config)
         self._translation.shared.values((), stored.values)  # with what finished tasks have written beside the pause
         return await self._pauses.of_thread(stored, self._config)
 
@@ -275,16 +275,16 @@ class Run:
     async def _give_up(self, start: RunPlan, node: str) -> None:
         """Give the thread's pause up: its calls are answered as cancelled, and nothing of it is left to run."""
         config = merge_run_configs(self._config, start.config)
-        at = quiet_node(self._graph, node)
+        at = self._graph.node_without_branches(node)
         if start.writes:
-            await update_state(self._graph, config, dict(start.writes), at)
+            await self._graph.update_state(config, dict(start.writes), at)
         if results := cancelled_results(start.thread):
             try:
-                await update_state(self._graph, config, {self._settings.messages_key: results}, at)
+                await self._graph.update_state(config, {self._settings.messages_key: results}, at)
             except Exception:  # it asks the graph where to go from there, which may be prepared for other messages only
                 logger.warning("The cancelled calls are answered with the next message", exc_info=True)
             self._translation.speech.appended(results)
-        await update_state(self._graph, config, None, END)
+        await self._graph.update_state(config, None, END)
 
     # -- messages -------------------------------------------------------------------------------------------------
 

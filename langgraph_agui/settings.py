@@ -10,7 +10,7 @@ from ag_ui.core import RunAgentInput
 from langchain_core.runnables import RunnableConfig
 
 from langgraph_agui.frontend import frontend_config
-from langgraph_agui.graphs import Graph
+from langgraph_agui.graphs import GraphAdapter
 from langgraph_agui.interrupts.approval_tool import REQUEST_APPROVAL
 from langgraph_agui.interrupts.approvals import OnApproval, log_approval
 from langgraph_agui.interrupts.pending_reader import PendingInterruptReader
@@ -78,6 +78,6 @@ class RunSettings:
             expose_errors=self.expose_errors,
         )
 
-    def pauses(self, graph: Graph) -> PendingInterruptReader:
+    def pauses(self, graph: GraphAdapter) -> PendingInterruptReader:
         """Reads what threads of `graph` wait for."""
         return PendingInterruptReader(graph, self.messages_key, self.contract.show, self.approval_timeout)

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from langgraph_agui.cli.errors import ExitCode
 from langgraph_agui.cli.words import printable
-from langgraph_agui.graphs import has_checkpointer
+from langgraph_agui.graphs import adapt_graph
 from langgraph_agui.models.find import Found, find
 from langgraph_agui.models.reasoning_support import Finding, examine, name_of
 
@@ -43,7 +43,7 @@ def run(agent: LangGraphAgent, spec: str) -> ExitCode:
 def _history(graph: Graph) -> str:
     if isinstance(graph, RemoteGraph):
         return "kept by the LangGraph server that runs the graph"
-    if has_checkpointer(graph):
+    if adapt_graph(graph).has_checkpointer:
         return f"kept by the server, in the graph's {type(graph.checkpointer).__name__}"
     return "kept by the client, which sends it with every run: the graph has no checkpointer"
 

@@ -14,11 +14,11 @@ from ag_ui.core import Interrupt
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import StateSnapshot
 
-from langgraph_agui.graphs import Graph, thread_messages
-from langgraph_agui.interrupts.checkpoints import asked_anew, breaks_at, innermost, owner_of
+from langgraph_agui.graphs import GraphAdapter
 from langgraph_agui.interrupts.decisions import Action, answer_schema
 from langgraph_agui.interrupts.pending import InterruptRequest, PendingInterrupt, Show, calls_in, pending_interrupt
 from langgraph_agui.messages.extract import extract_messages
+from langgraph_agui.namespaces import subagent_run_id
 from langgraph_agui.protocol.jsonable import to_jsonable
 
 BREAKPOINT = "langgraph:breakpoint"
@@ -65,7 +65,7 @@ class PendingInterruptReader:
         expire: For how long a question may be answered; None for ever. A question that names its own end keeps it.
     """
 
-    graph: Graph
+    graph: GraphAdapter
     messages_key: str = "messages"
     show: Show = to_jsonable
     expire: timedelta | None = None
@@ -74,26 +74,26 @@ class PendingInterruptReader:
         """What a thread waits for, by its checkpoint."""
         failed = {interrupt.id for task in stored.tasks if task.error is not None for interrupt in task.interrupts}
         if failed:
-            failed -= await asked_anew(self.graph, config, stored)
+            failed -= await self.graph.reopened_interrupts(config, stored)
         waiting = [interrupt for interrupt in stored.interrupts if interrupt.id not in failed]
         if not waiting:
             return await self._at_breakpoint(stored)
-        root = calls_in(thread_messages(self.graph, stored, self.messages_key))
-        inside = await innermost(self.graph, config, [interrupt.id for interrupt in waiting])
+        root = calls_in(self.graph.thread_messages(stored, self.messages_key))
+        inside = await self.graph.find_holders(config, [interrupt.id for interrupt in waiting])
         open_ = []
         for interrupt in waiting:
             held = inside.get(interrupt.id)
-            since = held.since if held is not None else stored.created_at
+            since = held.created_at if held is not None else stored.created_at
             if held is not None and held.namespace:
                 calls = calls_in(extract_messages(held.values, self.messages_key))
-                one = pending_interrupt(interrupt, calls, self.show).owned(owner_of(held.namespace, stored))
+                one = pending_interrupt(interrupt, calls, self.show).owned(_subagent_of(held.namespace, stored))
             else:
                 one = pending_interrupt(interrupt, root, self.show)
             open_.append(self._expiring(one, since))
         return PendingInterrupts(open_)
 
     async def _at_breakpoint(self, stored: StateSnapshot) -> PendingInterrupts:
-        nodes = await breaks_at(self.graph, stored)
+        nodes = await self.graph.stopped_before(stored)
         if not nodes:
             return PendingInterrupts()
         name = ", ".join(nodes)
@@ -116,3 +116,15 @@ class PendingInterruptReader:
             return question
         end = (datetime.fromisoformat(since) + self.expire).isoformat()
         return replace(question, interrupt=question.interrupt.model_copy(update={"expires_at": end}))
+
+
+def _subagent_of(namespace: str, stored: StateSnapshot) -> str | None:
+    """Return the `subagentRunId` of the graph with this checkpoint namespace; None for the root graph.
+
+    The namespace of a graph that keeps its own state does not name the task that runs it: the running task does.
+    """
+    if not namespace:
+        return None
+    run_id = subagent_run_id(namespace.split("|"))
+    running = {task.name: f"{task.name}:{task.id}" for task in stored.tasks}
+    return running.get(run_id, run_id) if run_id is not None else None

@@ -14,10 +14,10 @@ from typing import cast
 from pydantic import BaseModel
 
 from langgraph_agui.errors import ErrorCode, RunInputError, StateMismatch
-from langgraph_agui.graphs import Graph, input_names
+from langgraph_agui.graphs import GraphAdapter
 from langgraph_agui.protocol.json_equal import json_equal
 from langgraph_agui.protocol.jsonable import JsonValue, to_jsonable
-from langgraph_agui.state.keys import StateKeys, input_schema, marked
+from langgraph_agui.state.keys import StateKeys, marked
 from langgraph_agui.state.options import StateOptions
 from langgraph_agui.state.schema import (
     KeyType,
@@ -57,7 +57,7 @@ class StateContract(StateKeys):
 
     def __init__(
         self,
-        graph: Graph,
+        graph: GraphAdapter,
         options: StateOptions,
         messages_key: str,
         schema: type[BaseModel] | None = None,
@@ -70,7 +70,7 @@ class StateContract(StateKeys):
         self._checks_output = options.check_output
         self._raises = options.refused == "error"
         self._schema = schema
-        self._input = input_schema(graph)
+        self._input = graph.input_schema
         self._types = types_of(self._input)
         self._fields = keys_of(schema) if schema is not None else {}
         described = types_of(schema) if schema is not None else {}
@@ -126,7 +126,7 @@ class StateContract(StateKeys):
         unchanged = {key for key in state if key not in self.ignored and self._unchanged(key, state[key], held)}
         touched = state.keys() - unchanged - self.ignored
         empty = {key for key in touched if state[key] is None and key not in now and self.shows(key)}
-        names = input_names(self.graph)
+        names = self.graph.input_names
         taken = {key: state[key] for key in state if key in touched and self.writable(key, names)}
         graphs = {key for key in touched if self.shows(key) and (self.holds(key) or names is None)}
         refused = touched - taken.keys() - empty - (graphs if stored is None else set[str]())

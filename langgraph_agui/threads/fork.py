@@ -14,11 +14,11 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.types import StateSnapshot
 
 from langgraph_agui.errors import ErrorCode, RunInputError
-from langgraph_agui.graphs import Graph, load_history, thread_messages
+from langgraph_agui.graphs import GraphAdapter
 
 
 async def before(
-    graph: Graph, config: RunnableConfig, message_id: str, messages_key: str
+    graph: GraphAdapter, config: RunnableConfig, message_id: str, messages_key: str
 ) -> tuple[StateSnapshot, Sequence[BaseMessage]]:
     """Return the state of the thread before the message `message_id`, and the messages in it.
 
@@ -27,8 +27,8 @@ async def before(
     """
     # A thread that was filled by `update_state` has other checkpoints only.
     for marks in ({"source": "input"}, None):
-        async for stored in load_history(graph, config, marks):
-            messages = thread_messages(graph, stored, messages_key)
+        async for stored in graph.load_history(config, marks):
+            messages = graph.thread_messages(stored, messages_key)
             if all(message.id != message_id for message in messages):
                 return stored, messages
     raise RunInputError(ErrorCode.INVALID_INPUT, "The thread cannot be run again from this message.")

@@ -10,19 +10,9 @@ from ag_ui.core import AssistantMessage, RunAgentInput
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.constants import START
-from langgraph.graph.message import add_messages
 from langgraph.types import Overwrite, StateSnapshot
 
-from langgraph_agui.graphs import (
-    ROOT,
-    Graph,
-    input_form,
-    input_names,
-    is_function,
-    load_history,
-    overwrites,
-    thread_messages,
-)
+from langgraph_agui.graphs import GraphAdapter
 from langgraph_agui.messages.extract import as_mapping
 from langgraph_agui.messages.to_agui import agui_role
 from langgraph_agui.state.client_state_cache import ClientStateCache
@@ -35,15 +25,15 @@ _FAR: Final = 50
 
 
 def graph_input(
-    graph: Graph, messages: Sequence[BaseMessage], messages_key: str, writes: Mapping[str, object]
+    graph: GraphAdapter, messages: Sequence[BaseMessage], messages_key: str, writes: Mapping[str, object]
 ) -> object:
     """The graph's input: `messages`, and beside them what is to be written to other channels, where it takes any."""
-    form = input_form(graph)
+    form = graph.input_form
     if form == "messages":
         return messages
     if form == "text":
         return next((str(message.text) for message in reversed(messages) if message.type == "human"), "")
-    names = input_names(graph)
+    names = graph.input_names
     given = messages and (names is None or messages_key in names)
     return {**writes, messages_key: messages} if given else dict(writes)
 
@@ -61,7 +51,7 @@ class ClientState:
         shown: What the thread's clients were shown before.
     """
 
-    graph: Graph
+    graph: GraphAdapter
     run_input: RunAgentInput
     config: RunnableConfig
     messages_key: str
@@ -93,7 +83,7 @@ class ClientState:
         What that has written comes after all that can be written now, and a paused subgraph goes on with what it holds
         and writes all of it: there the client can change nothing.
         """
-        if not self._counts() or is_function(self.graph):  # that goes on with the input that it has
+        if not self._counts() or self.graph.is_function:  # that goes on with the input that it has
             return {}
         changed = self._changed(thread, await self._older(thread, again=False, stopped=False))
         taken = changed.keys() & (superstep.keys() | self._inside(thread.state))
@@ -111,7 +101,7 @@ class ClientState:
         return {key for place in paused for key in self.contract.shared((place,))}
 
     def _counts(self) -> bool:
-        return bool(self.run_input.state) and input_form(self.graph) == "keys"
+        return bool(self.run_input.state) and self.graph.input_form == "keys"
 
     def _changed(self, thread: Thread, older: Iterable[Mapping[str, object]]) -> dict[str, object]:
         sent = self.run_input.state
@@ -127,7 +117,7 @@ class ClientState:
     def _over(self, changed: Mapping[str, object], base: StateSnapshot) -> dict[str, object]:
         present = as_mapping(base.values) or {}
         return {
-            key: Overwrite(value) if overwrites(self.graph, key, key in present) else value
+            key: Overwrite(value) if self.graph.needs_overwrite(key, key in present) else value
             for key, value in changed.items()
         }
 
@@ -165,8 +155,8 @@ class ClientState:
             return []
         older: list[Mapping[str, object]] = []
         begun = False
-        async for earlier in load_history(self.graph, self.config):
-            messages = thread_messages(self.graph, earlier, self.messages_key)
+        async for earlier in self.graph.load_history(self.config):
+            messages = self.graph.thread_messages(earlier, self.messages_key)
             older.append(as_mapping(earlier.values) or {})
             heard = self.shown.heard and Thread(earlier, messages).version == told
             if heard or (begun and not lacks(messages)) or len(older) == _FAR:
@@ -185,9 +175,3 @@ def written_beside(stored: StateSnapshot) -> dict[str, object]:
     values = as_mapping(stored.values) or {}
     results = [as_mapping(task.result) or {} for task in stored.tasks]
     return {key: values[key] for result in results for key in result if key in values}
-
-
-def replaces_messages(graph: Graph, messages_key: str) -> bool:
-    """Whether messages can be taken out of the channel: by `RemoveMessage`, which `add_messages` understands."""
-    channels = getattr(graph, "channels", {})
-    return getattr(channels.get(messages_key, channels.get(ROOT)), "operator", None) is add_messages

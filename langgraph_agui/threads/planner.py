@@ -22,16 +22,15 @@ from langgraph.types import Command
 
 from langgraph_agui.configs import merge_run_configs
 from langgraph_agui.errors import ErrorCode, RunInputError
-from langgraph_agui.graphs import ROOT, Graph, has_checkpointer, input_form, input_names
+from langgraph_agui.graphs import ROOT_CHANNEL, GraphAdapter
 from langgraph_agui.interrupts.approval_tool import answers_in
-from langgraph_agui.interrupts.checkpoints import answers_to
 from langgraph_agui.interrupts.pending_reader import PendingInterruptReader, PendingInterrupts
 from langgraph_agui.interrupts.resume import Resolution, fingerprint, interrupt_of, repeats, resolve
 from langgraph_agui.state.client_state_cache import ClientStateCache
 from langgraph_agui.state.contract import StateContract
 from langgraph_agui.threads import fork
 from langgraph_agui.threads.history import Fork, behind, forked, news
-from langgraph_agui.threads.inputs import ClientState, graph_input, replaces_messages, written_beside
+from langgraph_agui.threads.inputs import ClientState, graph_input, written_beside
 from langgraph_agui.threads.repair import appended, close_gaps, open_calls
 from langgraph_agui.threads.thread import Thread, open_thread
 
@@ -111,7 +110,7 @@ class RunPlanner:
         policy: What the agent decides.
     """
 
-    graph: Graph
+    graph: GraphAdapter
     run_input: RunAgentInput
     config: RunnableConfig
     reader: PendingInterruptReader
@@ -128,7 +127,7 @@ class RunPlanner:
             RunInputError: The input answers what is not asked, does not answer what is, or fits no input of the graph.
             StateError: The checkpoint could not be read.
         """
-        if not has_checkpointer(self.graph):
+        if not self.graph.has_checkpointer:
             if self.run_input.resume:
                 raise RunInputError(ErrorCode.INTERRUPT_UNKNOWN)
             history = close_gaps(self.rebuild(self.run_input.messages))
@@ -176,7 +175,7 @@ class RunPlanner:
                 if entry.status == "cancelled":
                     logger.warning("A cancelled interrupt is not open and was ignored: %r.", entry.interrupt_id)
                     continue
-                if repeats(entry, await answers_to(self.graph, self.config, interrupt_of(entry.interrupt_id))):
+                if repeats(entry, await self.graph.given_answers(self.config, interrupt_of(entry.interrupt_id))):
                     repeated = True
                     continue
             unspent.append(entry)
@@ -272,13 +271,13 @@ class RunPlanner:
 
     def _converses(self) -> bool:
         """Whether the graph takes messages one by one, into a channel of its own for them."""
-        names = input_names(self.graph) or ()
-        return self._key in names or ROOT in names
+        names = self.graph.input_names or ()
+        return self._key in names or ROOT_CHANNEL in names
 
     async def _append(self, thread: Thread) -> RunPlan:
         stored = thread.state
         writes = await self._state.writes(thread)
-        if input_form(self.graph) != "keys" and not self._converses():
+        if self.graph.input_form != "keys" and not self._converses():
             history = close_gaps(self.rebuild(self.run_input.messages))
             return RunPlan(graph_input(self.graph, history, self._key, writes))
         fresh = self._news(thread)
@@ -289,7 +288,7 @@ class RunPlanner:
         whole = close_gaps([*thread.messages, *rebuilt]) if fresh else thread.messages
         known = {message.id for message in (*thread.messages, *rebuilt)}
         healed = [message for message in whole if message.id not in known]
-        update = appended(thread.messages, whole, replaces=replaces_messages(self.graph, self._key))
+        update = appended(thread.messages, whole, replaces=self.graph.removes_messages(self._key))
         values = graph_input(self.graph, update, self._key, writes)
         # A conversation with nothing new has its answer already; a graph without one is run because it was asked to.
         idle = stored.created_at is not None and self._converses() and not values

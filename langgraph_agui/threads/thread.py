@@ -9,7 +9,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.types import StateSnapshot
 
 from langgraph_agui.errors import StateError
-from langgraph_agui.graphs import Graph, load_state, thread_messages
+from langgraph_agui.graphs import GraphAdapter
 
 RUN = "agui_run"
 """Key in the metadata of checkpoints: the run that has made them."""
@@ -31,14 +31,14 @@ class Thread(NamedTuple):
         return (self.state.metadata or {}).get(key)
 
 
-async def open_thread(graph: Graph, config: RunnableConfig, messages_key: str) -> Thread:
+async def open_thread(graph: GraphAdapter, config: RunnableConfig, messages_key: str) -> Thread:
     """Read the thread that `config` names; `messages_key` is the channel of its messages.
 
     Raises:
         StateError: The checkpoint could not be read.
     """
     try:
-        stored = await load_state(graph, config)
+        stored = await graph.load_state(config)
     except Exception as error:
         raise StateError from error
-    return Thread(stored, thread_messages(graph, stored, messages_key))
+    return Thread(stored, graph.thread_messages(stored, messages_key))

@@ -7,9 +7,8 @@ from typing import Any, Protocol
 
 from ag_ui.core import RawEvent
 from langchain_core.runnables import RunnableConfig
-from langgraph.pregel.remote import RemoteGraph
 
-from langgraph_agui.graphs import Graph
+from langgraph_agui.graphs import GraphAdapter, LocalGraphAdapter, RemoteGraphAdapter
 from langgraph_agui.translate.graph_runner import LocalGraphRunner
 from langgraph_agui.translate.remote.runner import RemoteGraphRunner
 from langgraph_agui.translate.translation import Translation
@@ -26,14 +25,15 @@ class GraphRunner(Protocol):
 
 
 def graph_runner_for(
-    graph: Graph,
+    graph: GraphAdapter,
     translation: Translation,
     *,
     messages_key: str,
     raw: Callable[[RawEvent], object] | None,
     fail: Callable[[Exception], None],
 ) -> GraphRunner:
-    """Return the drive for a run of `graph`; the arguments are those of `GraphDrive`."""
-    if isinstance(graph, RemoteGraph):
+    """Return the runner of `graph`; see `LocalGraphRunner` for the arguments."""
+    if isinstance(graph, RemoteGraphAdapter):
         return RemoteGraphRunner(graph, translation, messages_key=messages_key, raw=raw, fail=fail)
-    return LocalGraphRunner(graph, translation, messages_key=messages_key, raw=raw, fail=fail)
+    assert isinstance(graph, LocalGraphAdapter)  # noqa: S101  # there are two adapters
+    return LocalGraphRunner(graph.graph, translation, messages_key=messages_key, raw=raw, fail=fail)

@@ -18,7 +18,7 @@ from langgraph.types import Interrupt, StateSnapshot
 from langgraph_sdk.client import LangGraphClient, get_client
 
 from langgraph_agui import LangGraphAgent, PredictState, StateOptions
-from langgraph_agui.graphs import load_state, update_state
+from langgraph_agui.graphs import adapt_graph
 from langgraph_agui.protocol import fold
 from tests.adapter.streams import Told, run_input, tell, user
 from tests.remote.graphs import Context
@@ -188,13 +188,13 @@ async def test_the_state_of_a_thread(server: str, agent: Agents) -> None:
     graph = RemoteGraph("nested", url=server)
     thread = "thread " + str(uuid4())
     config: RunnableConfig = {"configurable": {"thread_id": thread}}
-    unknown = await load_state(graph, config)
+    unknown = await adapt_graph(graph).load_state(config)
     assert (unknown.values, unknown.next, unknown.created_at, unknown.interrupts) == ({}, (), None, ())
     made = await get_client(url=server).threads.create()
-    never_run = await load_state(graph, {"configurable": {"thread_id": made["thread_id"]}})
+    never_run = await adapt_graph(graph).load_state({"configurable": {"thread_id": made["thread_id"]}})
     assert (never_run.values, never_run.created_at) == ({}, None)
     await told(agent("nested"), user("go", "u1"), thread=thread)
-    stored = await load_state(graph, config, subgraphs=True)
+    stored = await adapt_graph(graph).load_state(config, subgraphs=True)
     assert stored.values["messages"] == [HumanMessage("go", id="u1")]
     (interrupt,) = stored.interrupts
     assert isinstance(interrupt, Interrupt)
@@ -215,14 +215,14 @@ async def test_what_is_written_into_a_thread(server: str, agent: Agents) -> None
         LCToolMessage("r", tool_call_id="c", id="t1", status="error", artifact={"z": 1}, name="f"),
     ]
     removals = [RemoveMessage(id=message.id) for message in first.messages]
-    await update_state(graph, config, {"messages": [*written, *removals]}, "model")
-    assert (await load_state(graph, config)).values["messages"] == written
+    await adapt_graph(graph).update_state(config, {"messages": [*written, *removals]}, "model")
+    assert (await adapt_graph(graph).load_state(config)).values["messages"] == written
 
 
 async def test_state_goes_in_and_comes_out(server: str, agent: Agents) -> None:
     thread = str(uuid4())
     stream = await told(agent("mixed"), "go", thread=thread, state={"file": "f", "mine": 1})
-    stored = await load_state(RemoteGraph("mixed", url=server), {"configurable": {"thread_id": thread}})
+    stored = await adapt_graph(RemoteGraph("mixed", url=server)).load_state({"configurable": {"thread_id": thread}})
     assert (stored.values["file"], stored.values["notes"], "mine" in stored.values) == ("f", ["s"], False)
     assert stream.state == {"file": "f", "mine": 1, "notes": ["s"]}
 

@@ -12,8 +12,7 @@ from fastapi import FastAPI
 from langgraph.pregel.remote import RemoteGraph
 
 from langgraph_agui import LangGraphAgent, agui_router
-from langgraph_agui.interrupts import checkpoints
-from langgraph_agui.remote import load_inside
+from langgraph_agui.graphs import RemoteGraphAdapter
 from langgraph_agui.translate.remote.runner import RemoteGraphRunner
 from tests.adapter.streams import Told, run_input, tell
 from tests.http.serving import serving
@@ -121,11 +120,13 @@ async def test_only_states_on_the_way_are_asked_for(
 ) -> None:
     asked_for: list[str] = []
 
-    async def load(graph: RemoteGraph, config: RunnableConfig, namespace: str) -> StateSnapshot | None:
-        asked_for.append(namespace)
-        return await load_inside(graph, config, namespace)
+    load_subgraph = RemoteGraphAdapter.load_subgraph
 
-    monkeypatch.setattr(checkpoints, "load_inside", load)
+    async def load(graph: RemoteGraphAdapter, config: RunnableConfig, namespace: str) -> StateSnapshot | None:
+        asked_for.append(namespace)
+        return await load_subgraph(graph, config, namespace)
+
+    monkeypatch.setattr(RemoteGraphAdapter, "load_subgraph", load)
     asked(await begin(LangGraphAgent(graph=RemoteGraph(name, url=server))))
     assert len(asked_for) == requests
 

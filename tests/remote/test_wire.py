@@ -18,8 +18,8 @@ from langchain_core.messages import (
 )
 from langgraph.types import Command, Overwrite
 
+from langgraph_agui.graphs.remote import server_config
 from langgraph_agui.messages.server_json import MessageDecoder, decode_message, encode_for_server
-from langgraph_agui.remote import server_config
 from tests.adapter.models import add, call, calling, part, thinking, used
 
 MESSAGES: list[BaseMessage] = [

@@ -44,9 +44,9 @@ from pydantic.dataclasses import dataclass as pydantic_dataclass
 from pydantic_core import core_schema
 from typing_extensions import ReadOnly, TypeAliasType, TypedDict
 
-from langgraph_agui import remote
 from langgraph_agui.errors import RunInputError, StateMismatch
-from langgraph_agui.graphs import overwrites, reduces
+from langgraph_agui.graphs import RemoteGraphAdapter, adapt_graph
+from langgraph_agui.graphs.remote import _ServerSchema
 from langgraph_agui.messages.options import ReasoningOptions
 from langgraph_agui.messages.redaction import redact
 from langgraph_agui.protocol.jsonable import to_jsonable
@@ -67,8 +67,9 @@ def graph_of(state: Any, *nodes: Any, checkpointer: Any = None, **schemas: Any) 
 
 def contract_of(state: Any, /, schema: Any = None, show: Any = to_jsonable, **options: Any) -> StateContract:
     """The contract of a graph, or of a state's; changes that are refused are errors."""
-    graph = state if isinstance(state, Pregel | RemoteGraph) else graph_of(state)
-    return StateContract(graph, StateOptions(**{"refused": "error", **options}), "messages", schema, show)
+    if not isinstance(state, RemoteGraphAdapter):
+        state = adapt_graph(state if isinstance(state, Pregel | RemoteGraph) else graph_of(state))
+    return StateContract(state, StateOptions(**{"refused": "error", **options}), "messages", schema, show)
 
 
 def refusal(contract: StateContract, sent: Any, stored: Mapping[str, object] | None, *older: Any) -> tuple[str, str]:
@@ -443,15 +444,14 @@ def test_without_a_checkpointer_the_client_owns_the_state() -> None:
         assert refusal(contract, {"count": 1, key: 1}, None)[0] == "state_refused"
 
 
-def test_graphs_that_do_not_tell_their_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    graph = RemoteGraph("agent", url="http://127.0.0.1:9")
+def test_graphs_that_do_not_publish_their_keys() -> None:
+    graph = RemoteGraphAdapter(RemoteGraph("agent", url="http://127.0.0.1:9"))
     contract = contract_of(graph, exclude=["hidden"], client_writable=["a", "b", "hidden"])
     assert contract.shows("a")
     assert not contract.shows("hidden")
     assert contract.changed({"a": {"any": 1}, "b": 1}, {"b": 1}) == {"a": {"any": 1}}
     assert refusal(contract, {"c": 1}, {})[0] == "state_refused"
-    told = remote._Told({"properties": {"b": {}}}, frozenset({"a", "b", "inner"}), frozenset({"a", "b"}))
-    monkeypatch.setitem(remote._told, graph, told)
+    graph._schema = _ServerSchema({"properties": {"b": {}}}, frozenset({"a", "b", "inner"}), frozenset({"a", "b"}))
     assert contract.shows("a")
     assert not contract.shows("inner")
     assert contract.holds("inner")
@@ -937,10 +937,11 @@ class Reducing(TypedDict, total=False):
 def test_changes_of_channels_with_reducers_replace_what_they_hold() -> None:
     graph = graph_of(Reducing, checkpointer=InMemorySaver())
     keys = ["plain", "added", "delta", "empty", "unknown"]
-    assert [key for key in keys if reduces(graph, key)] == ["added", "delta", "empty"]
-    assert [key for key in keys if overwrites(graph, key, present=False)] == ["added"]
-    assert [key for key in keys if overwrites(graph, key, present=True)] == ["added", "delta", "empty"]
-    assert not overwrites(RemoteGraph("agent", url="http://127.0.0.1:9"), "added", present=True)
+    adapter = adapt_graph(graph)
+    assert [key for key in keys if adapter.needs_overwrite(key, present=False)] == ["added"]
+    assert [key for key in keys if adapter.needs_overwrite(key, present=True)] == ["added", "delta", "empty"]
+    remote = adapt_graph(RemoteGraph("agent", url="http://127.0.0.1:9"))
+    assert not remote.needs_overwrite("added", present=True)
     config: Any = {"configurable": {"thread_id": "t"}}
     sent: dict[str, Any] = {"plain": ["a"], "added": ["a"], "delta": ["a"], "empty": 1}
     for turn in ("a", "b"):
@@ -948,7 +949,8 @@ def test_changes_of_channels_with_reducers_replace_what_they_hold() -> None:
         given = {key: [turn] if isinstance(value, list) else value for key, value in sent.items()}
         changed = contract_of(graph).changed(given, stored)
         written = {
-            key: Overwrite(value) if overwrites(graph, key, key in stored) else value for key, value in changed.items()
+            key: Overwrite(value) if adapter.needs_overwrite(key, key in stored) else value
+            for key, value in changed.items()
         }
         graph.invoke(written, config)
         assert graph.get_state(config).values == given

@@ -18,17 +18,17 @@ from ag_ui.core import RawEvent
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.errors import GraphDrained
-from langgraph.pregel.remote import RemoteException, RemoteGraph
+from langgraph.pregel.remote import RemoteException
 from langgraph.types import Interrupt, StreamMode
 from langgraph_sdk.errors import BadRequestError, ConflictError, UnprocessableEntityError
 from langgraph_sdk.schema import RunCreateMetadata
 
 from langgraph_agui.aio import await_shielded
 from langgraph_agui.errors import ErrorCode, RunInputError
+from langgraph_agui.graphs.remote import RemoteGraphAdapter, server_config
 from langgraph_agui.messages.extract import as_mapping, extract_messages
 from langgraph_agui.messages.server_json import MessageDecoder, decode_message, encode_for_server
 from langgraph_agui.protocol.jsonable import to_jsonable
-from langgraph_agui.remote import learn, server_config
 from langgraph_agui.translate.copies import CopyDetector
 from langgraph_agui.translate.graph_runner import StreamPart
 from langgraph_agui.translate.remote.errors import RemoteErrors
@@ -56,14 +56,15 @@ class RemoteGraphRunner:
 
     def __init__(
         self,
-        graph: RemoteGraph,
+        graph: RemoteGraphAdapter,
         translation: Translation,
         *,
         messages_key: str,
         raw: Callable[[RawEvent], object] | None,
         fail: Callable[[Exception], None],
     ) -> None:
-        self._graph = graph
+        self._adapter = graph
+        self._graph = graph.graph
         self._translation = translation
         self._key = messages_key
         self._raw = raw
@@ -90,7 +91,7 @@ class RemoteGraphRunner:
             RemoteException: The graph failed.
             GraphDrained: Somebody else has stopped the run on the server.
         """
-        await learn(self._graph)
+        await self._adapter.load_schema()
         self._tasks.clear()
         self._paused = False
         try:

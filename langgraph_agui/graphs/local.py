@@ -1,0 +1,249 @@
+"""A compiled graph in this process: its channels and schemas, its checkpointer, and where its threads wait."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from functools import cached_property
+from typing import get_origin, get_type_hints
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.channels.base import BaseChannel
+from langgraph.channels.binop import BinaryOperatorAggregate
+from langgraph.channels.delta import DeltaChannel
+from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.constants import START
+from langgraph.graph.message import add_messages
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.pregel import Pregel
+from langgraph.types import All, Interrupt, StateSnapshot
+
+from langgraph_agui.configs import merge_run_configs
+from langgraph_agui.graphs.adapter import ROOT_CHANNEL, CompiledGraph, GraphAdapter, InputForm, InterruptHolder
+
+logger = logging.getLogger(__name__)
+
+_RESUME = "__resume__"
+_INTERRUPT = "__interrupt__"
+
+
+class LocalGraphAdapter(GraphAdapter):
+    """Adapts a compiled graph."""
+
+    def __init__(self, graph: CompiledGraph) -> None:
+        self.graph = graph
+        self._builder = graph.builder if isinstance(graph, CompiledStateGraph) else None
+        # True inherits a checkpointer from a parent graph, which a root graph does not have.
+        self.has_checkpointer = graph.checkpointer not in (None, False, True)
+        self._saver = graph.checkpointer if isinstance(graph.checkpointer, BaseCheckpointSaver) else None
+        self.lock_owner = graph.checkpointer
+        self.is_state_graph = self._builder is not None
+        self.is_function = self._builder is None
+
+    # -- schema -----------------------------------------------------------------------------------------------------
+
+    @property
+    def input_names(self) -> list[str] | None:
+        """See `GraphAdapter`."""
+        return None if self._builder is None else list(self._builder.schemas[self._builder.input_schema])
+
+    @property
+    def input_schema(self) -> object:
+        """See `GraphAdapter`."""
+        return self._first_parameter() if self._builder is None else self._builder.input_schema
+
+    @property
+    def schemas(self) -> Sequence[object]:
+        """See `GraphAdapter`."""
+        if self._builder is not None:
+            return [*self._builder.schemas]
+        output = self.graph.output_channels
+        result = self.graph.channels.get(output) if isinstance(output, str) else None
+        return [self.input_schema, getattr(result, "typ", None)]
+
+    @cached_property
+    def channels(self) -> Collection[str]:
+        """See `GraphAdapter`."""
+        schemas = self._builder.schemas.values() if self._builder is not None else ()
+        return set(self.graph.channels).union(*schemas)
+
+    @cached_property
+    def output_names(self) -> Collection[str] | None:
+        """See `GraphAdapter`."""
+        output = self.graph.output_channels
+        return None if isinstance(output, str) else frozenset(output)
+
+    def has_channel(self, name: str) -> bool:
+        """See `GraphAdapter`."""
+        return name in self.channels
+
+    def outputs(self, name: str) -> bool:
+        """See `GraphAdapter`."""
+        shown = self.output_names
+        return shown is None or name in shown or name not in self.channels
+
+    @property
+    def input_form(self) -> InputForm:
+        """See `GraphAdapter`."""
+        if self.takes_message_list:
+            return "messages"
+        if self._builder is not None or not isinstance(self.graph.input_channels, str):
+            return "keys"
+        kind = getattr(self.graph.channels.get(self.graph.input_channels), "typ", None)
+        if isinstance(kind, str):  # from __future__ import annotations
+            kind = self._first_parameter()
+        kind = get_origin(kind) or kind
+        if kind is str:
+            return "text"
+        return "messages" if isinstance(kind, type) and issubclass(kind, Sequence) else "keys"
+
+    def _first_parameter(self) -> object:
+        """Return the type of an entrypoint's first parameter; None if the annotation cannot be resolved."""
+        bound = next(iter(self.graph.nodes.values())).bound
+        try:
+            hints = get_type_hints(getattr(bound, "func", None) or getattr(bound, "afunc", None))
+        except Exception:  # an annotation may be any expression
+            return None
+        return next(iter(hints.values()), None)
+
+    def subgraphs_at(self, namespace: Sequence[str]) -> list[GraphAdapter]:
+        """See `GraphAdapter`."""
+        found: list[GraphAdapter] = []
+        graph = self.graph
+        for task in namespace:
+            node = graph.nodes.get(task.rpartition(":")[0])
+            if node is None or not isinstance(node.bound, Pregel):
+                return []
+            graph = node.bound
+            found.append(LocalGraphAdapter(graph))
+        return found
+
+    def needs_overwrite(self, channel: str, present: bool) -> bool:
+        """See `GraphAdapter`."""
+        known = self.graph.channels.get(channel)
+        if not isinstance(known, BinaryOperatorAggregate | DeltaChannel):
+            return False
+        return present or (isinstance(known, BaseChannel) and known.is_available())
+
+    def removes_messages(self, messages_key: str) -> bool:
+        """See `GraphAdapter`."""
+        channels = self.graph.channels
+        return getattr(channels.get(messages_key, channels.get(ROOT_CHANNEL)), "operator", None) is add_messages
+
+    # -- threads ------------------------------------------------------------------------------------------------------
+
+    async def load_state(self, config: RunnableConfig, *, subgraphs: bool = False) -> StateSnapshot:
+        """See `GraphAdapter`. Leaves out the pending writes of a step that cannot be applied, with a warning."""
+        try:
+            return await self.graph.aget_state(config, subgraphs=subgraphs)
+        except Exception:
+            saved = await self._saver.aget_tuple(config) if self._saver is not None else None
+            if saved is None or "checkpoint_id" in config["configurable"]:
+                raise
+            stored = await self.graph.aget_state(merge_run_configs(config, saved.config), subgraphs=subgraphs)
+            logger.warning("The pending writes of the thread's last step conflict and were left out.", exc_info=True)
+            return stored
+
+    def load_history(
+        self, config: RunnableConfig, metadata: Mapping[str, object] | None = None
+    ) -> AsyncIterator[StateSnapshot]:
+        """See `GraphAdapter`."""
+        return self.graph.aget_state_history(config, filter=dict(metadata) if metadata else None)
+
+    async def update_state(self, config: RunnableConfig, values: object, as_node: str | None = None) -> None:
+        """See `GraphAdapter`."""
+        await self.graph.aupdate_state(config, values, as_node=as_node)
+
+    def node_without_branches(self, fallback: str) -> str:
+        """See `GraphAdapter`."""
+        if self._builder is None:
+            return fallback
+        branches = self._builder.branches
+        return next((name for name in self._builder.nodes if not branches.get(name)), fallback)
+
+    # -- pauses -------------------------------------------------------------------------------------------------------
+
+    async def stopped_before(self, stored: StateSnapshot) -> tuple[str, ...]:
+        """See `GraphAdapter`. A checkpoint does not say why its graph has stopped: the breakpoints decide."""
+        if not stored.next or any(task.error is not None for task in stored.tasks):
+            return ()
+        before, after = self.graph.interrupt_before_nodes, self.graph.interrupt_after_nodes
+        if _matches(stored.next, before) or not self._nodes_with_inner_breakpoints().isdisjoint(stored.next):
+            return stored.next
+        if after and stored.parent_config is not None:
+            parent = await self.graph.aget_state(stored.parent_config)
+            return stored.next if _matches([node for node in parent.next if node != START], after) else ()
+        return ()
+
+    def _nodes_with_inner_breakpoints(self) -> set[str]:
+        """Return the nodes that are, or contain, subgraphs with static breakpoints."""
+        return {
+            name.partition("|")[0]
+            for name, inner in self.graph.get_subgraphs(recurse=True)
+            if isinstance(inner, Pregel) and (inner.interrupt_before_nodes or inner.interrupt_after_nodes)
+        }
+
+    async def find_holders(self, config: RunnableConfig, interrupt_ids: Collection[str]) -> dict[str, InterruptHolder]:
+        """See `GraphAdapter`."""
+        found: dict[str, InterruptHolder] = {}
+        async for saved in self._current_checkpoints(config):
+            namespace = str(saved.config["configurable"].get("checkpoint_ns", ""))
+            holder = InterruptHolder(namespace, saved.checkpoint["channel_values"], saved.checkpoint["ts"])
+            for interrupt_id in {one for write in saved.pending_writes or () for one in _interrupt_ids(write)}:
+                known = found.get(interrupt_id)
+                if known is None or len(namespace) > len(known.namespace):
+                    found[interrupt_id] = holder
+        return found
+
+    async def given_answers(self, config: RunnableConfig, interrupt_id: str) -> list[object]:
+        """See `GraphAdapter`."""
+        answers: list[object] = []
+        async for saved in self._current_checkpoints(config):
+            writes = saved.pending_writes or ()
+            tasks = {write[0] for write in writes if interrupt_id in _interrupt_ids(write)}
+            for task_id, channel, value in writes:
+                if task_id in tasks and channel == _RESUME:
+                    answers += value if isinstance(value, list) else [value]
+        return answers
+
+    async def reopened_interrupts(self, config: RunnableConfig, stored: StateSnapshot) -> set[str]:
+        """See `GraphAdapter`.
+
+        A failed task keeps its answers, and LangGraph shows its last interrupt as open even if it is answered. The id
+        of an interrupt contains how many were answered before it, which tells the two apart.
+        """
+        saved = await self._saver.aget_tuple(_thread_config(config)) if self._saver is not None else None
+        if saved is None:
+            return set()
+        answered = {write[0]: len(write[2]) for write in saved.pending_writes or () if write[1] == _RESUME}
+        namespaces = {task.id: f"{task.name}:{task.id}" for task in stored.tasks if task.error is not None}
+        return {
+            Interrupt.from_ns(None, f"{namespace}|{answered[task_id]}" if answered.get(task_id) else namespace).id
+            for task_id, namespace in namespaces.items()
+        }
+
+    async def _current_checkpoints(self, config: RunnableConfig) -> AsyncIterator[CheckpointTuple]:
+        """Yield the thread's last root checkpoint, and those that its subgraphs have made since."""
+        saver = self._saver
+        if saver is None or (last := await saver.aget_tuple(_thread_config(config))) is None:
+            return
+        async for saved in saver.alist(_thread_config(config)):
+            if saved.checkpoint["id"] >= last.checkpoint["id"]:  # ids grow with time
+                yield saved
+            elif not isinstance(saver, InMemorySaver):
+                return  # database savers list the newest checkpoint first, whatever its namespace
+
+
+def _matches(nodes: Sequence[str], breakpoints: All | Sequence[str]) -> bool:
+    return any(breakpoints == "*" or node in breakpoints for node in nodes)
+
+
+def _thread_config(config: RunnableConfig) -> RunnableConfig:
+    return {"configurable": {"thread_id": config["configurable"]["thread_id"]}}
+
+
+def _interrupt_ids(write: tuple[str, str, object]) -> list[str]:
+    """Return the ids of the interrupts in a pending write."""
+    value = write[2] if write[1] == _INTERRUPT else ()
+    return [str(getattr(one, "id", "")) for one in (value if isinstance(value, Sequence) else [value])]

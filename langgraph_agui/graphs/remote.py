@@ -1,0 +1,292 @@
+"""A graph on a LangGraph server (`RemoteGraph`): its threads and states, and what the server tells of its schemas."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from typing import NamedTuple, cast
+from uuid import UUID, uuid5
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.pregel.remote import RemoteGraph
+from langgraph.types import Interrupt, PregelTask, StateSnapshot
+from langgraph_sdk.client import LangGraphClient
+from langgraph_sdk.errors import APIStatusError, NotFoundError
+
+from langgraph_agui.configs import merge_run_configs
+from langgraph_agui.graphs.adapter import GraphAdapter, InputForm, InterruptHolder
+from langgraph_agui.messages.server_json import MessageDecoder, encode_for_server
+
+logger = logging.getLogger(__name__)
+
+_THREADS = UUID("b4f0c1d2-6a57-5e0e-9d53-0a2f7c1e8b36")
+"""Namespace of the thread ids that are made for threads of a client. Never to be changed: threads would be lost."""
+
+_HISTORY_LIMIT = 1000
+"""How many states of a thread are read at most."""
+
+_GRAPHS_PER_TASK = 8
+"""In how many graphs of one task an interrupt is looked for; each is a request."""
+
+_INTERRUPTS_PER_TASK = 32
+"""How many interrupts of one task are recognised by their ids alone, without a request."""
+
+
+def server_config(config: RunnableConfig) -> RunnableConfig:
+    """Return `config` with a thread id that a LangGraph server takes: servers take UUIDs only, AG-UI any string."""
+    thread = str(config["configurable"]["thread_id"])
+    try:
+        is_uuid = str(UUID(thread)) == thread.lower()
+    except ValueError:
+        is_uuid = False
+    # A server takes a checkpoint id only together with its namespace.
+    root = {"checkpoint_ns": ""} if "checkpoint_id" in config["configurable"] else {}
+    thread_id = thread if is_uuid else str(uuid5(_THREADS, thread))
+    return merge_run_configs(config, {"configurable": {**root, **config["configurable"], "thread_id": thread_id}})
+
+
+class _ServerSchema(NamedTuple):
+    """The JSON schema of a graph's input, its channels, and those of them that its output has."""
+
+    input: Mapping[str, object]
+    channels: frozenset[str]
+    output: frozenset[str]
+
+
+_UNKNOWN = _ServerSchema({}, frozenset(), frozenset())
+
+
+class RemoteGraphAdapter(GraphAdapter):
+    """Adapts a `RemoteGraph`. Schemas are unknown until `load_schema`, which `load_state` calls first."""
+
+    has_checkpointer = True
+
+    def __init__(self, graph: RemoteGraph) -> None:
+        self.graph = graph
+        self.lock_owner = getattr(graph, "checkpointer", graph)
+        self._schema: _ServerSchema | None = None
+
+    # -- schema -----------------------------------------------------------------------------------------------------
+
+    async def load_schema(self) -> None:
+        """Ask the server for the graph's schemas, once."""
+        if self._schema is not None:
+            return
+        assistants = self._client.assistants
+        try:
+            try:
+                assistant = str(UUID(self.graph.assistant_id))
+            except ValueError:
+                found = await assistants.search(graph_id=self.graph.assistant_id, limit=1)
+                assistant = found[0]["assistant_id"]
+            schemas = await assistants.get_schemas(assistant)
+            channels, output = (frozenset(_properties(schemas.get(part))) for part in ("state_schema", "output_schema"))
+            self._schema = _ServerSchema(schemas.get("input_schema") or {}, channels, output)
+        except (APIStatusError, IndexError):
+            logger.warning(
+                "The server does not publish the schemas of %r: all of the client's state is sent to it.",
+                self.graph.assistant_id,
+            )
+            self._schema = _UNKNOWN
+
+    @property
+    def _known(self) -> _ServerSchema:
+        return self._schema or _UNKNOWN
+
+    @property
+    def _client(self) -> LangGraphClient:
+        if self.graph.client is None:
+            raise ValueError("A RemoteGraph needs a `url` or a `client`.")
+        return self.graph.client
+
+    @property
+    def input_form(self) -> InputForm:
+        """See `GraphAdapter`."""
+        kinds: Mapping[object, InputForm] = {"array": "messages", "string": "text"}
+        return kinds.get(self._known.input.get("type"), "keys")
+
+    @property
+    def input_names(self) -> list[str] | None:
+        """See `GraphAdapter`."""
+        properties = self._known.input.get("properties")
+        return list(properties) if isinstance(properties, Mapping) else None
+
+    @property
+    def input_schema(self) -> object:
+        """See `GraphAdapter`."""
+        return None
+
+    @property
+    def schemas(self) -> Sequence[object]:
+        """See `GraphAdapter`."""
+        return ()
+
+    @property
+    def channels(self) -> Collection[str]:
+        """See `GraphAdapter`."""
+        return ()
+
+    @property
+    def output_names(self) -> Collection[str] | None:
+        """See `GraphAdapter`."""
+        return None
+
+    def has_channel(self, name: str) -> bool:
+        """See `GraphAdapter`."""
+        return name in self._known.channels
+
+    def outputs(self, name: str) -> bool:
+        """See `GraphAdapter`. Where the server names no output, the input decides."""
+        known = self._known
+        return name not in known.channels or name in (known.output or _properties(known.input))
+
+    def subgraphs_at(self, namespace: Sequence[str]) -> list[GraphAdapter]:
+        """See `GraphAdapter`."""
+        return []
+
+    def needs_overwrite(self, channel: str, present: bool) -> bool:
+        """See `GraphAdapter`. A server does not publish reducers."""
+        return False
+
+    def removes_messages(self, messages_key: str) -> bool:
+        """See `GraphAdapter`."""
+        return False
+
+    # -- threads ------------------------------------------------------------------------------------------------------
+
+    async def load_state(self, config: RunnableConfig, *, subgraphs: bool = False) -> StateSnapshot:
+        """See `GraphAdapter`."""
+        await self.load_schema()
+        config = server_config(config)
+        try:
+            stored = await self.graph.aget_state(config, subgraphs=subgraphs)
+        except (NotFoundError, TypeError):
+            if "checkpoint_id" in config["configurable"] or await self._has_checkpoint(config):
+                raise
+            return StateSnapshot({}, (), config, None, None, None, (), ())
+        return _decoded(stored, MessageDecoder())
+
+    async def _has_checkpoint(self, config: RunnableConfig) -> bool:
+        """Return whether the thread has a state. `RemoteGraph` raises for a thread that was created and never run."""
+        try:
+            stored = await self._client.threads.get_state(config["configurable"]["thread_id"])
+        except NotFoundError:
+            return False
+        return bool(stored.get("checkpoint"))
+
+    async def load_subgraph(self, config: RunnableConfig, namespace: str) -> StateSnapshot | None:
+        """Return the state of a graph inside the thread's own, also of one that a tool or node calls; None if absent.
+
+        The server reads it as if it were the root graph's, so it shows only channels and tasks that the root has too.
+        """
+        place = {"thread_id": config["configurable"]["thread_id"], "checkpoint_ns": namespace}
+        try:
+            stored = await self.graph.aget_state(server_config({"configurable": place}))
+        except (APIStatusError, TypeError):  # TypeError: as in `load_state`, there is no checkpoint
+            return None
+        return _decoded(stored, MessageDecoder())
+
+    async def load_history(
+        self, config: RunnableConfig, metadata: Mapping[str, object] | None = None
+    ) -> AsyncIterator[StateSnapshot]:
+        """See `GraphAdapter`. Reads at most 1,000 states."""
+        decoder = MessageDecoder()
+        wanted = dict(metadata) if metadata else None
+        try:
+            async for stored in self.graph.aget_state_history(
+                server_config(config), filter=wanted, limit=_HISTORY_LIMIT
+            ):
+                yield _decoded(stored, decoder)
+        except NotFoundError:
+            return
+
+    async def update_state(self, config: RunnableConfig, values: object, as_node: str | None = None) -> None:
+        """See `GraphAdapter`."""
+        await self.graph.aupdate_state(server_config(config), encode_for_server(values), as_node)
+
+    def node_without_branches(self, fallback: str) -> str:
+        """See `GraphAdapter`."""
+        return fallback
+
+    # -- pauses -------------------------------------------------------------------------------------------------------
+
+    async def stopped_before(self, stored: StateSnapshot) -> tuple[str, ...]:
+        """See `GraphAdapter`. A server does not publish breakpoints: every stop without an error counts as one."""
+        return () if any(task.error is not None for task in stored.tasks) else stored.next
+
+    async def find_holders(self, config: RunnableConfig, interrupt_ids: Collection[str]) -> dict[str, InterruptHolder]:
+        """See `GraphAdapter`. Looks only into graphs inside the root graph."""
+        found: dict[str, InterruptHolder] = {}
+        root = await self.load_state(config, subgraphs=True)
+        for interrupt_id in interrupt_ids:
+            async for holder in self._holders(config, root, interrupt_id):
+                found[interrupt_id] = holder
+        return found
+
+    async def _holders(
+        self, config: RunnableConfig, root: StateSnapshot, interrupt_id: str
+    ) -> AsyncIterator[InterruptHolder]:
+        """Follow the tasks that hold an interrupt, from the root graph down to the task that raised it.
+
+        A server returns declared subgraphs with the root's state, and any other graph when asked for it.
+        """
+        around: StateSnapshot | None = root
+        namespace = ""
+        while around is not None and (task := _task_with(around, interrupt_id)) is not None:
+            own = f"{namespace}|{task.name}:{task.id}" if namespace else f"{task.name}:{task.id}"
+            if _raised_by(own, interrupt_id):
+                return
+            known = task.state if isinstance(task.state, StateSnapshot) else None
+            around = known or await self._graph_of_task(config, own, interrupt_id)
+            if around is not None:
+                namespace = str(around.config["configurable"].get("checkpoint_ns", ""))
+                yield InterruptHolder(namespace, around.values, around.created_at)
+
+    async def _graph_of_task(self, config: RunnableConfig, task: str, interrupt_id: str) -> StateSnapshot | None:
+        """Return the state of the graph that a task runs and that holds the interrupt; None if that is unclear.
+
+        `task` is the task's namespace, and that of the first graph that it runs; LangGraph numbers the others. If the
+        server hides the tasks of the only graph, that graph is taken.
+        """
+        first = found = await self.load_subgraph(config, task)
+        for number in range(1, _GRAPHS_PER_TASK):
+            if found is None or _task_with(found, interrupt_id) is not None:
+                return found
+            found = await self.load_subgraph(config, f"{task}|{number}")
+            if found is None and number == 1:
+                return first
+        return None
+
+    async def given_answers(self, config: RunnableConfig, interrupt_id: str) -> list[object]:
+        """See `GraphAdapter`. A server does not publish them."""
+        return []
+
+    async def reopened_interrupts(self, config: RunnableConfig, stored: StateSnapshot) -> set[str]:
+        """See `GraphAdapter`. A server does not publish what it would take."""
+        return set()
+
+
+def _decoded(stored: StateSnapshot, decoder: MessageDecoder) -> StateSnapshot:
+    """Return the snapshot with LangChain messages in it."""
+    tasks = tuple(_decoded_task(task, decoder) for task in stored.tasks)
+    return stored._replace(values=cast("dict[str, object]", decoder.of(stored.values or {})), tasks=tasks)
+
+
+def _decoded_task(task: PregelTask, decoder: MessageDecoder) -> PregelTask:
+    state = _decoded(task.state, decoder) if isinstance(task.state, StateSnapshot) else task.state
+    return task._replace(state=state, result=decoder.of(task.result))
+
+
+def _properties(schema: object) -> Mapping[str, object]:
+    found = schema.get("properties") if isinstance(schema, Mapping) else None
+    return found if isinstance(found, Mapping) else {}
+
+
+def _task_with(stored: StateSnapshot, interrupt_id: str) -> PregelTask | None:
+    return next((task for task in stored.tasks if any(one.id == interrupt_id for one in task.interrupts)), None)
+
+
+def _raised_by(task: str, interrupt_id: str) -> bool:
+    """Return whether the task with this namespace raised the interrupt itself: the id is a digest of the namespace."""
+    namespaces = (task, *(f"{task}|{answered}" for answered in range(1, _INTERRUPTS_PER_TASK)))
+    return any(Interrupt.from_ns(None, namespace).id == interrupt_id for namespace in namespaces)
