@@ -52,7 +52,7 @@ class ThreadSnapshot:
     async def _leave(self) -> None:
         self._task.cancel()
         if not self._outlet.unread and self._version is not None:
-            self._settings.shown.keep(self._thread_id).hear(self._version)
+            self._settings.shown.open(self._thread_id).record_received(self._version)
 
     async def _work(self) -> None:
         translation = self._translation

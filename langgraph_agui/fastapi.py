@@ -22,8 +22,8 @@ from langchain_core.runnables import RunnableConfig
 
 from langgraph_agui.agent import LangGraphAgent
 from langgraph_agui.errors import SAFE_MESSAGES, ErrorCode, RunInputError, StateError
-from langgraph_agui.protocol.errors import ProtocolError
 from langgraph_agui.protocol.input import parse_input
+from langgraph_agui.protocol.wire import ProtocolError
 from langgraph_agui.translate.broadcast import Subscription
 from langgraph_agui.translate.event_queue import EventQueue
 from langgraph_agui.translate.event_sinks import SSESink

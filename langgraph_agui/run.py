@@ -26,10 +26,10 @@ from langgraph_agui.interrupts.resume import Resolution
 from langgraph_agui.messages.to_agui import langchain_messages_to_agui
 from langgraph_agui.messages.to_langchain import agui_messages_to_langchain
 from langgraph_agui.settings import RunSettings
+from langgraph_agui.state.client_state import RUN
 from langgraph_agui.threads.locks import ThreadLease
 from langgraph_agui.threads.planner import RunPlan, RunPlanner
 from langgraph_agui.threads.repair import cancelled_results
-from langgraph_agui.threads.thread import RUN
 from langgraph_agui.translate.broadcast import Broadcaster, JoinedSink, Subscription
 from langgraph_agui.translate.event_queue import EventQueue
 from langgraph_agui.translate.runners import graph_runner_for
@@ -106,7 +106,7 @@ class Run:
             self._config,
             self._pauses,
             settings.contract,
-            settings.shown.of(run_input.thread_id),
+            settings.shown.get(run_input.thread_id),
             self._rebuild,
             self._restate,
             settings.threads,
@@ -175,11 +175,11 @@ class Run:
 
     def _note(self, outlet: EventQueue[T]) -> None:
         """Note what the client knows whose reader leaves."""
-        shown, view = self._settings.shown.keep(self._input.thread_id), self._translation.shared.view
+        shown, view = self._settings.shown.open(self._input.thread_id), self._translation.shared.view
         if outlet.unread:
-            shown.leave(self._input.run_id, view.previewed, None if outlet.behind else view.copy)
+            shown.record_left(self._input.run_id, view.previewed, None if outlet.behind else view.copy)
         elif view.told:  # else the run was refused, and its client knows no more than before
-            shown.hear(self._input.run_id)
+            shown.record_received(self._input.run_id)
 
     def _ended(self, _task: asyncio.Task[None]) -> None:
         try:

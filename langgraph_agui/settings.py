@@ -16,7 +16,7 @@ from langgraph_agui.interrupts.approvals import OnApproval, log_approval
 from langgraph_agui.interrupts.pending_reader import PendingInterruptReader
 from langgraph_agui.messages.options import ReasoningOptions
 from langgraph_agui.models.known import Providers
-from langgraph_agui.state.client_state_cache import ClientStateCaches
+from langgraph_agui.state.client_state import ClientStateCaches
 from langgraph_agui.state.contract import StateContract
 from langgraph_agui.threads.planner import ThreadPolicy
 from langgraph_agui.translate.event_sinks import Sink
@@ -66,7 +66,7 @@ class RunSettings:
 
     def translation(self, run_input: RunAgentInput, sink: Sink) -> Translation:
         """What tells `sink` of a run, and of the state that its client sees."""
-        contract, before = self.contract, self.shown.of(run_input.thread_id)
+        contract, before = self.contract, self.shown.get(run_input.thread_id)
         view = StateView(run_input.state, contract, sink.event, deltas=contract.deltas, before=before)
         shared = SharedState(view, sink, contract.shared, contract.predict)
         return Translation(

@@ -14,7 +14,7 @@ from langgraph_agui.cli.blocks import card, safe
 from langgraph_agui.cli.view import View
 from langgraph_agui.cli.words import json_text, printable, shortened
 from langgraph_agui.protocol.jsonable import JsonValue
-from langgraph_agui.protocol.timestamps import has_expired
+from langgraph_agui.protocol.wire import has_expired
 
 
 class Reader(Protocol):

@@ -8,8 +8,7 @@ from __future__ import annotations
 import json
 from collections import deque
 
-from langgraph_agui.protocol.json_equal import json_equal
-from langgraph_agui.protocol.jsonable import JsonValue
+from langgraph_agui.protocol.jsonable import JsonValue, json_equal
 
 
 def changed(held: JsonValue, before: JsonValue, now: JsonValue) -> JsonValue:

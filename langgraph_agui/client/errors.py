@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 if TYPE_CHECKING:
     from ag_ui.core import Message, RunErrorEvent, TokenUsage
 
-    from langgraph_agui.protocol.errors import ProtocolError
+    from langgraph_agui.protocol.wire import ProtocolError
 
 ResumeFault: TypeAlias = Literal[
     "interrupt_unanswered", "interrupt_unknown", "interrupt_duplicate", "interrupt_expired"
@@ -65,7 +65,7 @@ class StreamTruncatedError(AgentError):
 class StreamInvalidError(AgentError):
     """The stream broke a rule of AG-UI that ends the run.
 
-    `code` is the kebab-case name of the rule, as in :class:`~langgraph_agui.protocol.errors.ProtocolError`, `event` the
+    `code` is the kebab-case name of the rule, as in :class:`~langgraph_agui.protocol.wire.ProtocolError`, `event` the
     offending event in its wire form; None when the fault is in the bytes.
     """
 

@@ -33,11 +33,11 @@ from langgraph_agui.client.errors import (
     StreamInvalidError,
     StreamTruncatedError,
 )
-from langgraph_agui.protocol.errors import ProtocolError
 from langgraph_agui.protocol.fold import Fold
 from langgraph_agui.protocol.schema import log_notes
 from langgraph_agui.protocol.sse import SSEDecoder
 from langgraph_agui.protocol.verify import Verifier
+from langgraph_agui.protocol.wire import ProtocolError
 
 if TYPE_CHECKING:
     from langgraph_agui.protocol.jsonable import JsonValue

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from ag_ui.core import Interrupt, ResumeEntry
 
 from langgraph_agui.client.errors import ResumeError
-from langgraph_agui.protocol.timestamps import has_expired
+from langgraph_agui.protocol.wire import has_expired
 
 
 def resume_entries(

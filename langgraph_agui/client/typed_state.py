@@ -18,8 +18,7 @@ from pydantic_core import from_json, to_json
 from typing_extensions import TypeVar
 
 from langgraph_agui.client.changes import changed
-from langgraph_agui.protocol.json_equal import json_equal
-from langgraph_agui.protocol.jsonable import JsonValue, to_jsonable
+from langgraph_agui.protocol.jsonable import JsonValue, json_equal, to_jsonable
 
 logger = logging.getLogger(__name__)
 

@@ -20,7 +20,7 @@ from langgraph_agui.errors import ErrorCode, RunInputError
 from langgraph_agui.interrupts.decisions import Action, Decision, InvalidAnswer, decided, rejected
 from langgraph_agui.interrupts.pending import InterruptRequest
 from langgraph_agui.interrupts.pending_reader import PendingInterrupts
-from langgraph_agui.protocol.timestamps import has_expired
+from langgraph_agui.protocol.wire import has_expired
 
 _CANCEL = Decision("cancel", {})
 

@@ -22,8 +22,7 @@ from ag_ui.core import (
     ToolCallStartEvent,
 )
 
-from langgraph_agui.protocol.errors import ProtocolError
-from langgraph_agui.protocol.wire import wire_fields
+from langgraph_agui.protocol.wire import ProtocolError, wire_fields
 
 Kind: TypeAlias = Literal["text message", "tool call", "reasoning message"]
 Chunk: TypeAlias = TextMessageChunkEvent | ToolCallChunkEvent | ReasoningMessageChunkEvent

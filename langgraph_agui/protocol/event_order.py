@@ -33,8 +33,7 @@ from ag_ui.core import (
     ToolCallStartEvent,
 )
 
-from langgraph_agui.protocol.errors import ProtocolError
-from langgraph_agui.protocol.wire import wire_fields
+from langgraph_agui.protocol.wire import ProtocolError, wire_fields
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable

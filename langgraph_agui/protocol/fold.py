@@ -71,7 +71,7 @@ class Fold:
 
         An SDK event is taken as it is; a wire object passes
         :func:`~langgraph_agui.protocol.schema.parse_event` first. Raises
-        :class:`~langgraph_agui.protocol.errors.ProtocolError` for a malformed wire object or chunk.
+        :class:`~langgraph_agui.protocol.wire.ProtocolError` for a malformed wire object or chunk.
         """
         parsed = event if isinstance(event, BaseEvent) else parse_event(event)
         if parsed is not None:

@@ -21,9 +21,8 @@ from ag_ui.core import (
 from pydantic import ValidationError
 
 from langgraph_agui.protocol.compat import modernise_input
-from langgraph_agui.protocol.errors import ProtocolError
-from langgraph_agui.protocol.schema import log_notes
-from langgraph_agui.protocol.shapes import MalformedError, check, record_of, strip
+from langgraph_agui.protocol.schema import MalformedError, check, log_notes, record_of, strip
+from langgraph_agui.protocol.wire import ProtocolError
 
 logger = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NoReturn
 
-from langgraph_agui.protocol.json_equal import json_equal
+from langgraph_agui.protocol.jsonable import json_equal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Final, Literal, NoReturn, TypeAlias
 
 from ag_ui.core.types import GeneratedBaseModel
 
-from langgraph_agui.protocol.errors import ProtocolError
 from langgraph_agui.protocol.jsonable import JsonValue, clean_text, to_jsonable
 from langgraph_agui.protocol.schema import parse_event
-from langgraph_agui.protocol.wire import wire_fields
+from langgraph_agui.protocol.wire import ProtocolError, wire_fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

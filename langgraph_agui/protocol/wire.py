@@ -1,18 +1,45 @@
-"""The wire form of the SDK's models, read without pydantic's serializer."""
+"""The wire form of SDK models, and small rules about it that server and client share.
+
+SDK objects enter; plain dicts of wire fields leave. `ProtocolError` is what this package raises about them.
+"""
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ag_ui.core import Interrupt
     from ag_ui.core.types import GeneratedBaseModel
 
 
-def wire_fields(model: GeneratedBaseModel) -> dict[str, object]:
-    """Return the fields of ``model`` under their wire names, values as they are.
+class ProtocolError(Exception):
+    """An AG-UI stream broke a rule that ends the run.
 
-    Exactly the keys that the SDK would serialize: optional fields without a value are left out, required
+    Attributes:
+        code: A short, stable kebab-case name of the broken rule.
+        event: The offending event in its wire form; `None` if the fault is in the stream as a whole.
+
+    `str(error)` is a sentence for people.
+    """
+
+    def __init__(self, code: str, message: str, event: Mapping[str, object] | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.event = event
+
+    def __reduce__(self) -> tuple[type[ProtocolError], tuple[str, str, Mapping[str, object] | None]]:
+        """Support pickling, which by default calls the constructor with the message alone."""
+        return type(self), (self.code, str(self), self.event)
+
+
+def wire_fields(model: GeneratedBaseModel) -> dict[str, object]:
+    """Return the fields of `model` by their wire names, without pydantic's serializer.
+
+    The keys are exactly those that the SDK would serialize: optional fields without a value are left out, required
     nulls and unknown extra fields stay. Nested models are not converted.
     """
     values = model.__dict__
@@ -32,3 +59,20 @@ def _layout(kind: type[GeneratedBaseModel]) -> tuple[tuple[str, str, bool], ...]
         (name, field.serialization_alias or name, not field.is_required() and field.default is None)
         for name, field in kind.model_fields.items()
     )
+
+
+def has_expired(interrupt: Interrupt, now: datetime | None = None) -> bool:
+    """Return whether `expires_at` has passed; such an interrupt can only be cancelled (AG-UI 1.0, interrupts).
+
+    A time without a zone is UTC. An `expires_at` that is no ISO 8601 date is ignored.
+
+    Args:
+        interrupt: The open interrupt.
+        now: The moment to compare with, with a zone; the current time by default.
+    """
+    try:
+        end = datetime.fromisoformat(interrupt.expires_at or "")
+    except ValueError:
+        return False
+    # Compare without converting: near the ends of the calendar, a conversion would overflow.
+    return (end if end.tzinfo is not None else end.replace(tzinfo=UTC)) <= (now or datetime.now(UTC))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
+
+from pydantic_core import from_json
 
 
 class _Private:
@@ -46,6 +48,26 @@ class PredictState:
     def key(self) -> str:
         """The key of the state that shows the argument."""
         return self.state_key or self.argument or ""
+
+
+def predicted_values(predict: Iterable[PredictState], arguments: str) -> dict[str, object]:
+    """Return the values that `predict` reads from a call's arguments, by key of the state; they may be incomplete.
+
+    Args:
+        predict: The predictions of the call's tool.
+        arguments: JSON, or the beginning of it. Anything else gives no values.
+    """
+    try:
+        read = from_json(arguments, allow_partial="trailing-strings")
+    except ValueError:
+        return {}
+    if not isinstance(read, Mapping):
+        return {}
+    return {
+        one.key: read if one.argument is None else read[one.argument]
+        for one in predict
+        if one.argument is None or one.argument in read
+    }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,11 +26,11 @@ from langgraph_agui.graphs import ROOT_CHANNEL, GraphAdapter
 from langgraph_agui.interrupts.approval_tool import answers_in
 from langgraph_agui.interrupts.pending_reader import PendingInterruptReader, PendingInterrupts
 from langgraph_agui.interrupts.resume import Resolution, fingerprint, interrupt_of, repeats, resolve
-from langgraph_agui.state.client_state_cache import ClientStateCache
+from langgraph_agui.state.client_state import ClientState, ClientStateCache
 from langgraph_agui.state.contract import StateContract
 from langgraph_agui.threads import fork
 from langgraph_agui.threads.history import Fork, behind, forked, news
-from langgraph_agui.threads.inputs import ClientState, graph_input, written_beside
+from langgraph_agui.threads.inputs import graph_input, written_beside
 from langgraph_agui.threads.repair import appended, close_gaps, open_calls
 from langgraph_agui.threads.thread import Thread, open_thread
 
@@ -131,7 +131,7 @@ class RunPlanner:
             if self.run_input.resume:
                 raise RunInputError(ErrorCode.INTERRUPT_UNKNOWN)
             history = close_gaps(self.rebuild(self.run_input.messages))
-            return RunPlan(graph_input(self.graph, history, self._key, self._state.given()))
+            return RunPlan(graph_input(self.graph, history, self._key, self._state.initial_values()))
         thread = await self._load()
         pause = await self.reader.of_thread(thread.state, self.config)
         given = self._entries(pause)
@@ -196,7 +196,7 @@ class RunPlanner:
         waiting = json.dumps([*_waiting(thread), *(message.id for message in late if isinstance(message, UserMessage))])
         config = RunnableConfig(metadata={ANSWERED: fingerprint(given), BESIDE: waiting})
         beside = written_beside(thread.state)
-        writes = await self._state.writes_beside(thread, beside)
+        writes = await self._state.changes_while_paused(*thread, beside)
         if resolution.abandoned:
             config = merge_run_configs(config, RunnableConfig(metadata={GIVEN_UP: True}))
             node = next(iter(thread.state.next), "")
@@ -276,7 +276,7 @@ class RunPlanner:
 
     async def _append(self, thread: Thread) -> RunPlan:
         stored = thread.state
-        writes = await self._state.writes(thread)
+        writes = await self._state.changes(*thread)
         if self.graph.input_form != "keys" and not self._converses():
             history = close_gaps(self.rebuild(self.run_input.messages))
             return RunPlan(graph_input(self.graph, history, self._key, writes))
@@ -310,7 +310,7 @@ class RunPlanner:
         between = [message for message in thread.messages[:place] if message.id not in known]
         said = self.rebuild([request.edited]) if request.edited is not None else [thread.messages[place]]
         # What the client has not changed since is what it was at that point.
-        writes = {**self._state.written_with(base), **await self._state.writes(thread, base)}
+        writes = {**self._state.input_at(base), **await self._state.changes(*thread, base)}
         values = graph_input(self.graph, [*between, *said], self._key, writes)
         point = base.config["configurable"]
         where: dict[str, object] = {key: point[key] for key in ("checkpoint_id", "checkpoint_ns") if key in point}

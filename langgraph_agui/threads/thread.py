@@ -10,9 +10,7 @@ from langgraph.types import StateSnapshot
 
 from langgraph_agui.errors import StateError
 from langgraph_agui.graphs import GraphAdapter
-
-RUN = "agui_run"
-"""Key in the metadata of checkpoints: the run that has made them."""
+from langgraph_agui.state.client_state import state_version
 
 
 class Thread(NamedTuple):
@@ -23,8 +21,8 @@ class Thread(NamedTuple):
 
     @property
     def version(self) -> object:
-        """What names the state of the thread: the run that has made it, or its checkpoint if none of ours has."""
-        return self.mark(RUN) or self.state.config.get("configurable", {}).get("checkpoint_id")
+        """What names the state of the thread, see `state_version`."""
+        return state_version(self.state)
 
     def mark(self, key: str) -> object:
         """What the metadata of the checkpoint say under `key`."""

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from ag_ui.core import BaseEvent, ToolCallEndEvent, ToolCallResultEvent, ToolCallStartEvent
 
 from langgraph_agui.messages.blocks import BlockKind
-from langgraph_agui.state.options import PredictState
-from langgraph_agui.state.predicted import predicted
+from langgraph_agui.state.options import PredictState, predicted_values
 from langgraph_agui.translate.event_sinks import Sink, Writer
 from langgraph_agui.translate.state_view import StateView
 
@@ -90,7 +89,7 @@ class Predictor:
     def _show(self, call_id: str, call: _Call) -> None:
         call.due = len(call.text) + 1 + len(call.text) // _SHARE
         # What is empty so far would only make what was there flicker.
-        found = predicted(call.predictions, call.text)
+        found = predicted_values(call.predictions, call.text)
         values = {key: value for key, value in found.items() if value not in ("", [], {}, None)}
         if values:
             self._state.preview(call_id, values, call.tag)

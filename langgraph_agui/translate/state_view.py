@@ -14,10 +14,9 @@ from typing import NamedTuple, Protocol
 from ag_ui.core import BaseEvent
 
 from langgraph_agui.messages.extract import as_mapping
-from langgraph_agui.protocol.json_equal import json_equal
-from langgraph_agui.protocol.jsonable import JsonValue, to_jsonable
+from langgraph_agui.protocol.jsonable import JsonValue, json_equal, to_jsonable
 from langgraph_agui.protocol.patch import PatchError, apply_patch
-from langgraph_agui.state.client_state_cache import ClientStateCache, Previews
+from langgraph_agui.state.client_state import ClientStateCache, PreviewHistory
 from langgraph_agui.translate.state_change import NOTHING, Change, Maybe, Nothing, Step, following, pointer
 
 logger = logging.getLogger(__name__)
@@ -103,7 +102,7 @@ class StateView:
         self.told = False
         self._whole = False
         self._before = before or ClientStateCache()
-        self.previewed = Previews()
+        self.previewed = PreviewHistory()
 
     @property
     def copy(self) -> Mapping[str, JsonValue]:
@@ -163,7 +162,7 @@ class StateView:
             return {}
         holds, shows = self._contract.holds, self._contract.shows
         foreign = {key: value for key, value in state.items() if not (holds(key) and shows(key))}
-        left, previewed = self._before.holds, self.previewed.has
+        left, previewed = self._before.is_leftover, self.previewed.contains
         return {key: value for key, value in foreign.items() if not left(key, value) and not previewed(key, value)}
 
     def settle(self) -> None:

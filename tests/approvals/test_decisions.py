@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 
 from langgraph_agui.interrupts.decisions import ALL, Action, InvalidAnswer, answer_schema, decided
 from langgraph_agui.interrupts.resume import fingerprint
-from langgraph_agui.protocol.timestamps import has_expired
+from langgraph_agui.protocol.wire import has_expired
 from tests.adapter.test_interrupts import answer
 
 ACTION = Action("spend", {"amount": 1}, "c1")

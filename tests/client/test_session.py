@@ -21,7 +21,7 @@ from langgraph_agui.client import (
     RunFailedError,
     StreamTruncatedError,
 )
-from langgraph_agui.protocol.timestamps import has_expired
+from langgraph_agui.protocol.wire import has_expired
 from tests.adapter.frontends import client_tool
 from tests.client.servers import Awaiting, Blocking, Peer, answering, frames, server, telling
 from tests.protocol.streams import ERROR, FINISHED, STARTED, Wire, call, event, in_run, message, result, snapshot, text

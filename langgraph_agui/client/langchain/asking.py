@@ -10,7 +10,7 @@ from langgraph.types import interrupt
 
 from langgraph_agui.custom_events import CANCELLED
 from langgraph_agui.interrupts.schema import misfit
-from langgraph_agui.protocol.timestamps import has_expired
+from langgraph_agui.protocol.wire import has_expired
 
 
 def ask(one: Interrupt, fault: str | None = None) -> object:

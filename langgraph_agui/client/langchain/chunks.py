@@ -46,8 +46,8 @@ from langgraph_agui.client.langchain.results import Results, open_calls
 from langgraph_agui.messages.assistant_turn import Block as TurnBlock
 from langgraph_agui.messages.blocks import BlockKind
 from langgraph_agui.protocol.chunks import ChunkExpander
-from langgraph_agui.protocol.errors import ProtocolError
 from langgraph_agui.protocol.event_order import EventOrder, ItemKind, item_of
+from langgraph_agui.protocol.wire import ProtocolError
 
 Key: TypeAlias = tuple[ItemKind, str]
 _Growing: TypeAlias = TextMessageContentEvent | ReasoningMessageContentEvent | ToolCallArgsEvent
@@ -112,7 +112,7 @@ class MessageChunks:
     def feed(self, event: Event) -> list[AIMessageChunk]:
         """Return the chunks of the next event; a `*_CHUNK` event stands for what it expands to.
 
-        `RUN_STARTED` may be left out. Raises :class:`~langgraph_agui.protocol.errors.ProtocolError` for an event that
+        `RUN_STARTED` may be left out. Raises :class:`~langgraph_agui.protocol.wire.ProtocolError` for an event that
         the reference client would refuse at this point, with the code that
         :class:`~langgraph_agui.protocol.verify.Verifier` has for it. An encrypted value of something that nobody has
         named is no error (AG-UI 1.0, reasoning): it gives no chunk.
@@ -130,7 +130,7 @@ class MessageChunks:
         """Return what completes the message; to be called once, after the last event.
 
         The very last chunk has `chunk_position="last"` and tells encrypted values, metadata and names. Raises
-        :class:`~langgraph_agui.protocol.errors.ProtocolError` (`open-text-messages`, `open-tool-calls`, ...) if
+        :class:`~langgraph_agui.protocol.wire.ProtocolError` (`open-text-messages`, `open-tool-calls`, ...) if
         something is still open, unless the run ended with `RUN_ERROR`.
         """
         if self._sequence.status == "active":

@@ -13,7 +13,7 @@ from langchain_core.messages import AIMessage, ToolMessage
 from langgraph_agui.client.langchain.asking import ask
 from langgraph_agui.client.langchain.outgoing import held_back, open_interrupts
 from langgraph_agui.custom_events import CANCELLED
-from langgraph_agui.protocol.timestamps import has_expired
+from langgraph_agui.protocol.wire import has_expired
 
 try:
     from langchain.agents.middleware import AgentMiddleware, AgentState, hook_config

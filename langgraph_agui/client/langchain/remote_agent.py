@@ -36,9 +36,8 @@ from langgraph_agui.client.tools import LocalTools
 from langgraph_agui.custom_events import CANCELLED
 from langgraph_agui.messages.extract import as_mapping
 from langgraph_agui.messages.tool_calls import cancelled, interrupted
-from langgraph_agui.protocol.json_equal import json_equal
-from langgraph_agui.protocol.jsonable import to_jsonable
-from langgraph_agui.protocol.timestamps import has_expired
+from langgraph_agui.protocol.jsonable import json_equal, to_jsonable
+from langgraph_agui.protocol.wire import has_expired
 
 
 def _put(held: dict[str, Any] | None, new: dict[str, Any]) -> dict[str, Any]:
