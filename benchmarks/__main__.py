@@ -7,7 +7,7 @@ from .handler import KEY as HANDLER
 from .handler import Ride, measure_handler
 from .measure import Result, measure
 from .profiling import profile
-from .report import handler_markdown, markdown, state_markdown, write
+from .report import PAGE, README, handler_markdown, markdown, state_markdown, summary, write
 from .state_size import KEY as STATE
 from .state_size import Cell, measure_state
 from .subjects import SUBJECTS, subjects_for
@@ -21,7 +21,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--only", default=",".join([*BUILDERS, STATE, HANDLER]), help="workloads, for example W1,S,H")
     parser.add_argument("--subjects", default=",".join(keys), help=f"of {','.join(keys)}; raw is always there")
     parser.add_argument("--scale", type=float, default=1.0, help="smaller workloads, to try things out")
-    parser.add_argument("--write", action="store_true", help="put the tables into docs/performance.md")
+    parser.add_argument("--write", action="store_true", help="put the tables into docs/performance.md and the README")
     parser.add_argument("--profile", metavar="W1", help="print where the CPU of one workload goes instead")
     parser.add_argument("--profile-subject", default="sse", choices=keys)
     return parser.parse_args()
@@ -64,7 +64,8 @@ def main() -> None:
     text = markdown(results, rounds, cells, rides)
     print("=" * 80, text, sep="\n")
     if arguments.write:
-        write(text)
+        write(PAGE, text)
+        write(README, summary(results))
 
 
 if __name__ == "__main__":

@@ -103,17 +103,17 @@ async def test_a_wrong_stream_is_noticed() -> None:
         assert part in found
 
 
-async def test_the_report_replaces_the_generated_part_only(tmp_path, monkeypatch) -> None:
+async def test_the_report_replaces_the_generated_part_only(tmp_path) -> None:
     page = tmp_path / "performance.md"
     page.write_text(f"before\n{report.START}\nstale numbers\n{report.END}\nafter\n")
-    monkeypatch.setattr(report, "PAGE", page)
     workload = build("W1", TINY)
     result: Result = await measure(workload, SUBJECTS, rounds=2)
 
-    report.write(report.markdown([result], 2))
+    report.write(page, f"{report.markdown([result], 2)}\n\n{report.summary([result])}")
 
     text = page.read_text()
     assert text.startswith("before\n")
     assert text.endswith("after\n")
     assert "stale" not in text
     assert "| **W1** one node, 50 text tokens | 0.65 |" in text
+    assert "\n| one node, 50 text tokens | 0.65" in text
