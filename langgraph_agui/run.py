@@ -175,10 +175,10 @@ class Run:
 
     def _note(self, outlet: EventQueue[T]) -> None:
         """Note what the client knows whose reader leaves."""
-        shown, view = self._settings.shown.open(self._input.thread_id), self._translation.shared.view
+        shown, view = self._settings.shown.open(self._input.thread_id), self._translation.state
         if outlet.unread:
             shown.record_left(self._input.run_id, view.previewed, None if outlet.behind else view.copy)
-        elif view.told:  # else the run was refused, and its client knows no more than before
+        elif view.up_to_date:  # else the run was refused, and its client knows no more than before
             shown.record_received(self._input.run_id)
 
     def _ended(self, _task: asyncio.Task[None]) -> None:
@@ -218,7 +218,7 @@ class Run:
             if start.resolution is not None and not pause:
                 rest = await self._beginning.rest(start)
                 if start.gives_up_at is not None and rest.idle:
-                    translation.shared.values((), rest.values)
+                    translation.state.values((), rest.values)
                     translation.restate()
                     return translation.cancel
                 pause = await self._go(rest)
@@ -242,14 +242,14 @@ class Run:
         if start.gives_up_at is not None:
             await self._give_up(start, start.gives_up_at)
         if start.idle:
-            self._translation.shared.values((), start.values)
+            self._translation.state.values((), start.values)
             return start.pause
         theirs = {tool.name for tool in self._input.tools or ()}  # no stream answers those (AG-UI 1.0, frontend tools)
         self._translation.speech.appended([result for result in start.healed if result.name not in theirs])
         if start.settles:
             await self._graph.update_state(self._config, None, END)
         config = merge_run_configs(self._config, start.config)
-        self._translation.shared.go_on(start.values)
+        self._translation.state.resume_superstep(start.values)
         await self._drive.run(start.input, config, self._context)
         if not self._graph.has_checkpointer:
             if self._translation.paused:
@@ -259,7 +259,7 @@ class Run:
             return PendingInterrupts()
         self._translation.paused = False
         stored = await self._graph.load_state(self._config)
-        self._translation.shared.values((), stored.values)  # with what finished tasks have written beside the pause
+        self._translation.state.values((), stored.values)  # with what finished tasks have written beside the pause
         return await self._pauses.of_thread(stored, self._config)
 
     async def _approve(self, resolution: Resolution | None) -> None:

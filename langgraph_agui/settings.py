@@ -20,7 +20,6 @@ from langgraph_agui.state.client_state import ClientStateCaches
 from langgraph_agui.state.contract import StateContract
 from langgraph_agui.threads.planner import ThreadPolicy
 from langgraph_agui.translate.event_sinks import Sink
-from langgraph_agui.translate.shared_state import SharedState
 from langgraph_agui.translate.state_view import StateView
 from langgraph_agui.translate.subagents import Subagents
 from langgraph_agui.translate.translation import Translation
@@ -66,13 +65,11 @@ class RunSettings:
 
     def translation(self, run_input: RunAgentInput, sink: Sink) -> Translation:
         """What tells `sink` of a run, and of the state that its client sees."""
-        contract, before = self.contract, self.shown.get(run_input.thread_id)
-        view = StateView(run_input.state, contract, sink.event, deltas=contract.deltas, before=before)
-        shared = SharedState(view, sink, contract.shared, contract.predict)
+        state = StateView(run_input.state, self.contract, sink.event, self.shown.get(run_input.thread_id))
         return Translation(
             run_input,
             sink,
-            shared,
+            state,
             reasoning=self.reasoning,
             subagents=self.subagents,
             expose_errors=self.expose_errors,

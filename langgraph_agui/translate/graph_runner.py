@@ -132,9 +132,9 @@ class LocalGraphRunner:
                 task = cast("Mapping[str, object]", data)
                 ended = "result" in task or "error" in task
                 if ended:
-                    self._translation.shared.task_end(namespace, str(task["id"]), task.get("result"))
+                    self._translation.state.task_end(namespace, str(task["id"]), task.get("result"))
                 else:
-                    self._translation.shared.task_start(namespace)
+                    self._translation.state.task_start(namespace)
                 self._order.passed(("end" if ended else "start", str(task["id"])))
             case "values":
                 if not namespace:

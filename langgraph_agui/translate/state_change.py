@@ -1,6 +1,7 @@
-"""One change of the client's state: the old and the new values of its keys enter, one event leaves, or a few.
+"""One change of the client's state: as patches, or as a snapshot where that is smaller or the only way.
 
-Patches are RFC 6902; a snapshot goes out instead where it is smaller, or where no patch leads there that clients take.
+Old and new values of the state's keys enter; `STATE_DELTA` or `STATE_SNAPSHOT` events leave (RFC 6902; AG-UI 1.0,
+state).
 """
 
 from __future__ import annotations
@@ -19,22 +20,16 @@ from langgraph_agui.protocol.sse import MAX_FRAME
 logger = logging.getLogger(__name__)
 
 _TOO_LARGE: Final = MAX_FRAME - 1024
-"""Characters of JSON that an event with nothing else in it must stay below."""
+"""The JSON of an event with nothing else in it must have fewer characters."""
 
 _SURELY_FITS: Final = MAX_FRAME // 8
-"""What weighs less fits, whatever is in it: an escaped character is six."""
+"""What weighs less fits whatever is in it: an escaped character takes six."""
 
 _JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
-def measure(data: object) -> int:
-    """About how many characters JSON data are; exact where that may be too many for one event."""
-    weight = weigh(data, _SURELY_FITS)
-    return weight if weight < _SURELY_FITS else len(_JSON.encode(data).encode("utf-16-le")) // 2
-
-
 class Nothing:
-    """The type of the absence of a value."""
+    """The type of `NOTHING`, which stands for a key that is absent."""
 
 
 NOTHING: Final = Nothing()
@@ -42,20 +37,16 @@ Maybe: TypeAlias = "JsonValue | Nothing"
 
 
 class Step(NamedTuple):
-    """How a key of the state changes; without operations `after` is `before`, the same object."""
+    """How the value of one key changes. Without operations, `after` is the same object as `before`."""
 
     before: Maybe
     operations: list[Operation]
     after: Maybe
 
 
-def pointer(key: str) -> str:
-    """The JSON pointer to a key of the state."""
-    return f"/{escaped(key)}"
-
-
-def towards(before: Maybe, after: Maybe, path: str) -> Step:
-    """How `before` becomes `after`, both JSON data that nobody changes. Raises `Unpatchable`."""
+def step_to_json(before: Maybe, after: Maybe, key: str) -> Step:
+    """Return the step from `before` to `after`, both JSON data that nobody changes. Raises `Unpatchable`."""
+    path = f"/{escaped(key)}"
     if after is before:
         return Step(before, [], before)
     if isinstance(after, Nothing):
@@ -65,98 +56,103 @@ def towards(before: Maybe, after: Maybe, path: str) -> Step:
     return Step(before, *changes(before, after, path, owned=True))
 
 
-def following(before: Maybe, value: object, path: str, show: Callable[[object], JsonValue] = to_jsonable) -> Step:
-    """How `before` becomes what `show` makes of a value of the graph, which may be changed in place later.
+def step_to_value(before: Maybe, value: object, key: str, show: Callable[[object], JsonValue] = to_jsonable) -> Step:
+    """Return the step from `before` to what `show` makes of a graph's value, which may be changed in place later.
 
     Raises `Unpatchable`.
     """
+    if key == "__proto__":  # no patch may name it, so there is nothing to compare with
+        before = NOTHING
     if show is not to_jsonable:
-        return towards(before, show(value), path)
+        return step_to_json(before, show(value), key)
     try:
         if isinstance(before, Nothing):
-            return towards(before, plain(value), path)
-        return Step(before, *changes(before, value, path))
-    except (NotPlain, RuntimeError):  # a thread that was left running may change it meanwhile
-        return towards(before, to_jsonable(value), path)
+            return step_to_json(before, plain(value), key)
+        return Step(before, *changes(before, value, f"/{escaped(key)}"))
+    except (NotPlain, RuntimeError):  # a thread that was left running may change the value meanwhile
+        return step_to_json(before, to_jsonable(value), key)
 
 
-class Change:
-    """What is to change of the client's copy.
+class StateChange:
+    """Collects what changes of the client's state.
 
     Args:
-        client: The copy; never changed itself.
+        before: The client's state. It is never changed itself.
+
+    Attributes:
+        after: The client's state with the changes. It is `before` itself until something changes.
     """
 
-    def __init__(self, client: dict[str, JsonValue]) -> None:
-        self.result = client
-        self._before = client
-        self._steps: list[list[Operation]] = []
-        self._weights: list[int] = []
-        self._anew = 0
+    def __init__(self, before: dict[str, JsonValue]) -> None:
+        self.after = before
+        self._before = before
+        self._patches: list[tuple[list[Operation], int]] = []
+        self._new_values = 0
         self._unpatchable = False
 
-    def make(self, key: str, value: Maybe, known: Step | None = None) -> None:
-        """Make `key` what `value` is; `known` is a step that leads there, perhaps from elsewhere."""
-        held = self.result.get(key, NOTHING)
-        if held is value:
+    def set(self, key: str, value: Maybe, known: Step | None = None) -> None:
+        """Set `key` to JSON data, or remove it. `known` is used if it leads from the current value to the new one."""
+        current = self.after.get(key, NOTHING)
+        if current is value:
             return
         operations: list[Operation] = []
         if key == "__proto__":  # no patch may name it
-            self._unpatchable |= held != value
-        elif known is not None and known.before is held and known.after is value:
+            self._unpatchable |= current != value
+        elif known is not None and known.before is current and known.after is value:
             operations = known.operations
         else:
-            operations = towards(held, value, pointer(key)).operations
-        weight = measure(operations)
+            operations = step_to_json(current, value, key).operations
+        weight = _measure(operations)
         if weight >= _TOO_LARGE:
             logger.warning("The state %r is too large for a client and is not shown.", key)
-            self.make(key, NOTHING)  # rather than that the client sends back what was there before
+            self.set(key, NOTHING)  # the client must not send the old value back as if it were the graph's
             return
-        if self.result is self._before:
-            self.result = dict(self._before)
+        if self.after is self._before:
+            self.after = dict(self._before)
         if isinstance(value, Nothing):
-            del self.result[key]
+            del self.after[key]
         else:
-            self.result[key] = value
-            self._anew += len(operations) == 1 and operations[0]["path"] == pointer(key)
+            self.after[key] = value
+            self._new_values += len(operations) == 1 and operations[0]["path"] == f"/{escaped(key)}"
         if operations:
-            self._steps.append(operations)
-            self._weights.append(weight)
+            self._patches.append((operations, weight))
 
-    def events(self, *, patchable: bool, deltas: bool, tag: str | None) -> Iterator[BaseEvent]:
-        """The events that bring the client there.
+    def events(self, *, patchable: bool, deltas: bool, subagent_run_id: str | None) -> Iterator[BaseEvent]:
+        """Return the events that bring the client there.
 
         Args:
             patchable: Whether what the client holds can be patched: it is an object.
             deltas: Whether patches are wanted.
-            tag: The `subagentRunId` of who has changed the state.
+            subagent_run_id: The subagent that has changed the state.
         """
-        if not self._steps and not self._unpatchable and patchable:
+        if not self._patches and not self._unpatchable and patchable:
             return
-        if self._unpatchable or self._whole(patchable=patchable, deltas=deltas):
-            yield StateSnapshotEvent(snapshot=self.result, subagent_run_id=tag)
+        if self._unpatchable or self._prefers_snapshot(patchable and deltas):
+            yield StateSnapshotEvent(snapshot=self.after, subagent_run_id=subagent_run_id)
             return
         if not patchable:
-            yield StateSnapshotEvent(snapshot={}, subagent_run_id=tag)
-        for piece in self._pieces():
-            yield StateDeltaEvent(delta=cast("list[Any]", piece), subagent_run_id=tag)
-
-    def _whole(self, *, patchable: bool, deltas: bool) -> bool:
-        """Whether the whole state is to be sent: wanted, needed or smaller, and not too much for one event."""
-        weight = sum(self._weights)
-        if self._anew >= len(self.result):
-            return weight < _TOO_LARGE
-        if patchable and deltas and weigh(self.result, weight) >= weight:
-            return False
-        return measure(self.result) < _TOO_LARGE
-
-    def _pieces(self) -> Iterator[list[Operation]]:
-        piece: list[Operation] = []
+            yield StateSnapshotEvent(snapshot={}, subagent_run_id=subagent_run_id)
+        delta: list[Operation] = []
         total = 0
-        for operations, weight in zip(self._steps, self._weights, strict=True):
-            if piece and total + weight >= _TOO_LARGE:
-                yield piece
-                piece, total = [], 0
-            piece += operations
+        for operations, weight in self._patches:
+            if delta and total + weight >= _TOO_LARGE:
+                yield StateDeltaEvent(delta=cast("list[Any]", delta), subagent_run_id=subagent_run_id)
+                delta, total = [], 0
+            delta += operations
             total += weight
-        yield piece
+        yield StateDeltaEvent(delta=cast("list[Any]", delta), subagent_run_id=subagent_run_id)
+
+    def _prefers_snapshot(self, deltas: bool) -> bool:
+        """Return whether to send the whole state: it is wanted or smaller, and not too much for one event."""
+        weight = sum(weight for _, weight in self._patches)
+        if self._new_values >= len(self.after):
+            return weight < _TOO_LARGE
+        if deltas and weigh(self.after, weight) >= weight:
+            return False
+        return _measure(self.after) < _TOO_LARGE
+
+
+def _measure(data: object) -> int:
+    """Return about how many characters JSON data takes; exact where that may be too many for one event."""
+    weight = weigh(data, _SURELY_FITS)
+    return weight if weight < _SURELY_FITS else len(_JSON.encode(data).encode("utf-16-le")) // 2

@@ -1,7 +1,7 @@
-"""Shared state, out: the client's copy of the graph's state, and the events that keep it true.
+"""The client's copy of the graph's state during one run, and the events that keep it up to date.
 
-Values of the root graph and previews (what nodes emit, what tool arguments predict, what declared subgraphs have so
-far) enter; `STATE_DELTA` and `STATE_SNAPSHOT` leave when the client's copy has to change. The copy begins as the
+The graph's values and previews enter. Previews are what nodes emit, what tool arguments predict and what declared
+subgraphs have written so far. `STATE_DELTA` and `STATE_SNAPSHOT` leave when the copy changes. The copy begins as the
 input's state and follows our own events (AG-UI 1.0, state), so each patch fits what the client holds.
 """
 
@@ -9,53 +9,30 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 from ag_ui.core import BaseEvent
 
 from langgraph_agui.messages.extract import as_mapping
+from langgraph_agui.namespaces import task_id
 from langgraph_agui.protocol.jsonable import JsonValue, json_equal, to_jsonable
 from langgraph_agui.protocol.patch import PatchError, apply_patch
 from langgraph_agui.state.client_state import ClientStateCache, PreviewHistory
-from langgraph_agui.translate.state_change import NOTHING, Change, Maybe, Nothing, Step, following, pointer
+from langgraph_agui.state.contract import StateContract
+from langgraph_agui.state.emit import emission_in, predictions_in, predictions_of
+from langgraph_agui.state.options import PredictState
+from langgraph_agui.translate.state_change import NOTHING, Maybe, Nothing, StateChange, Step, step_to_value
 
 logger = logging.getLogger(__name__)
 
+_SUPERSTEP: Final = "superstep"
+"""Owner of previews of what the finished tasks of a resumed superstep have written."""
 
-class Contract(Protocol):
-    """What may be shown, and how; see `StateContract`."""
-
-    @property
-    def show(self) -> Callable[[object], JsonValue]:
-        """Makes of a value what the client may see of it."""
-
-    def shows(self, key: str) -> bool:
-        """Whether the client sees this key."""
-
-    def holds(self, key: str) -> bool:
-        """Whether the graph is known to have a channel of this name."""
-
-    def check(self, key: str, value: object) -> None:
-        """Raise if a value that is about to be shown is not what was promised."""
-
-
-class Unshared:
-    """The contract of a state that nobody is shown."""
-
-    show = staticmethod(to_jsonable)
-
-    def shows(self, key: str) -> bool:
-        """No."""
-        return False
-
-    holds = shows
-
-    def check(self, key: str, value: object) -> None:
-        """Nothing is promised."""
+Namespace = tuple[str, ...]
 
 
 class _Preview(NamedTuple):
-    """What a key looks like until its owner, a task or a tool call, has ended."""
+    """The value of a key until the owner, a task or a tool call, has ended."""
 
     owner: str
     key: str
@@ -63,192 +40,271 @@ class _Preview(NamedTuple):
 
 
 class StateView:
-    """The client's copy of the state.
+    """The client's copy of the state in one run.
 
     Args:
-        baseline: What the client holds when the run begins: `RunAgentInput.state`.
-        contract: Says what may be shown, and how.
-        emit: Takes the events.
-        deltas: Whether changes are sent as patches, where those are smaller than the state.
-        before: What the thread's clients were shown before.
+        client_state: What the client holds when the run begins: `RunAgentInput.state`.
+        contract: What clients may see, and how; None if they see nothing.
+        emit: Receives the events.
+        cache: What this process knows of the thread's clients.
 
     Attributes:
-        told: Whether all that the graph has said is told.
+        copy: What the client holds now. It is replaced, never changed.
+        up_to_date: Whether the client has been sent all values that the graph has reported.
         previewed: What was previewed.
+        expected: The predictions for each tool.
     """
 
     def __init__(
         self,
-        baseline: object,
-        contract: Contract,
+        client_state: object,
+        contract: StateContract | None,
         emit: Callable[[BaseEvent], object],
-        *,
-        deltas: bool = True,
-        before: ClientStateCache | None = None,
+        cache: ClientStateCache | None = None,
     ) -> None:
         self._contract = contract
+        self._show = to_jsonable if contract is None else contract.show
         self._emit = emit
-        self._deltas = deltas
-        self._patchable = isinstance(baseline, Mapping)
-        own = following(NOTHING, baseline, "").after
-        self._own: dict[str, JsonValue] = own if isinstance(own, dict) else {}
-        self._client = self._own
-        self._truth: dict[str, Maybe] = {}
-        self._seen: dict[str, object] = {}
-        self._written: set[str] = set()
+        self._cache = cache or ClientStateCache()
+        self._patchable = isinstance(client_state, Mapping)
+        held = step_to_value(NOTHING, client_state, "").after
+        self.copy: dict[str, JsonValue] = held if isinstance(held, dict) else {}
+        # The copy without previews: the graph's values, and the client's where the graph has none.
+        self._base = dict(self.copy)
+        # The graph's own objects, as they came last. One that comes again unwritten has not changed.
+        self._values: dict[str, object] = {}
+        self._inner_values: dict[Namespace, Mapping[str, object]] = {}
+        self._written: dict[Namespace, set[str]] = {}
         self._previews: list[_Preview] = []
-        self._ended: set[str] = {""}
+        self._ended_owners: set[str] = {""}
         self._begun = False
-        self.told = False
-        self._whole = False
-        self._before = before or ClientStateCache()
+        self._joined_early = False
+        self.up_to_date = False
         self.previewed = PreviewHistory()
+        self.expected: dict[str, tuple[PredictState, ...]] = {}
+        self.expect(() if contract is None else contract.predict)
+        self._warned: set[str] = set()
 
-    @property
-    def copy(self) -> Mapping[str, JsonValue]:
-        """The client's copy as it is now; not changed afterwards."""
-        return self._client
+    # -- clients that join ------------------------------------------------------------------------------------------
 
-    def join(self, *, anew: bool) -> Iterable[BaseEvent]:
-        """Return what tells one more reader the copy; nothing before the graph has spoken, then all are told.
+    def join(self, *, replace: bool) -> Iterable[BaseEvent]:
+        """Return the events that bring one more client up to date; none before the graph's first values.
 
         Args:
-            anew: Whether the reader holds something that it must not go on holding.
+            replace: Whether the client holds something that must go.
         """
-        self._whole = not self._begun
-        return self.whole() if self._begun and (self._client or anew) else ()
+        self._joined_early = not self._begun
+        return self._snapshot() if self._begun and (self.copy or replace) else ()
 
-    def whole(self) -> Iterable[BaseEvent]:
-        """Return what tells the copy to a reader, whatever that holds."""
-        change = Change({})
-        for key, value in self._client.items():
-            change.make(key, value)
-        return change.events(patchable=False, deltas=self._deltas, tag=None)
+    def _snapshot(self) -> Iterable[BaseEvent]:
+        """Return the events that give the copy to a client, whatever it holds."""
+        change = StateChange({})
+        for key, value in self.copy.items():
+            change.set(key, value)
+        return change.events(patchable=False, deltas=self._deltas, subagent_run_id=None)
 
-    # -- the truth ----------------------------------------------------------------------------------------------
+    def client_only(self, state: object) -> dict[str, object]:
+        """Return what in a client's state is its own: no key of the graph's, and no leftover preview."""
+        if not isinstance(state, Mapping):
+            return {}
+        contract = self._contract
+        return {
+            key: value
+            for key, value in state.items()
+            if not (contract is not None and contract.holds(key) and contract.shows(key))
+            and not self._cache.is_leftover(key, value)
+            and not self.previewed.contains(key, value)
+        }
 
-    def wrote(self, keys: Iterable[str]) -> None:
-        """Note that a task has written these channels: maybe the objects that they held, changed in place."""
-        self._written.update(keys)
+    # -- the graph's values -----------------------------------------------------------------------------------------
 
-    def update(self, values: object) -> None:
-        """Take the graph's values after a superstep. Only channels that were written are looked at."""
-        self.told = False
-        written, self._written = self._written, set()
+    def task_start(self, namespace: Namespace) -> None:
+        """A task of the graph at `namespace` begins. In the root, previews of the last superstep end then."""
+        if not namespace:
+            self._update(self._release(self._ended_owners), {})
+
+    def task_end(self, namespace: Namespace, task: str, result: object) -> None:
+        """A task has ended; `result` is what it has written, by channel."""
+        keys = [str(key) for key in result] if isinstance(result, Mapping) else []
+        self._written.setdefault(namespace, set()).update(keys)
+        if not namespace:
+            self._ended_owners |= {task, _SUPERSTEP}
+
+    def values(self, namespace: Namespace, values: object, subagent_run_id: str | None = None) -> None:
+        """Take the state of a graph after a superstep; that of a declared subgraph is a preview of the root's.
+
+        Args:
+            namespace: The graph's namespace.
+            values: Its state.
+            subagent_run_id: The subagent that the graph is, if it is one.
+        """
         channels = as_mapping(values)
+        if namespace:
+            if channels is not None:
+                self._preview_subgraph(namespace, channels, subagent_run_id)
+            return
+        written = self._written.get((), set())
+        self._inner_values.clear()
+        self._written.clear()
+        self.up_to_date = False
         if channels is None:
             return
         found = {
             key: value
             for key, value in channels.items()
-            if (key not in self._seen or self._seen[key] is not value or key in written) and self._contract.shows(key)
+            if (key in written or key not in self._values or self._values[key] is not value) and self._is_shown(key)
         }
-        gone = [key for key in (self._seen if self._begun else self._claimed()) if key not in channels]
+        if self._begun:
+            gone = [key for key in self._values if key not in channels]
+        else:  # the graph does not have these keys any more; None is as good as nothing
+            own = self.client_only(self._base)
+            gone = [key for key, value in self._base.items() if value is not None and key not in {*own, *channels}]
         self._take(found, gone, written)
-        self._begun = self.told = True
-        if self._whole:
-            self._whole = False
-            for event in self.whole():
+        self._begun = self.up_to_date = True
+        if self._joined_early:
+            self._joined_early = False
+            for event in self._snapshot():
                 self._emit(event)
 
-    def _claimed(self) -> list[str]:
-        """The client's keys that are not its own; None is as good as nothing."""
-        kept = self.kept(self._own)
-        return [key for key, value in self._own.items() if value is not None and key not in kept]
-
-    def kept(self, state: object) -> dict[str, object]:
-        """What of a client's state is its own: neither the graph's, nor left from what a run has previewed."""
-        if not isinstance(state, Mapping):
-            return {}
-        holds, shows = self._contract.holds, self._contract.shows
-        foreign = {key: value for key, value in state.items() if not (holds(key) and shows(key))}
-        left, previewed = self._before.is_leftover, self.previewed.contains
-        return {key: value for key, value in foreign.items() if not left(key, value) and not previewed(key, value)}
-
     def settle(self) -> None:
-        """Compare once more, without previews: a node may have changed an object in place and not returned it."""
-        self._ended.update(preview.owner for preview in self._previews)
-        self._take(dict(self._seen), (), ())
+        """Compare all values once more, and end all previews: a node may have changed an object in place."""
+        self._ended_owners.update(preview.owner for preview in self._previews)
+        self._take(dict(self._values), (), ())
 
     def _take(self, found: Mapping[str, object], gone: Collection[str], written: Collection[str]) -> None:
-        steps = {key: self._follow(key, value) for key, value in found.items()}
+        steps = {
+            key: step_to_value(self._base.get(key, NOTHING), value, key, self._show) for key, value in found.items()
+        }
+        if self._contract is not None and self._begun:  # the run is not to blame for what it starts from
+            for key, step in steps.items():
+                if step.operations:
+                    self._contract.check(key, step.after)
+        self._values.update(found)
         for key, step in steps.items():
-            if step.operations and self._begun:  # what the run starts from is not its doing
-                self._contract.check(key, step.after)
-        self._seen.update(found)
-        self._truth.update((key, step.after) for key, step in steps.items())
+            self._set_base(key, step.after)
         for key in gone:
-            self._seen.pop(key, None)
-            self._truth[key] = NOTHING
+            self._values.pop(key, None)
+            self._set_base(key, NOTHING)
         self._previews = [one for one in self._previews if one.key not in written]
-        self._show(dict.fromkeys([*found, *gone, *self._release(self._ended)]), steps)
+        self._update(dict.fromkeys([*found, *gone, *self._release(self._ended_owners)]), steps)
 
-    def _follow(self, key: str, value: object) -> Step:
-        # No patch may name "__proto__": what it was does not matter.
-        before = NOTHING if key == "__proto__" else self._rest(key)
-        return following(before, value, pointer(key), self._contract.show)
+    def _set_base(self, key: str, value: Maybe) -> None:
+        if isinstance(value, Nothing):
+            self._base.pop(key, None)
+        else:
+            self._base[key] = value
 
-    # -- previews -----------------------------------------------------------------------------------------------
+    def _preview_subgraph(
+        self, namespace: Namespace, channels: Mapping[str, object], subagent_run_id: str | None
+    ) -> None:
+        """Preview the channels that a declared subgraph shares with the root and has written or changed."""
+        shared = () if self._contract is None else self._contract.shared(namespace)
+        if not shared:
+            return
+        before = self._inner_values.get(namespace)  # at first there is none: the subgraph began with the root's
+        self._inner_values[namespace] = dict(channels)
+        written = self._written.pop(namespace, set())
+        values = {
+            key: channels[key]
+            for key in shared
+            if key in channels
+            and (key in written or (before is not None and before.get(key, channels) is not channels[key]))
+        }
+        if values:
+            self.preview(task_id(namespace[0]), values, subagent_run_id)
 
-    def preview(self, owner: str, values: Mapping[str, object], tag: str | None = None) -> set[str]:
+    # -- previews ---------------------------------------------------------------------------------------------------
+
+    def custom(self, data: object, subagent_run_id: str | None = None) -> bool:
+        """Take what a node has written to the custom stream; return whether it is about state."""
+        if (predictions := predictions_in(data)) is not None:
+            self.expect(predictions)
+            return True
+        emission = emission_in(data)
+        if emission is None:
+            return False
+        owner = task_id(emission.namespace.partition("|")[0])
+        if emission.patch is not None:
+            hidden = self._preview_patch(owner, emission.patch, subagent_run_id)
+        else:
+            hidden = self.preview(owner, emission.values or {}, subagent_run_id)
+        if hidden - self._warned:
+            logger.warning("emit_state: clients do not see these keys: %s", ", ".join(sorted(hidden - self._warned)))
+            self._warned |= hidden
+        return True
+
+    def model_start(self, metadata: Mapping[str, object]) -> None:
+        """A model call begins, whose metadata may ask for predictions."""
+        self.expect(predictions_of(metadata))
+
+    def expect(self, predict: Iterable[PredictState]) -> None:
+        """Predict these too, from now on."""
+        for one in predict:
+            known = self.expected.get(one.tool, ())
+            if one not in known:
+                self.expected[one.tool] = (*known, one)
+
+    def resume_superstep(self, values: object) -> None:
+        """A superstep resumes in which finished tasks have written `values`: clients see them until it is over."""
+        if written := as_mapping(values):
+            self.preview(_SUPERSTEP, written)
+
+    def preview(self, owner: str, values: Mapping[str, object], subagent_run_id: str | None = None) -> set[str]:
         """Show values until `owner` has ended; return the keys that clients do not see, which are left out.
 
         Args:
             owner: A task of the root graph, or a tool call.
             values: By key.
-            tag: The `subagentRunId` of who shows it.
+            subagent_run_id: The subagent that the values come from.
         """
-        show = self._contract.show
-        made = {
-            key: following(NOTHING if key == "__proto__" else self._target(key), value, pointer(key), show).after
-            for key, value in values.items()
-        }
-        return self._preview(owner, made, tag)
+        made = {key: step_to_value(self._target(key), value, key, self._show).after for key, value in values.items()}
+        return self._preview(owner, made, subagent_run_id)
 
-    def patch(self, owner: str, operations: Sequence[Mapping[str, object]], tag: str | None = None) -> set[str]:
-        """Show what a patch makes of the client's copy, as `preview` does."""
+    def _preview_patch(
+        self, owner: str, operations: Sequence[Mapping[str, object]], subagent_run_id: str | None
+    ) -> set[str]:
+        """Preview what a patch makes of the client's copy."""
         try:
-            result = apply_patch(self._client, operations)
+            result = apply_patch(self.copy, operations)
         except PatchError as error:
             logger.warning("A patch of the state does not fit and was left out: %s", error)
             return set()
         if not isinstance(result, dict):
-            logger.warning("A patch would make the state something else than an object and was left out.")
+            logger.warning("A patch that makes something else of the state than an object was left out.")
             return set()
-        values: dict[str, Maybe] = {key: NOTHING for key in self._client if key not in result}
-        show = self._contract.show
+        values: dict[str, Maybe] = {key: NOTHING for key in self.copy if key not in result}
         for key, value in result.items():
-            if self._client.get(key, NOTHING) is not value:
-                values[key] = value if show is to_jsonable else show(value)
-        return self._preview(owner, values, tag)
+            if self.copy.get(key, NOTHING) is not value:
+                values[key] = value if self._show is to_jsonable else self._show(value)
+        return self._preview(owner, values, subagent_run_id)
 
-    def _preview(self, owner: str, values: Mapping[str, Maybe], tag: str | None) -> set[str]:
-        held = {one.key: one.value for one in self._previews if one.owner == owner}
-        hidden = {key for key in values if not self._contract.shows(key)}
-        values = {key: value for key, value in values.items() if key not in held or not json_equal(held[key], value)}
-        shown = [_Preview(owner, key, value) for key, value in values.items() if key not in hidden]
-        for one in shown:
+    def _preview(self, owner: str, values: Mapping[str, Maybe], subagent_run_id: str | None) -> set[str]:
+        hidden = {key for key in values if not self._is_shown(key)}
+        current = {one.key: one.value for one in self._previews if one.owner == owner}
+        new = [
+            _Preview(owner, key, value)
+            for key, value in values.items()
+            if key not in hidden and not (key in current and json_equal(current[key], value))
+        ]
+        keys = {one.key for one in new}
+        for one in new:
             if not isinstance(one.value, Nothing):
                 self.previewed.add(one.key, one.value)
-        self._previews = [one for one in self._previews if one.owner != owner or one.key not in values] + shown
-        self._show([one.key for one in shown], {}, tag)
+        self._previews = [one for one in self._previews if one.owner != owner or one.key not in keys] + new
+        self._update([one.key for one in new], {}, subagent_run_id)
         return hidden
 
-    def begin(self, owner: str) -> None:
+    def begin_owner(self, owner: str) -> None:
         """A call begins; its id may have been that of an earlier one."""
-        self._ended.discard(owner)
+        self._ended_owners.discard(owner)
 
-    def end(self, owner: str) -> None:
-        """A task or a call has ended: its previews stay until the graph's values say what became of them."""
-        self._ended.add(owner)
+    def end_owner(self, owner: str) -> None:
+        """A call has ended: its previews stay until the graph's values say what became of them."""
+        self._ended_owners.add(owner)
 
-    def next_superstep(self) -> None:
-        """The next superstep begins: what the tasks before it have previewed is over."""
-        self._show(self._release(self._ended), {})
-
-    def drop(self, owners: Collection[str] | None = None) -> None:
-        """Show no more what `owners` have previewed; None means all."""
-        self._show(self._release({one.owner for one in self._previews} if owners is None else owners), {})
+    def drop_previews(self, owners: Collection[str] | None = None) -> None:
+        """End the previews of `owners` now; None means all."""
+        self._update(self._release({one.owner for one in self._previews} if owners is None else owners), {})
 
     def _release(self, owners: Collection[str]) -> set[str]:
         """Forget the previews of `owners`; return their keys."""
@@ -257,24 +313,28 @@ class StateView:
             self._previews = [one for one in self._previews if one.owner not in owners]
         return over
 
-    # -- the client's copy ----------------------------------------------------------------------------------------
+    # -- the client's copy ------------------------------------------------------------------------------------------
 
-    def _rest(self, key: str) -> Maybe:
-        """What the client sees of a key without previews: the graph's value, or else its own."""
-        return self._truth.get(key, self._own.get(key, NOTHING))
+    @property
+    def _deltas(self) -> bool:
+        return self._contract is None or self._contract.deltas
+
+    def _is_shown(self, key: str) -> bool:
+        return self._contract is not None and self._contract.shows(key)
 
     def _target(self, key: str) -> Maybe:
+        """Return what the client should see of a key: the last preview, or else the value without previews."""
         previews = (preview.value for preview in reversed(self._previews) if preview.key == key)
-        return next(previews, self._rest(key))
+        return next(previews, self._base.get(key, NOTHING))
 
-    def _show(self, keys: Collection[str], steps: Mapping[str, Step], tag: str | None = None) -> None:
-        """Bring the client's copy of `keys` up to date; `steps` are known ones, from what was shown before."""
+    def _update(self, keys: Collection[str], steps: Mapping[str, Step], subagent_run_id: str | None = None) -> None:
+        """Bring the client's copy of `keys` up to date; `steps` are differences that are known already."""
         if not keys:
             return
-        change = Change(self._client)
+        change = StateChange(self.copy)
         for key in keys:
-            change.make(key, self._target(key), steps.get(key))
-        for event in change.events(patchable=self._patchable, deltas=self._deltas, tag=tag):
+            change.set(key, self._target(key), steps.get(key))
+        for event in change.events(patchable=self._patchable, deltas=self._deltas, subagent_run_id=subagent_run_id):
             self._emit(event)
             self._patchable = True
-        self._client = change.result
+        self.copy = change.after

@@ -41,8 +41,9 @@ from langgraph_agui.translate.activities import Activities
 from langgraph_agui.translate.broadcast import JoinedSink
 from langgraph_agui.translate.event_sinks import Sink
 from langgraph_agui.translate.message_tracker import MessageTracker
+from langgraph_agui.translate.predict import Predictor
 from langgraph_agui.translate.run_events import run_error, run_finished, run_started
-from langgraph_agui.translate.shared_state import SharedState
+from langgraph_agui.translate.state_view import StateView
 from langgraph_agui.translate.steps import Steps
 from langgraph_agui.translate.subagents import SubagentRun, Subagents, SubagentTracker
 
@@ -55,7 +56,7 @@ class Translation:
     Args:
         run_input: What the client sent.
         sink: Takes the events.
-        shared: The graph's state, as the client sees it.
+        state: The graph's state, as the client sees it; None if clients see nothing of it.
         reasoning: Who sees reasoning, and how it travels.
         subagents: What is seen of subagents.
         expose_errors: Whether `RUN_ERROR.message` may carry the exception's own text.
@@ -65,7 +66,7 @@ class Translation:
         self,
         run_input: RunAgentInput,
         sink: Sink,
-        shared: SharedState | None = None,
+        state: StateView | None = None,
         *,
         reasoning: ReasoningOptions | None = None,
         subagents: Subagents = "attributed",
@@ -73,13 +74,13 @@ class Translation:
     ) -> None:
         self._input = run_input
         self._sink = sink
-        self.shared = shared or SharedState.none(sink)
+        self.state = state or StateView({}, None, sink.event)
         self._expose_errors = expose_errors
         values = EncryptedValueCodec(reasoning, run_input.thread_id)
         # Activities are in no snapshot: one would delete all that the client has from earlier runs.
         conversation = Conversation([one for one in run_input.messages if not isinstance(one, ActivityMessage)])
         self.lanes = SubagentTracker(sink, subagents, self._call, self._close_lane)
-        self.speech = MessageTracker(conversation, self.shared.sink, values, self.lanes)
+        self.speech = MessageTracker(conversation, Predictor(sink, self.state), values, self.lanes)
         self.token = self.speech.token
         self._steps = Steps(sink.event)
         self._activities = Activities(sink)
@@ -101,8 +102,8 @@ class Translation:
     def join(self, sink: JoinedSink, run_input: RunAgentInput) -> None:
         """Tell a reader who joins what there is so far, and open again what is open, in its terms."""
         sink.event(run_started(run_input))
-        sink.own = self.shared.view.kept(run_input.state)
-        for told in self.shared.view.join(anew=sink.own != run_input.state):
+        sink.own = self.state.client_only(run_input.state)
+        for told in self.state.join(replace=sink.own != run_input.state):
             sink.event(told)
         messages = self.speech.snapshot()
         settled = self.speech.items.settled(messages)
@@ -139,7 +140,7 @@ class Translation:
         if not self.done:
             self._settle()
             self.lanes.close_all(interrupts)
-            self.shared.view.settle()
+            self.state.settle()
             self._sink.event(MessagesSnapshotEvent(messages=self.speech.snapshot()))
 
     def _settle(self) -> None:
@@ -194,7 +195,7 @@ class Translation:
         self.speech.close()
         self._steps.close()
         self._activities.close_all()
-        self.shared.view.drop()
+        self.state.drop_previews()
 
     # -- models, nodes and tools --------------------------------------------------------------------------------
 
@@ -202,12 +203,12 @@ class Translation:
         """A visible model call begins."""
         if not self.lanes.hides(lane):
             self.speech.model_start(run_id, metadata, lane)
-            self.shared.model_start(metadata)
+            self.state.model_start(metadata)
 
     def model_error(self, run_id: UUID, error: BaseException) -> None:
         """A model call failed: what it said is closed at once, whether or not the run goes on without it."""
         self.blame.put(error, ErrorCode.MODEL_ERROR)
-        self.shared.view.drop(self.speech.model_failed(run_id))
+        self.state.drop_previews(self.speech.model_failed(run_id))
 
     def node_start(self, run_id: UUID, node: str, lane: SubagentRun | None = None) -> None:
         """A node begins."""
@@ -285,7 +286,7 @@ class Translation:
 
     def written(self, value: object, lane: SubagentRun | None = None) -> None:
         """A node has written to the custom stream."""
-        if not self.lanes.hides(lane) and not self.shared.custom(value, self.lanes.tag(lane)):
+        if not self.lanes.hides(lane) and not self.state.custom(value, self.lanes.tag(lane)):
             self.custom("custom", value, lane)
 
     def custom(self, name: str, value: object, lane: SubagentRun | None = None) -> None:
@@ -344,7 +345,7 @@ class Translation:
         else:
             for message in messages:
                 self.speech.arrived(message, lane)
-        self.shared.values(namespace, values, self.lanes.tag(lane))
+        self.state.values(namespace, values, self.lanes.tag(lane))
         if namespace:
             return
         if not first:

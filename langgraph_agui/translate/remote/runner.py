@@ -174,13 +174,13 @@ class RemoteGraphRunner:
             case "tasks":
                 task = cast("Mapping[str, object]", data)
                 if "result" in task or "error" in task:
-                    self._translation.shared.task_end(namespace, str(task["id"]), task.get("result"))
+                    self._translation.state.task_end(namespace, str(task["id"]), task.get("result"))
                     error = self._errors.of(namespace, task)
                     self._lane_ends(namespace, task, error)
                     self._task_end(task, namespace, lane, error)
                     self._forget(self._tasks.left(namespace, task))
                 else:
-                    self._translation.shared.task_start(namespace)
+                    self._translation.state.task_start(namespace)
                     self._tasks.start(namespace, task)
                     self._lanes.start(namespace, task)
                     self._translation.node_start(_run_id(task), str(task["name"]), self._lanes.at(namespace))
