@@ -17,11 +17,10 @@ if TYPE_CHECKING:
     from langgraph_agui.frontend import agui_context, frontend_tools
     from langgraph_agui.interrupts.approvals import Approval
     from langgraph_agui.messages.options import ReasoningOptions
-    from langgraph_agui.messages.provider_filter import for_provider
     from langgraph_agui.messages.seal import ReasoningSeal
     from langgraph_agui.messages.think_tags import ThinkTagSplitter
     from langgraph_agui.messages.to_agui import langchain_messages_to_agui
-    from langgraph_agui.messages.to_langchain import agui_messages_to_langchain
+    from langgraph_agui.messages.to_langchain import agui_messages_to_langchain, for_provider
     from langgraph_agui.middleware import AGUIMiddleware
     from langgraph_agui.state.emit import emit_state, state_update
     from langgraph_agui.state.options import PredictState, Private, StateOptions
@@ -68,7 +67,7 @@ _WHERE = {
     "agui_router": "fastapi",
     "astream_agui": "callbacks",
     "emit_state": "state.emit",
-    "for_provider": "messages.provider_filter",
+    "for_provider": "messages.to_langchain",
     "frontend_tools": "frontend",
     "langchain_messages_to_agui": "messages.to_agui",
     "state_update": "state.emit",

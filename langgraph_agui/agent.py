@@ -34,7 +34,8 @@ from langgraph_agui.graphs import Graph, adapt_graph
 from langgraph_agui.interrupts.approvals import OnApproval, log_approval
 from langgraph_agui.messages.options import ReasoningOptions
 from langgraph_agui.messages.redaction import redactor_for
-from langgraph_agui.models.known import Providers
+from langgraph_agui.messages.to_langchain import ProviderFilter
+from langgraph_agui.models.find import providers_in
 from langgraph_agui.protocol.sse import encode
 from langgraph_agui.run import Admission, Run
 from langgraph_agui.settings import (
@@ -135,7 +136,7 @@ class LangGraphAgent:
             raise ValueError("emit_raw sends all of the graph's state, which would show the reasoning that is hidden")
         # What a checkpointer holds is the graph's own; only a client's history comes past here.
         known = self._adapter.has_checkpointer or bool(options.providers)
-        providers = Providers() if known else Providers.of(graph)
+        providers = ProviderFilter(options.providers) if known else ProviderFilter(providers_in(graph), learns=True)
         self._contract = StateContract(
             self._adapter, state or StateOptions(), messages_key, state_schema, redactor_for(options)
         )

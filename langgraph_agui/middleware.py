@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolC
 from langgraph.types import Command
 
 from langgraph_agui.frontend import ServerTool, agui_context, frontend_tools, is_frontend_call, is_root
-from langgraph_agui.messages.provider_filter import for_provider
+from langgraph_agui.messages.to_langchain import for_provider
 from langgraph_agui.models.find import provider_of
 from langgraph_agui.state.emit import emit_predictions
 from langgraph_agui.state.options import PredictState

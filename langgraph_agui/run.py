@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TypeAlias, TypeVar
 
-from ag_ui.core import Message, RunAgentInput
-from langchain_core.messages import BaseMessage
+from ag_ui.core import RunAgentInput
 from langchain_core.runnables import RunnableConfig
 from langgraph.errors import GraphDrained
 from langgraph.graph import END
@@ -23,8 +22,7 @@ from langgraph_agui.interrupts.approval_tool import present_interrupts
 from langgraph_agui.interrupts.approvals import Approval
 from langgraph_agui.interrupts.pending_reader import PendingInterrupts
 from langgraph_agui.interrupts.resume import Resolution
-from langgraph_agui.messages.to_agui import langchain_messages_to_agui
-from langgraph_agui.messages.to_langchain import agui_messages_to_langchain
+from langgraph_agui.messages.to_langchain import HistoryConverter
 from langgraph_agui.settings import RunSettings
 from langgraph_agui.state.client_state import RUN
 from langgraph_agui.threads.locks import ThreadLease
@@ -107,8 +105,9 @@ class Run:
             self._pauses,
             settings.contract,
             settings.shown.get(run_input.thread_id),
-            self._rebuild,
-            self._restate,
+            HistoryConverter(
+                run_input.thread_id, settings.reasoning, settings.threads.client_instructions, settings.providers
+            ),
             settings.threads,
         )
         raw = self._readers.event if settings.emit_raw else None
@@ -285,20 +284,3 @@ class Run:
                 logger.warning("The cancelled calls are answered with the next message", exc_info=True)
             self._translation.speech.appended(results)
         await self._graph.update_state(config, None, END)
-
-    # -- messages -------------------------------------------------------------------------------------------------
-
-    def _rebuild(self, messages: Sequence[Message]) -> list[BaseMessage]:
-        settings = self._settings
-        history = agui_messages_to_langchain(
-            messages,
-            reasoning=settings.reasoning,
-            thread_id=self._input.thread_id,
-            instructions=settings.threads.client_instructions,
-        )
-        return settings.providers.admit(history)
-
-    def _restate(self, message: BaseMessage) -> object:
-        reasoning, thread_id = self._settings.reasoning, self._input.thread_id
-        shown = langchain_messages_to_agui([message], reasoning=reasoning, thread_id=thread_id)
-        return shown[0].content if shown else None

@@ -15,7 +15,7 @@ from langgraph_agui.interrupts.approval_tool import REQUEST_APPROVAL
 from langgraph_agui.interrupts.approvals import OnApproval, log_approval
 from langgraph_agui.interrupts.pending_reader import PendingInterruptReader
 from langgraph_agui.messages.options import ReasoningOptions
-from langgraph_agui.models.known import Providers
+from langgraph_agui.messages.to_langchain import ProviderFilter
 from langgraph_agui.state.client_state import ClientStateCaches
 from langgraph_agui.state.contract import StateContract
 from langgraph_agui.threads.planner import ThreadPolicy
@@ -49,7 +49,7 @@ class RunSettings:
     expose_errors: bool = False
     subagents: Subagents = "attributed"
     reasoning: ReasoningOptions = field(default_factory=ReasoningOptions)
-    providers: Providers = field(default_factory=Providers)
+    providers: ProviderFilter = field(default_factory=ProviderFilter)
     threads: ThreadPolicy = field(default_factory=ThreadPolicy)
     approvals: Approvals = "interrupt"
     approval_timeout: timedelta | None = None

@@ -1,7 +1,7 @@
-"""One assistant message, held as the AG-UI messages that a client makes of it.
+"""One assistant message as a document: the blocks that a client sees, and the AG-UI messages made of them.
 
-Parts go in (`Record.item` says which item each belongs to), `Message` objects come out. The live stream fills a
-record part by part, history fills one with a whole message: both hold the same items under the same ids.
+Block deltas enter `AssistantTurn.block`; `reasoning_message` and `assistant_message` give AG-UI messages. The live
+stream fills a turn delta by delta, history fills one with a whole message. Both give the same blocks and ids.
 """
 
 from __future__ import annotations
@@ -9,19 +9,18 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
-from time import monotonic
 
 from ag_ui.core import AssistantMessage, FunctionCall, ReasoningMessage, ToolCall
 from langchain_core.messages import AIMessage, BaseMessage
 
 from langgraph_agui.messages.blocks import BESIDE, BlockDelta, BlockKind, read_blocks
 from langgraph_agui.messages.encrypted_values import (
+    AGENT,
     EncryptedValueCodec,
     Envelope,
     Holder,
     MessageSource,
-    is_mark,
-    visible_subagent_of,
+    has_only_source,
 )
 from langgraph_agui.messages.envelope import VisibleTurn, encode_envelopes
 from langgraph_agui.messages.redaction import hides_reasoning, warn_reasoning_dropped
@@ -39,9 +38,9 @@ _HIGH, _LOW = "\ud800", "\udc00"
 
 @dataclass(slots=True, eq=False)
 class Block:
-    """One text, reasoning block or tool call. `id` is its public id; `say`, while it is open, tells the client more.
+    """One text, reasoning block or tool call. The client knows it by `id`, and may not read it unless it is `visible`.
 
-    One that is not `shown` has no words for the client.
+    `pieces` is its text so far, and `half` a surrogate that waits for the other half of its pair.
     """
 
     kind: BlockKind
@@ -54,21 +53,19 @@ class Block:
     envelope: Envelope | None = None
     encrypted: str | None = None
     metadata: dict[str, object] | None = None
-    since: float | None = None
-    shown: bool = True
-    say: Callable[[str], object] | None = None
+    visible: bool = True
 
     @property
     def text(self) -> str:
-        """All that the item said so far."""
+        """The text so far; the arguments of a call."""
         return "".join(self.pieces)
 
     def grow(self, text: str) -> str:
-        """Append `text` and return what may be shown of it now.
+        """Append `text` and return what to show of it now.
 
-        Half of a surrogate pair waits for its other half; one that never comes is shown as U+FFFD.
+        Half of a surrogate pair waits for its other half. If that never comes, `end` shows U+FFFD.
         """
-        if not self.shown:
+        if not self.visible:
             return ""
         if self.half or not text.isascii():
             text = self._well_formed(text)
@@ -82,14 +79,6 @@ class Block:
             self.pieces.append(rest)
         return rest
 
-    def lasted(self) -> dict[str, object] | None:
-        """The metadata that are known at the item's end: for how long it was said, if somebody heard that."""
-        if self.metadata is None or self.since is None:
-            return None
-        told: dict[str, object] = {"durationMs": round((monotonic() - self.since) * 1000)}
-        self.metadata.update(told)
-        return told
-
     def _well_formed(self, text: str) -> str:
         text, self.half = self.half + text, ""
         if text and _HIGH <= text[-1] < _LOW:
@@ -102,16 +91,15 @@ class Block:
 
 
 class AssistantTurn:
-    """What one LangChain assistant message says, as items in the order in which they were begun.
+    """The blocks of one LangChain assistant message, in the order in which they began.
 
     Args:
-        message_id: The public id of the assistant message; text and calls hang on it.
-        taken: Ids that other messages have. A provider's reasoning id among them is not used again.
-        values: Writes the opaque values; has the options for reasoning.
-        provider: Who says it, by LangChain's name.
+        message_id: The public id of the assistant message; its text and calls have it.
+        taken: Ids of other messages. A provider's id for a reasoning block is not used if it is among them.
+        values: Encodes the opaque values; has the options for reasoning.
+        provider: Who made the message, by LangChain's name.
         model: The name of the model.
-        speaker: The subagent that says it; None is the agent itself.
-        public_call: Makes of the id that the model has given a call the one that the client knows it by.
+        source: Which agent wrote it.
     """
 
     def __init__(
@@ -122,14 +110,12 @@ class AssistantTurn:
         *,
         provider: str | None = None,
         model: str | None = None,
-        speaker: MessageSource | None = None,
-        public_call: Callable[[str], str] | None = None,
+        source: MessageSource = AGENT,
     ) -> None:
         self.message_id = message_id
-        self._public_call = public_call or str
-        self.speaker = speaker
+        self.source = source
         self.provider = provider if isinstance(provider, str) else None
-        self.items: list[Block] = []
+        self.blocks: list[Block] = []
         self.encrypted: str | None = None
         self._envelope: Envelope | None = None
         self._taken = taken
@@ -138,15 +124,15 @@ class AssistantTurn:
         self._shows, self._shows_all = options.shows(self.provider), options.visibility == "full"
         self._metadata: dict[str, object] = {}
         if options.metadata:
-            told = {"provider": provider, "model": model}
-            self._metadata = {key: value for key, value in told.items() if isinstance(value, str) and value}
+            about = {"provider": provider, "model": model}
+            self._metadata = {key: value for key, value in about.items() if isinstance(value, str) and value}
         self.splitter = options.think_tags.fresh() if options.think_tags is not None else None
         self._lead: str | None = ""
         self._by_key: dict[tuple[BlockKind, Hashable], Block] = {}
-        self._said: Block | None = None
+        self._current: Block | None = None
 
     @classmethod
-    def of(
+    def from_message(
         cls,
         message: BaseMessage,
         message_id: str,
@@ -154,41 +140,44 @@ class AssistantTurn:
         values: EncryptedValueCodec | None = None,
         *,
         like: AssistantTurn | None = None,
-        speaker: MessageSource | None = None,
-        public_call: Callable[[str], str] | None = None,
+        source: MessageSource = AGENT,
+        public_call: Callable[[str], str] = str,
     ) -> AssistantTurn:
-        """Hold what a whole message says: text, reasoning and calls. `like` has shown it already."""
-        told = message.response_metadata
-        provider = told.get("model_provider") if like is None else like.provider
-        record = cls(
-            message_id,
-            taken,
-            values,
-            provider=provider,
-            model=told.get("model_name"),
-            speaker=speaker,
-            public_call=public_call,
-        )
-        for part in [*record.split(read_blocks(message, whole=True)), *record.rest()]:
-            record.item(part).grow(part.text)
-        for item in record.items:
-            item.end()
-        return record
+        """Return the turn of a whole message.
 
-    def split(self, parts: Iterable[BlockDelta]) -> Iterable[BlockDelta]:
-        """Return `parts` with the reasoning that a model wrote into its text apart, if the options ask for that."""
-        return parts if self.splitter is None else self._split(parts)
+        Args:
+            message: The message.
+            message_id: Its public id.
+            taken: As for the class.
+            values: As for the class.
+            like: The turn that has streamed this message already; its provider counts.
+            source: Which agent wrote it.
+            public_call: Gives the public id of a call, from the id that the model gave it.
+        """
+        metadata = message.response_metadata
+        provider = metadata.get("model_provider") if like is None else like.provider
+        turn = cls(message_id, taken, values, provider=provider, model=metadata.get("model_name"), source=source)
+        deltas = turn.split(with_public_ids(read_blocks(message, whole=True), public_call))
+        for delta in [*deltas, *turn.flush()]:
+            turn.block(delta).grow(delta.text)
+        for block in turn.blocks:
+            block.end()
+        return turn
 
-    def _split(self, parts: Iterable[BlockDelta]) -> Iterator[BlockDelta]:
+    def split(self, deltas: Iterable[BlockDelta]) -> Iterable[BlockDelta]:
+        """Return `deltas` with the reasoning between think tags as blocks of its own, if the options ask for that."""
+        return deltas if self.splitter is None else self._split(deltas)
+
+    def _split(self, deltas: Iterable[BlockDelta]) -> Iterator[BlockDelta]:
         assert self.splitter is not None  # noqa: S101
-        for part in parts:
-            if part.kind == "text":
-                yield from self._told(self.splitter.feed(part.text))
+        for delta in deltas:
+            if delta.kind == "text":
+                yield from self._deltas(self.splitter.feed(delta.text))
             else:
-                yield part
+                yield delta
 
-    def _told(self, pieces: Iterable[Piece]) -> Iterator[BlockDelta]:
-        """The parts that `pieces` are; white space before the first tag begins no answer."""
+    def _deltas(self, pieces: Iterable[Piece]) -> Iterator[BlockDelta]:
+        """Return `pieces` as deltas. White space before the first tag does not begin a text."""
         for piece in pieces:
             if piece.kind == "reasoning":
                 self._lead = None
@@ -201,116 +190,132 @@ class AssistantTurn:
                     text, self._lead = self._lead, None
                     yield BlockDelta("text", None, text)
 
-    def rest(self) -> list[BlockDelta]:
-        """What the splitter still holds when the message has ended."""
+    def flush(self) -> list[BlockDelta]:
+        """Return what the splitter still buffers when the message has ended."""
         if self.splitter is None:
             return []
-        parts = list(self._told(self.splitter.end()))
+        deltas = list(self._deltas(self.splitter.end()))
         lead, self._lead = self._lead, None
-        return [*parts, BlockDelta("text", None, lead)] if lead else parts
+        return [*deltas, BlockDelta("text", None, lead)] if lead else deltas
 
     def rename(self, message_id: str) -> None:
         """Take a better id, unless the client has seen the assistant message: reasoning stands on its own."""
-        if all(item.kind == "reasoning" for item in self.items):
+        if all(block.kind == "reasoning" for block in self.blocks):
             self.message_id = message_id
 
-    def item(self, part: BlockDelta) -> Block:
-        """Return the item that `part` belongs to, a new one at the end if it begins one."""
-        said = self._said
+    def block(self, delta: BlockDelta) -> Block:
+        """Return the block that `delta` belongs to, a new one at the end if it begins one.
+
+        The `id` of a call's delta must be the id that the client knows the call by.
+        """
+        current = self._current
         if (
-            said is not None
-            and said.kind == part.kind
-            and said.key == part.key
-            and part.id is None
-            and part.name is None
+            current is not None
+            and current.kind == delta.kind
+            and current.key == delta.key
+            and delta.id is None
+            and delta.name is None
         ):
-            return said
-        item = self._known(part) or self._begin(part)
-        if item.provider_id is None and part.id is not None:
-            item.provider_id = part.id
-            if part.kind == "call":
-                item.id = self._public_call(part.id)
-        item.name = item.name or part.name
-        self._said = item
-        return item
+            return current
+        block = self._known(delta) or self._begin(delta)
+        if block.provider_id is None and delta.id is not None:
+            block.provider_id = delta.id
+            if delta.kind == "call":
+                block.id = delta.id
+        block.name = block.name or delta.name
+        self._current = block
+        return block
 
-    def _known(self, part: BlockDelta) -> Block | None:
-        if part.key is None and part.kind != "text" and part.id is None:
-            # No index and no id: the block that is being said goes on.
-            return self._said if self._said is not None and self._said.kind == part.kind else None
-        item = self._by_key.get((part.kind, part.id if part.key is None and part.kind == "call" else part.key))
-        if item is not None and part.id is not None and item.provider_id not in (None, part.id):
+    def _known(self, delta: BlockDelta) -> Block | None:
+        if delta.key is None and delta.kind != "text" and delta.id is None:
+            # No index and no id: the current block goes on.
+            return self._current if self._current is not None and self._current.kind == delta.kind else None
+        block = self._by_key.get((delta.kind, delta.id if delta.key is None and delta.kind == "call" else delta.key))
+        if block is not None and delta.id is not None and block.provider_id not in (None, delta.id):
             return None  # the same index under another id is another block
-        return item
+        return block
 
-    def _begin(self, part: BlockDelta) -> Block:
-        key = part.id if part.key is None and part.kind == "call" else part.key
-        if part.kind == "reasoning" and part.id is None and isinstance(key, tuple):
-            # A further summary part: its block was named with the first one.
-            first = self._by_key.get((part.kind, (key[0], 0)))
-            part = part._replace(id=first.provider_id if first is not None else None)
-        item = Block(part.kind, self._public_id(part), key, part.id, part.name)
-        if part.kind == "reasoning":
-            # What stands beside the content, or between tags in a text, is no provider's summary.
-            raw = part.key == BESIDE or (isinstance(part.key, tuple) and part.key[0] == _TAGGED)
-            item.shown = self._shows_all if raw else self._shows
-            item.metadata = dict(self._metadata) or None
-        self.items.append(item)
-        self._by_key[part.kind, key] = item
-        return item
+    def _begin(self, delta: BlockDelta) -> Block:
+        key = delta.id if delta.key is None and delta.kind == "call" else delta.key
+        if delta.kind == "reasoning" and delta.id is None and isinstance(key, tuple):
+            # A further summary part: the first one has the id of the provider's block.
+            first = self._by_key.get((delta.kind, (key[0], 0)))
+            delta = delta._replace(id=first.provider_id if first is not None else None)
+        block = Block(delta.kind, self._public_id(delta), key, delta.id, delta.name)
+        if delta.kind == "reasoning":
+            # What stands beside the content, or between tags in a text, is not a provider's summary.
+            raw = delta.key == BESIDE or (isinstance(delta.key, tuple) and delta.key[0] == _TAGGED)
+            block.visible = self._shows_all if raw else self._shows
+            block.metadata = dict(self._metadata) or None
+        self.blocks.append(block)
+        self._by_key[delta.kind, key] = block
+        return block
 
-    def _public_id(self, part: BlockDelta) -> str:
-        match part.kind:
+    def _public_id(self, delta: BlockDelta) -> str:
+        match delta.kind:
             case "text":
                 return self.message_id
             case "call":
-                calls = [item.id for item in self.items if item.kind == "call"]
-                own = self._public_call(part.id) if part.id else None
-                return own if own is not None and own not in calls else f"{self.message_id}:call:{len(calls)}"
+                calls = [block.id for block in self.of_kind("call")]
+                return delta.id if delta.id and delta.id not in calls else f"{self.message_id}:call:{len(calls)}"
             case "reasoning":
-                number = sum(item.kind == "reasoning" for item in self.items)
-                if part.id is not None:
-                    same = sum(item.provider_id == part.id and item.kind == "reasoning" for item in self.items)
-                    provided = f"{part.id}:{same}" if same else part.id
+                thoughts = self.of_kind("reasoning")
+                if delta.id is not None:
+                    same = sum(block.provider_id == delta.id for block in thoughts)
+                    provided = f"{delta.id}:{same}" if same else delta.id
                     if provided not in self._taken and provided != self.message_id:
                         return provided
-                return f"{self.message_id}:reasoning:{number}"
+                return f"{self.message_id}:reasoning:{len(thoughts)}"
 
-    def seal(self, message: AIMessage) -> list[tuple[Block | None, str]]:
+    def of_kind(self, kind: BlockKind) -> list[Block]:
+        """Return the blocks of this kind, in order."""
+        return [block for block in self.blocks if block.kind == kind]
+
+    def encode_values(self, message: AIMessage) -> list[tuple[Block | None, str]]:
         """Attach the opaque values of the finished message.
 
         Returns:
-            Those that are new, each with its item (None: the assistant message). None of them if one would be too
-            long, or if words that the client must not read would travel unsealed: a message comes back whole or
-            plain.
+            The new values, each with its block (None: the assistant message). There are none if one would be too long,
+            or if reasoning that the client must not read would travel without encryption. Such a message comes back as
+            text and calls.
         """
-        return self._write(list(self._envelopes(message))) or self._write(self._mark())
-
-    def _write(self, envelopes: Iterable[tuple[Holder, Block | None, Envelope]]) -> list[tuple[Block | None, str]]:
         fresh: list[tuple[Block | None, Envelope, str]] = []
-        for holder, item, envelope in envelopes:
-            if envelope == (self._envelope if item is None else item.envelope):
+        for holder, block, envelope in self._envelopes(message):
+            if envelope == (self._envelope if block is None else block.envelope):
                 continue
-            value = self._values.write(holder, self.message_id if item is None else item.id, envelope)
+            value = self._values.encode(holder, self.message_id if block is None else block.id, envelope)
             if value is None:
                 logger.warning("The opaque values of message %r exceed max_bytes and are left out.", self.message_id)
-                return []
-            fresh.append((item, envelope, value))
-        for item, envelope, value in fresh:
-            if item is None:
+                fresh = []
+                break
+            fresh.append((block, envelope, value))
+        if not fresh and (self._envelope is None or has_only_source(self._envelope)):
+            source = self.source.mark(None)
+            if source is not None and source != self._envelope:
+                value = self._values.encode("assistant", self.message_id, source)
+                fresh = [(None, source, value)] if value is not None else []
+        for block, envelope, value in fresh:
+            if block is None:
                 self._envelope, self.encrypted = envelope, value
             else:
-                item.envelope, item.encrypted = envelope, value
-        return [(item, value) for item, _, value in fresh]
+                block.envelope, block.encrypted = envelope, value
+        return [(block, value) for block, _, value in fresh]
 
     def _envelopes(self, message: AIMessage) -> Iterator[tuple[Holder, Block | None, Envelope]]:
         options = self._values.options
         if options.seal is None and hides_reasoning(message, options):
             warn_reasoning_dropped()
             return
-        thoughts, calls = self._of_kind("reasoning"), self._of_kind("call")
+        thoughts, calls = self.of_kind("reasoning"), self.of_kind("call")
+        visible_calls = [Call(block.id, block.name or "", block.text) for block in calls]
+        text = VisibleText(
+            text=self._text("text"),
+            reasoning=[block.text for block in thoughts],
+            arguments=[call.arguments for call in visible_calls],
+        )
+        visible = VisibleTurn(self.message_id, text, [block.id for block in thoughts], visible_calls)
         try:
-            envelopes = encode_envelopes(message, self._shown(thoughts, calls))
+            envelopes = encode_envelopes(message, visible)
         except RecursionError:
             logger.warning("Message %r is nested too deeply; its opaque values are left out.", self.message_id)
             return
@@ -318,78 +323,64 @@ class AssistantTurn:
             yield "reasoning", thoughts[number], envelope
         for number, envelope in envelopes.calls.items():
             yield "call", calls[number], envelope
-        own = self.speaker.marked(envelopes.message) if self.speaker is not None else envelopes.message
+        own = self.source.mark(envelopes.message)
         if own is not None:
             yield "assistant", None, own
 
-    def _mark(self) -> Iterator[tuple[Holder, Block | None, Envelope]]:
-        """Where nothing else travels: whose the message is."""
-        mark = self.speaker.marked(None) if self.speaker is not None else None
-        if mark is not None and (self._envelope is None or is_mark(self._envelope)):
-            yield "assistant", None, mark
+    def _text(self, kind: BlockKind) -> str:
+        return "".join(block.text for block in self.of_kind(kind))
 
-    def _of_kind(self, kind: BlockKind) -> list[Block]:
-        return [item for item in self.items if item.kind == kind]
+    def same_content(self, other: AssistantTurn) -> bool:
+        """Whether `other` has the same text, reasoning and calls. Reasoning that `other` has dropped does not count.
 
-    def _shown(self, thoughts: list[Block], calls: list[Block]) -> VisibleTurn:
-        said = [Call(item.id, item.name or "", item.text) for item in calls]
-        words = VisibleText(
-            text="".join(item.text for item in self._of_kind("text")),
-            reasoning=[item.text for item in thoughts],
-            arguments=[call.arguments for call in said],
-        )
-        return VisibleTurn(self.message_id, words, [item.id for item in thoughts], said)
-
-    def says_the_same(self, other: AssistantTurn) -> bool:
-        """Whether `other` says the same words, thoughts and calls; thoughts that it has dropped stay said.
-
-        The spelling of JSON arguments does not count.
+        The spelling of JSON arguments does not count either.
         """
-        text, thoughts, calls = self._content()
-        others_text, others_thoughts, others_calls = other._content()
-        return (text, calls) == (others_text, others_calls) and others_thoughts in ("", thoughts)
-
-    def _content(self) -> tuple[str, str, list[tuple[str, str | None, object]]]:
-        def joined(kind: BlockKind) -> str:
-            return "".join(item.text for item in self.items if item.kind == kind)
-
-        calls = [(item.id, item.name, _value(item.text)) for item in self.items if item.kind == "call"]
-        return joined("text"), joined("reasoning"), calls
-
-    def reasoning(self, item: Block) -> ReasoningMessage:
-        """The AG-UI message of one reasoning item."""
-        return ReasoningMessage(
-            id=item.id,
-            role="reasoning",
-            content=item.text,
-            encrypted_value=item.encrypted,
-            metadata=item.metadata,
-            subagent_run_id=visible_subagent_of(self.speaker),
+        return (
+            self._text("text") == other._text("text")
+            and self._arguments() == other._arguments()
+            and other._text("reasoning") in ("", self._text("reasoning"))
         )
 
-    def assistant(self) -> AssistantMessage:
-        """The AG-UI message that holds the text and the calls; no content where only calls were said."""
-        texts = [item.text for item in self.items if item.kind == "text"]
+    def _arguments(self) -> list[tuple[str, str | None, object]]:
+        def value(text: str) -> object:
+            return text if (parsed_ := parsed(text)) is None else parsed_
+
+        return [(block.id, block.name, value(block.text)) for block in self.of_kind("call")]
+
+    def reasoning_message(self, block: Block) -> ReasoningMessage:
+        """Return the AG-UI message of one reasoning block."""
+        return ReasoningMessage(
+            id=block.id,
+            role="reasoning",
+            content=block.text,
+            encrypted_value=block.encrypted,
+            metadata=block.metadata,
+            subagent_run_id=self.source.visible_id,
+        )
+
+    def assistant_message(self) -> AssistantMessage:
+        """Return the AG-UI message of the text and the calls; without content if there are only calls."""
         calls = [
             ToolCall(
-                id=item.id,
+                id=block.id,
                 type="function",
-                function=FunctionCall(name=item.name or "", arguments=item.text),
-                encrypted_value=item.encrypted,
+                function=FunctionCall(name=block.name or "", arguments=block.text),
+                encrypted_value=block.encrypted,
             )
-            for item in self.items
-            if item.kind == "call"
+            for block in self.of_kind("call")
         ]
+        has_content = not calls or any(block.kind == "text" for block in self.blocks)
         return AssistantMessage(
             id=self.message_id,
             role="assistant",
-            content="".join(texts) if texts or not calls else None,
+            content=self._text("text") if has_content else None,
             tool_calls=calls or None,
             encrypted_value=self.encrypted,
-            subagent_run_id=visible_subagent_of(self.speaker),
+            subagent_run_id=self.source.visible_id,
         )
 
 
-def _value(arguments: str) -> object:
-    value = parsed(arguments)
-    return arguments if value is None else value
+def with_public_ids(deltas: Iterable[BlockDelta], public_call: Callable[[str], str]) -> Iterator[BlockDelta]:
+    """Return `deltas` with the ids of calls as the client knows them; `public_call` gives them."""
+    for delta in deltas:
+        yield delta._replace(id=public_call(delta.id)) if delta.kind == "call" and delta.id is not None else delta

@@ -14,7 +14,7 @@ from typing import TypeAlias
 from ag_ui.core import AssistantMessage, Message, ToolMessage
 
 from langgraph_agui.messages.assistant_turn import AssistantTurn, Block
-from langgraph_agui.messages.encrypted_values import MessageSource
+from langgraph_agui.messages.encrypted_values import AGENT, MessageSource
 
 
 @dataclass(slots=True)
@@ -29,7 +29,7 @@ class _Slot:
         return self.item.id if self.item is not None else self.record.message_id
 
     def message(self) -> Message:
-        return self.record.reasoning(self.item) if self.item is not None else self.record.assistant()
+        return self.record.reasoning_message(self.item) if self.item is not None else self.record.assistant_message()
 
 
 _Entry: TypeAlias = Message | _Slot
@@ -42,7 +42,7 @@ class Conversation:
         held: What the client holds already.
 
     Attributes:
-        speakers: The subagents that say messages, by the message's id.
+        sources: The subagents that say messages, by the message's id.
         accounts: The messages that subagents have said since, and that the agent's own history is not known to hold.
     """
 
@@ -55,7 +55,7 @@ class Conversation:
         self._call_names: dict[str, str] = {}
         self._elsewhere: set[str] = set()
         self.answered: set[str] = set()
-        self.speakers = {entry.id: MessageSource(entry.subagent_run_id) for entry in held if entry.subagent_run_id}
+        self.sources = {entry.id: MessageSource(entry.subagent_run_id) for entry in held if entry.subagent_run_id}
         self.accounts: set[str] = set()
         for entry in self._entries:
             if isinstance(entry, AssistantMessage):
@@ -118,34 +118,34 @@ class Conversation:
             self._entries.append(slot)
             self.ids.add(slot.id)
         self.records[slot.record.message_id] = slot.record
-        self._spoken(slot.record.message_id, slot.record.speaker)
+        self._spoken(slot.record.message_id, slot.record.source)
 
     def hold(self, record: AssistantTurn) -> None:
         """Append a whole message."""
-        for item in record.items:
+        for item in record.blocks:
             self.begin(record, item)
         if record.encrypted is not None:
             self.begin_assistant(record)
 
-    def add(self, message: Message, speaker: MessageSource | None = None) -> None:
+    def add(self, message: Message, source: MessageSource = AGENT) -> None:
         """Append a message that is not made of items."""
         self._entries.append(message)
         self._plain[message.id] = message
         self.ids.add(message.id)
-        self._spoken(message.id, speaker)
+        self._spoken(message.id, source)
 
-    def _spoken(self, message_id: str, speaker: MessageSource | None) -> None:
-        if speaker is not None and message_id not in self.speakers:
-            self.speakers[message_id] = speaker
+    def _spoken(self, message_id: str, source: MessageSource) -> None:
+        if source.subagent_run_id is not None and message_id not in self.sources:
+            self.sources[message_id] = source
             self.accounts.add(message_id)
 
     def claim(self, message_id: str) -> MessageSource:
         """Note that the agent's own history holds this account; return who says it."""
         self.accounts.discard(message_id)
-        speaker = self.speakers[message_id] = self.speakers[message_id]._replace(of_thread=True)
-        return speaker
+        source = self.sources[message_id] = self.sources[message_id]._replace(in_thread=True)
+        return source
 
-    def answer(self, result: ToolMessage, speaker: MessageSource | None = None) -> None:
+    def answer(self, result: ToolMessage, source: MessageSource = AGENT) -> None:
         """Put a tool result behind the message that holds its call, after the results already there."""
         position = len(self._entries)
         if (holder := self._holders.get(result.tool_call_id)) is not None:
@@ -156,7 +156,7 @@ class Conversation:
         self._entries.insert(position, result)
         self._plain[result.id] = result
         self.ids.add(result.id)
-        self._spoken(result.id, speaker)
+        self._spoken(result.id, source)
         self.answered.add(result.tool_call_id)
 
     def messages(self) -> list[Message]:

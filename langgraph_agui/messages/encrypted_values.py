@@ -24,9 +24,10 @@ Holder: TypeAlias = Literal["user", "assistant", "tool", "reasoning", "call"]
 
 VERSION = 1
 
-OF_THREAD = "t"
-"""Key in the envelope of a subagent's message: whether it is of the agent's own history too (1), or only an account of
-what the subagent said (0), which the agent's model never hears. Without it, what is tagged is an account."""
+IN_THREAD = "t"
+"""Key in the envelope of a subagent's message: 1 if the agent's own history holds the message too, 0 if not.
+
+The agent's model does not get a message with 0. Without the key, `subagentRunId` stands for 0."""
 
 _OWN = "eyJ2Ijo"
 """How every envelope that is not sealed begins: the base64 of `{"v":`."""
@@ -59,7 +60,7 @@ class EncryptedValueCodec:
         self._thread_id = thread_id
         self._sealed: dict[bytes, tuple[bytes, bytes]] = {}
 
-    def write(self, holder: Holder, entity_id: str, envelope: Envelope) -> str | None:
+    def encode(self, holder: Holder, entity_id: str, envelope: Envelope) -> str | None:
         """Return the value of the message or call `entity_id`; None if it would be too long."""
         try:
             text = json.dumps(envelope, separators=(",", ":"), ensure_ascii=False)
@@ -81,7 +82,7 @@ class EncryptedValueCodec:
             known = self._sealed[context] = (data, seal.seal(data, context))
         return known[1]
 
-    def read(self, holder: Holder, entity_id: str, value: str) -> Envelope | RejectReason:
+    def decode(self, holder: Holder, entity_id: str, value: str) -> Envelope | RejectReason:
         """Return the envelope of a value that came with the message or call `entity_id`, or why there is none."""
         if len(value) > self.options.max_bytes:
             return RejectReason.TOO_LARGE
@@ -120,47 +121,42 @@ _FAULTS = {
 
 
 class MessageSource(NamedTuple):
-    """A subagent, as the one who says a message.
+    """Which agent wrote a message: the agent of the run (`AGENT`), or one run of a subagent.
 
     Attributes:
-        lane: Its id.
-        tagged: Whether its words carry that (`subagentRunId`), rather than being shown as the agent's own.
-        of_thread: Whether the agent's own history holds the message too.
+        subagent_run_id: The subagent's run; None for the agent of the run.
+        attributed: Whether the client gets the id (`subagentRunId`). If not, the message looks like the agent's own.
+        in_thread: Whether the agent's own history holds the message too.
     """
 
-    lane: str
-    tagged: bool = True
-    of_thread: bool = False
+    subagent_run_id: str | None = None
+    attributed: bool = True
+    in_thread: bool = False
 
     @property
-    def tag(self) -> str | None:
-        """The `subagentRunId` of its words."""
-        return self.lane if self.tagged else None
+    def visible_id(self) -> str | None:
+        """The `subagentRunId` of the message."""
+        return self.subagent_run_id if self.attributed else None
 
-    def marked(self, envelope: Envelope | None) -> Envelope:
-        """The envelope of the message, with the mark of whose it is: a client may drop the tag."""
-        return {"v": VERSION, **(envelope or {}), OF_THREAD: int(self.of_thread)}
-
-
-def subagent_of(speaker: MessageSource | None) -> str | None:
-    """The lane of the subagent that says a message; None is the agent itself."""
-    return speaker.lane if speaker is not None else None
+    def mark(self, envelope: Envelope | None) -> Envelope | None:
+        """Return the message's envelope, for a subagent's with `IN_THREAD`: a client may drop `subagentRunId`."""
+        if self.subagent_run_id is None:
+            return envelope
+        return {"v": VERSION, **(envelope or {}), IN_THREAD: int(self.in_thread)}
 
 
-def visible_subagent_of(speaker: MessageSource | None) -> str | None:
-    """The `subagentRunId` of a message that `speaker` says; None is the agent itself."""
-    return speaker.tag if speaker is not None else None
+AGENT = MessageSource()
 
 
-def is_subagent_only(tag: str | None, envelope: Envelope | RejectReason | None) -> bool:
-    """Whether a message that came back with this tag and envelope is only an account of what a subagent said."""
-    mark = envelope.get(OF_THREAD) if isinstance(envelope, Mapping) else None
-    return mark == 0 if mark is not None else tag is not None
+def is_subagent_only(subagent_run_id: str | None, envelope: Envelope | RejectReason | None) -> bool:
+    """Whether a message with this id and envelope is only a subagent's, and not in the agent's own history."""
+    in_thread = envelope.get(IN_THREAD) if isinstance(envelope, Mapping) else None
+    return in_thread == 0 if in_thread is not None else subagent_run_id is not None
 
 
-def is_mark(envelope: Envelope) -> bool:
-    """Whether the envelope says only whose its message is."""
-    return OF_THREAD in envelope and "h" not in envelope
+def has_only_source(envelope: Envelope) -> bool:
+    """Whether the envelope holds nothing but `IN_THREAD`."""
+    return IN_THREAD in envelope and "h" not in envelope
 
 
 def _decoded(value: str) -> bytes:

@@ -14,11 +14,11 @@ from langchain_core.messages import ToolMessage as LCToolMessage
 from langgraph_agui.messages.assistant_turn import AssistantTurn
 from langgraph_agui.messages.conversation import Conversation
 from langgraph_agui.messages.encrypted_values import (
+    AGENT,
     EncryptedValueCodec,
     Envelope,
     Holder,
     MessageSource,
-    visible_subagent_of,
 )
 from langgraph_agui.messages.options import ReasoningOptions
 from langgraph_agui.messages.user_tool_content import FAILED_WITHOUT_TEXT, encode_content
@@ -55,7 +55,7 @@ def agui_role(message: BaseMessage) -> Role | None:
 
 
 def user_message(
-    message: BaseMessage, message_id: str, values: EncryptedValueCodec, speaker: MessageSource | None = None
+    message: BaseMessage, message_id: str, values: EncryptedValueCodec, source: MessageSource = AGENT
 ) -> UserMessage:
     """A human message, its media as parts; or one that a subagent tells."""
     name = clean_text(message.name) if message.name else None
@@ -65,8 +65,8 @@ def user_message(
         role="user",
         content=content,
         name=name,
-        encrypted_value=_value(values, "user", message_id, own, speaker),
-        subagent_run_id=visible_subagent_of(speaker),
+        encrypted_value=_value(values, "user", message_id, own, source),
+        subagent_run_id=source.visible_id,
     )
 
 
@@ -75,7 +75,7 @@ def tool_message(
     message_id: str,
     values: EncryptedValueCodec,
     call_name: str | None,
-    speaker: MessageSource | None = None,
+    source: MessageSource = AGENT,
     call_id: str | None = None,
 ) -> ToolMessage:
     """A tool's result, its media as parts. A failed one carries its text as `error` and is marked in metadata.
@@ -85,7 +85,7 @@ def tool_message(
         message_id: Its public id.
         values: Writes its opaque value.
         call_name: The tool that its call names, as the client knows it.
-        speaker: The subagent whose tool has answered; None is the agent itself.
+        source: Which agent's tool has answered.
         call_id: The id that the client knows its call by, if not the call's own.
     """
     call_id = call_id or message.tool_call_id
@@ -98,19 +98,18 @@ def tool_message(
         tool_call_id=call_id,
         error=(content if isinstance(content, str) else FAILED_WITHOUT_TEXT) if failed else None,
         metadata=dict(FAILED) if failed else None,
-        encrypted_value=_value(values, "tool", message_id, own, speaker),
-        subagent_run_id=visible_subagent_of(speaker),
+        encrypted_value=_value(values, "tool", message_id, own, source),
+        subagent_run_id=source.visible_id,
     )
 
 
 def _value(
-    values: EncryptedValueCodec, holder: Holder, message_id: str, own: Envelope | None, speaker: MessageSource | None
+    values: EncryptedValueCodec, holder: Holder, message_id: str, own: Envelope | None, source: MessageSource
 ) -> str | None:
-    if speaker is not None:
-        own = speaker.marked(own)
+    own = source.mark(own)
     if own is None:
         return None
-    value = values.write(holder, message_id, own)
+    value = values.encode(holder, message_id, own)
     if value is None:
         logger.warning("The opaque value of message %r exceeds max_bytes and is left out.", message_id)
     return value
@@ -143,9 +142,9 @@ def say(conversation: Conversation, message: BaseMessage, message_id: str, value
     """Append a whole LangChain message to `conversation` under `message_id`."""
     match agui_role(message):
         case "assistant":
-            record = AssistantTurn.of(message, message_id, conversation.ids, values)
+            record = AssistantTurn.from_message(message, message_id, conversation.ids, values)
             if isinstance(message, AIMessage):
-                record.seal(message)
+                record.encode_values(message)
             conversation.hold(record)
         case "tool":
             result = cast("LCToolMessage", message)

@@ -1,19 +1,53 @@
-"""AG-UI history as LangChain messages, reasoning included."""
+"""AG-UI history as LangChain messages, reasoning included.
+
+A client's messages enter `HistoryConverter.to_langchain` (or `agui_messages_to_langchain`), LangChain messages leave.
+Each assistant message is made from its own envelope, those of the reasoning messages that it names, and those of its
+calls. If one of them is missing, altered or another message's, the message comes back as text and calls, and no opaque
+value of it is used: a provider signs a message as a whole.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
-from typing import Literal
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Literal, NamedTuple
 
-from ag_ui.core import Message, MessagesSnapshotEvent
-from langchain_core.messages import BaseMessage
+from ag_ui.core import (
+    AssistantMessage,
+    DeveloperMessage,
+    Message,
+    MessagesSnapshotEvent,
+    ReasoningMessage,
+    SystemMessage,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
+)
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.messages import SystemMessage as LCSystemMessage
+from langchain_core.messages import ToolMessage as LCToolMessage
 
-from langgraph_agui.messages.encrypted_values import EncryptedValueCodec
-from langgraph_agui.messages.history import History
+from langgraph_agui.messages.blocks import read_blocks
+from langgraph_agui.messages.encrypted_values import (
+    EncryptedValueCodec,
+    Envelope,
+    Holder,
+    RejectReason,
+    has_only_source,
+    is_subagent_only,
+)
+from langgraph_agui.messages.envelope import VisibleTurn, decode_envelope, derived_id
 from langgraph_agui.messages.options import ReasoningOptions
-from langgraph_agui.messages.provider_filter import for_provider
+from langgraph_agui.messages.provider import maker_of
+from langgraph_agui.messages.template import InvalidEnvelope, VisibleText
+from langgraph_agui.messages.to_agui import langchain_messages_to_agui
+from langgraph_agui.messages.tool_calls import Call, to_langchain_calls
+from langgraph_agui.messages.user_tool_content import MessageContent, decode_content
 from langgraph_agui.protocol.input import known_messages
+
+logger = logging.getLogger(__name__)
 
 
 def agui_messages_to_langchain(
@@ -26,25 +60,362 @@ def agui_messages_to_langchain(
 ) -> list[BaseMessage]:
     """Return the messages of an AG-UI client as LangChain messages, with the same ids.
 
-    User, assistant and tool messages come over, media parts included; reasoning becomes part of the assistant message
-    that it led to, so that a provider gets the bytes that it would have got had nothing been forgotten. Activity
-    messages never come over (AG-UI 1.0, activities), nor do the client's system and developer messages, unless they are
-    accepted: instructions are the server's.
-    Total: what is malformed, unknown or foreign is left out with a warning; arguments that are no JSON object make an
-    invalid tool call.
+    User, assistant and tool messages are converted, media parts included. Reasoning becomes part of the assistant
+    message that it led to, so that the provider gets exactly the bytes it would have received without AG-UI in between.
+    Activity messages are left out (AG-UI 1.0, activities). So are system and developer messages, unless `instructions`
+    accepts them: instructions are the server's.
+    Nothing raises: malformed, unknown and foreign content is left out with a warning. Arguments that are not a JSON
+    object make an invalid tool call.
 
     Args:
         messages: Messages, as objects or as the JSON that a client sends, or the event that holds them all.
-        reasoning: The options under which the messages went out.
-        thread_id: The thread that they belong to: sealed values open in no other.
-        provider: Who is about to be sent the messages, by LangChain's name or names (`model_provider`). Of what others
-            said, text and calls stay. By default `reasoning.provider`; with neither, nothing is filtered.
-        instructions: Whether system and developer messages become system messages (`"accept"`), at their place. A
+        reasoning: The options under which the messages were sent to the client.
+        thread_id: The thread of the messages. Sealed values open in no other thread.
+        provider: Who is about to get the messages, by LangChain's name or names (`model_provider`). Messages of other
+            providers keep text and calls only. The default is `reasoning.provider`; with neither, nothing is filtered.
+        instructions: `"accept"` makes system messages of system and developer messages, at their place. A
             developer's is marked as such, as LangChain does for OpenAI.
     """
     options = reasoning or ReasoningOptions()
-    result = History(
-        known_messages(messages), EncryptedValueCodec(options, thread_id), instructions == "accept"
-    ).to_langchain()
-    targets = replace(options, provider=provider).providers if provider else options.providers
-    return for_provider(result, *targets) if targets else result
+    names = (provider,) if isinstance(provider, str) else tuple(provider or ())
+    providers = ProviderFilter(names or options.providers)
+    return HistoryConverter(thread_id, options, instructions, providers).to_langchain(messages)
+
+
+def for_provider(messages: Iterable[BaseMessage], *providers: str) -> list[BaseMessage]:
+    """Return `messages` as a model of one of `providers` may be sent them.
+
+    Signatures and ciphertext mean something to one provider only, and some packages forward others' by accident.
+
+    Args:
+        messages: LangChain messages. If `response_metadata["model_provider"]` names another provider, a message keeps
+            its text and calls, and loses its reasoning and all else. The other messages stay as they are.
+        providers: Names of providers (`model_provider`: `"anthropic"`, `"openai"`, `"bedrock_converse"`, ...).
+    """
+    return [_portable(message, providers) for message in messages]
+
+
+def _portable(message: BaseMessage, providers: Sequence[str]) -> BaseMessage:
+    """Return a message of another provider as text and calls, the one form that every package takes."""
+    if not isinstance(message, AIMessage) or maker_of(message.response_metadata) in (None, *providers):
+        return message
+    return AIMessage(
+        "".join(delta.text for delta in read_blocks(message, whole=True) if delta.kind == "text"),
+        tool_calls=message.tool_calls,
+        invalid_tool_calls=message.invalid_tool_calls,
+        id=message.id,
+        name=message.name,
+    )
+
+
+class ProviderFilter:
+    """Keeps what other providers' models made from those of one graph.
+
+    Args:
+        names: The providers (`model_provider`) of the graph's models; none if they are not known. Then nothing is
+            filtered.
+        learns: Whether a provider that turns up in a run is added. A node may make a model that nobody could find
+            before.
+    """
+
+    def __init__(self, names: Iterable[str] = (), *, learns: bool = False) -> None:
+        self._names = frozenset(names)
+        self._learns = learns
+
+    def learn(self, names: Iterable[str]) -> None:
+        """Add the providers whose models have answered in a run."""
+        if self._learns and self._names:
+            self._names |= frozenset(names)
+
+    def apply(self, messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+        """Return `messages` as the graph's models may be sent them."""
+        if not self._names:
+            return list(messages)
+        filtered = for_provider(messages, *self._names)
+        if changed := sum(one is not other for one, other in zip(messages, filtered, strict=True)):
+            logger.info("%d messages of other providers than %s go without reasoning.", changed, sorted(self._names))
+        return filtered
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryConverter:
+    """Converts the messages of one thread, both ways, as the agent's options say.
+
+    Attributes:
+        thread_id: The thread; sealed values are bound to it.
+        reasoning: Who sees reasoning, and how opaque values travel.
+        instructions: Whether system and developer messages of the client are converted.
+        providers: What may be sent to the graph's models.
+    """
+
+    thread_id: str = ""
+    reasoning: ReasoningOptions = field(default_factory=ReasoningOptions)
+    instructions: Literal["ignore", "accept"] = "ignore"
+    providers: ProviderFilter = field(default_factory=ProviderFilter)
+
+    def to_langchain(
+        self, messages: Iterable[Message | Mapping[str, object]] | MessagesSnapshotEvent
+    ) -> list[BaseMessage]:
+        """Return a client's messages for the graph; see `agui_messages_to_langchain`."""
+        values = EncryptedValueCodec(self.reasoning, self.thread_id)
+        history = _History(known_messages(messages), values, self.instructions == "accept")
+        return self.providers.apply(history.to_langchain())
+
+    def visible_content(self, message: BaseMessage) -> object:
+        """Return the content of a message of the thread as its client has it; None if the client has none."""
+        shown = langchain_messages_to_agui([message], reasoning=self.reasoning, thread_id=self.thread_id)
+        return shown[0].content if shown else None
+
+
+class _Rejected(Exception):  # noqa: N818  # a state of the data, not a fault of the program
+    """A message cannot be made from the values that came with it."""
+
+    def __init__(self, reason: RejectReason) -> None:
+        self.reason = reason
+
+
+class _Parts(NamedTuple):
+    """An assistant message's envelope, and its reasoning messages; None if they are not all there."""
+
+    envelope: Envelope
+    thoughts: list[ReasoningMessage] | None
+
+
+class _History:
+    """A conversation as a client sent it.
+
+    Args:
+        messages: All messages, in the client's order.
+        values: Decodes the opaque values.
+        instructions: Whether system and developer messages are converted.
+    """
+
+    def __init__(self, messages: Sequence[Message], values: EncryptedValueCodec, instructions: bool) -> None:
+        self._instructions = instructions
+        self._messages = messages
+        self._values = values
+        self._rejected: Counter[RejectReason] = Counter()
+        self._envelopes = [self._envelope(message) for message in messages]
+        self._unclaimed = {message.id: message for message in messages if isinstance(message, ReasoningMessage)}
+        pairs = zip(messages, self._envelopes, strict=True)
+        self._parts = [self._parts_of(message, envelope) for message, envelope in pairs]
+        self._tool_names: dict[str, str] = {}
+
+    def to_langchain(self) -> list[BaseMessage]:
+        """Return the conversation for a graph. Log one warning if any opaque value could not be used."""
+        result = list(in_call_order(self._convert()))
+        if self._rejected:
+            why = ", ".join(f"{count} {reason.value}" for reason, count in sorted(self._rejected.items()))
+            logger.warning("Opaque values of the client's messages were not used: %s.", why)
+        return result
+
+    def _envelope(self, message: Message) -> Envelope | RejectReason | None:
+        """Return the envelope of a message as a whole, if it has one."""
+        if not isinstance(message, UserMessage | AssistantMessage | ToolMessage) or not message.encrypted_value:
+            return None
+        return self._values.decode(message.role, message.id, message.encrypted_value)
+
+    def _convert(self) -> Iterator[BaseMessage]:
+        waiting: list[ReasoningMessage] = []
+        for message, envelope, parts in zip(self._messages, self._envelopes, self._parts, strict=True):
+            match message:
+                case UserMessage() | AssistantMessage() | ToolMessage() if is_subagent_only(
+                    message.subagent_run_id, envelope
+                ):
+                    continue
+                case UserMessage():
+                    content = self._content(message, envelope, message.name)
+                    yield HumanMessage(
+                        content.content, id=message.id, name=content.name, additional_kwargs=content.kwargs
+                    )
+                case ToolMessage():
+                    yield self._tool(message, envelope)
+                case AssistantMessage():
+                    own = [thought for thought in waiting if thought.subagent_run_id == message.subagent_run_id]
+                    waiting = [thought for thought in waiting if thought.subagent_run_id != message.subagent_run_id]
+                    yield self._assistant(message, parts, own)
+                case SystemMessage() | DeveloperMessage() if self._instructions:
+                    kwargs = {"__openai_role__": "developer"} if isinstance(message, DeveloperMessage) else {}
+                    yield LCSystemMessage(message.content, id=message.id, name=message.name, additional_kwargs=kwargs)
+                case ReasoningMessage() if message.id in self._unclaimed:
+                    waiting.append(message)
+                case _:
+                    logger.debug("A message with role %r is not given to the graph.", message.role)
+
+    # -- user and tool messages ---------------------------------------------------------------------------------
+
+    def _tool(self, message: ToolMessage, envelope: Envelope | RejectReason | None) -> LCToolMessage:
+        content = self._content(message, envelope, self._tool_names.get(message.tool_call_id))
+        failed = message.error is not None or (message.metadata or {}).get("status") == "error"
+        return LCToolMessage(
+            content.content,
+            id=message.id,
+            tool_call_id=content.call_id or message.tool_call_id,
+            name=content.name,
+            status="error" if failed else "success",
+            additional_kwargs=content.kwargs,
+        )
+
+    def _content(
+        self, message: UserMessage | ToolMessage, envelope: Envelope | RejectReason | None, name: str | None
+    ) -> MessageContent:
+        """Return the content with the help of the envelope, or without: such a message is whole without it."""
+        if isinstance(envelope, RejectReason):
+            self._rejected[envelope] += 1
+        elif envelope is not None and not has_only_source(envelope):
+            try:
+                return decode_content(message, envelope, name)
+            except InvalidEnvelope:
+                self._rejected[RejectReason.DAMAGED] += 1
+        return decode_content(message, None, name)
+
+    # -- assistant messages -------------------------------------------------------------------------------------
+
+    def _parts_of(self, message: Message, envelope: Envelope | RejectReason | None) -> _Parts | RejectReason | None:
+        """Return what an assistant message is made of, as its envelope says; None if it has none."""
+        if not isinstance(message, AssistantMessage) or envelope is None or isinstance(envelope, RejectReason):
+            return envelope if isinstance(envelope, RejectReason) else None
+        return None if has_only_source(envelope) else _Parts(envelope, self._claim(message.id, envelope.get("r", 0)))
+
+    def _claim(self, message_id: str, claimed: object) -> list[ReasoningMessage] | None:
+        """Return the reasoning messages that a message names as its own, in order; None if one is missing."""
+        count = claimed if type(claimed) is int else 0
+        ids = claimed if isinstance(claimed, list) else (derived_id(message_id, number) for number in range(count))
+        found: list[ReasoningMessage] = []
+        for thought_id in ids:
+            if not isinstance(thought_id, str) or (thought := self._unclaimed.pop(thought_id, None)) is None:
+                return None
+            found.append(thought)
+        return found
+
+    def _assistant(
+        self, message: AssistantMessage, parts: _Parts | RejectReason | None, before: Sequence[ReasoningMessage]
+    ) -> AIMessage:
+        calls = [Call(call.id, call.function.name, call.function.arguments) for call in message.tool_calls or ()]
+        self._tool_names.update((call.id, call.name) for call in calls)
+        try:
+            if isinstance(parts, _Parts):
+                return self._with_envelope(message, calls, parts)
+            if parts is None or parts is RejectReason.BARE:
+                return self._without_envelope(message, calls, before)
+            self._rejected[parts] += 1
+        except _Rejected as error:
+            self._rejected[error.reason] += 1
+        except InvalidEnvelope:
+            self._rejected[RejectReason.DAMAGED] += 1
+        return _text_and_calls(message, calls)
+
+    def _with_envelope(self, message: AssistantMessage, calls: Sequence[Call], parts: _Parts) -> AIMessage:
+        if parts.thoughts is None:
+            raise InvalidEnvelope
+        text = VisibleText(
+            text=message.content or "",
+            reasoning=[thought.content for thought in parts.thoughts],
+            arguments=[call.arguments for call in calls],
+        )
+        signatures = self._members("call", "s", message.tool_calls or ())
+        text.signatures = {number: text.fill(signature) for number, signature in signatures.items()}
+        text.blocks = self._members("reasoning", "b", parts.thoughts)
+        visible = VisibleTurn(message.id, text, [thought.id for thought in parts.thoughts], calls)
+        return decode_envelope(parts.envelope, visible)
+
+    def _members(self, holder: Holder, name: str, entities: Sequence[ReasoningMessage | ToolCall]) -> dict[int, object]:
+        """Return what the envelopes of a message's reasoning or calls hold under `name`, by number."""
+        found: dict[int, object] = {}
+        for number, entity in enumerate(entities):
+            if not entity.encrypted_value:
+                continue
+            envelope = self._values.decode(holder, entity.id, entity.encrypted_value)
+            if isinstance(envelope, RejectReason):
+                raise _Rejected(envelope)
+            if name in envelope:
+                found[number] = envelope[name]
+        return found
+
+    def _without_envelope(
+        self, message: AssistantMessage, calls: Sequence[Call], before: Sequence[ReasoningMessage]
+    ) -> AIMessage:
+        """Return a message that another adapter's client holds, or one that was cut short."""
+        thoughts = [thought for thought in before if thought.encrypted_value]
+        signed_calls = [call for call in message.tool_calls or () if call.encrypted_value]
+        if not (thoughts or signed_calls or message.encrypted_value):
+            return _text_and_calls(message, calls)
+        entities: list[ReasoningMessage | ToolCall] = [*thoughts, *signed_calls]
+        for entity in entities:
+            holder: Holder = "call" if isinstance(entity, ToolCall) else "reasoning"
+            envelope = self._values.decode(holder, entity.id, entity.encrypted_value or "")
+            if not isinstance(envelope, RejectReason):
+                raise InvalidEnvelope  # ours, but the assistant message has lost its part
+            if envelope is not RejectReason.BARE:
+                raise _Rejected(envelope)
+        carriers: list[AssistantMessage | ReasoningMessage] = [message, *before]
+        named = {name for one in carriers if isinstance(name := (one.metadata or {}).get("provider"), str)}
+        named = named or set(self._values.options.providers)
+        others = signed_calls or message.encrypted_value  # no adapter is known to send a provider's own values there
+        provider = named.pop() if len(named) == 1 else ""
+        make = _BARE_BLOCKS.get(provider)
+        made = [make(thought) for thought in thoughts] if make is not None and not others else []
+        blocks = [block for block in made if block is not None]
+        if not blocks or len(blocks) < len(thoughts):
+            raise _Rejected(RejectReason.BARE)
+        if message.content:
+            blocks.append({"type": "text", "text": message.content})
+        metadata = {"model_provider": provider}
+        return _text_and_calls(message, calls).model_copy(update={"content": blocks, "response_metadata": metadata})
+
+
+def in_call_order(messages: Iterable[BaseMessage]) -> Iterator[BaseMessage]:
+    """Put the results of parallel calls in the order of the calls. A client holds them as they arrived."""
+    order: dict[str | None, int] = {}
+    results: list[LCToolMessage] = []
+    for message in messages:
+        if isinstance(message, LCToolMessage):
+            results.append(message)
+            continue
+        yield from sorted(results, key=lambda result: order.get(result.tool_call_id, len(order)))
+        results.clear()
+        yield message
+        if isinstance(message, AIMessage):
+            order = {}
+            for place, call in enumerate(message.tool_calls):
+                order.setdefault(call["id"], place)
+    yield from sorted(results, key=lambda result: order.get(result.tool_call_id, len(order)))
+
+
+def _text_and_calls(message: AssistantMessage, calls: Sequence[Call]) -> AIMessage:
+    """Return the message as far as the client can read it."""
+    valid, invalid = to_langchain_calls(calls)
+    return AIMessage(
+        message.content or "", tool_calls=valid, invalid_tool_calls=invalid, id=message.id, name=message.name
+    )
+
+
+# `ag-ui-langgraph` 0.0.47 puts a provider's own value into `encryptedValue` of reasoning messages, without an envelope.
+# A thread that began there comes here with such values. The blocks are those of the providers' documents: Anthropic
+# "Extended thinking", OpenAI "Reasoning items", Bedrock `ReasoningContentBlock`.
+
+
+def _anthropic(thought: ReasoningMessage) -> dict[str, object]:
+    if thought.content:
+        return {"type": "thinking", "thinking": thought.content, "signature": thought.encrypted_value}
+    return {"type": "redacted_thinking", "data": thought.encrypted_value}
+
+
+def _openai(thought: ReasoningMessage) -> dict[str, object]:
+    summary = [{"type": "summary_text", "text": thought.content}] if thought.content else []
+    own_id = {"id": thought.id} if thought.id.startswith("rs_") else {}
+    return {"type": "reasoning", **own_id, "summary": summary, "encrypted_content": thought.encrypted_value}
+
+
+def _bedrock(thought: ReasoningMessage) -> dict[str, object] | None:
+    if not thought.content:
+        return None  # redacted content is bytes, and that adapter sends none
+    inner = {"text": thought.content, "signature": thought.encrypted_value}
+    return {"type": "reasoning_content", "reasoning_content": inner}
+
+
+_BARE_BLOCKS: Final[Mapping[str, Callable[[ReasoningMessage], dict[str, object] | None]]] = {
+    "anthropic": _anthropic,
+    "openai": _openai,
+    "bedrock_converse": _bedrock,
+}

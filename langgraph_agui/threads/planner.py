@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias
+from typing import Literal
 
 from ag_ui.core import Message, ResumeEntry, RunAgentInput, UserMessage
 from langchain_core.messages import BaseMessage, HumanMessage
@@ -26,6 +26,7 @@ from langgraph_agui.graphs import ROOT_CHANNEL, GraphAdapter
 from langgraph_agui.interrupts.approval_tool import answers_in
 from langgraph_agui.interrupts.pending_reader import PendingInterruptReader, PendingInterrupts
 from langgraph_agui.interrupts.resume import Resolution, fingerprint, interrupt_of, repeats, resolve
+from langgraph_agui.messages.to_langchain import HistoryConverter
 from langgraph_agui.state.client_state import ClientState, ClientStateCache
 from langgraph_agui.state.contract import StateContract
 from langgraph_agui.threads import fork
@@ -35,12 +36,6 @@ from langgraph_agui.threads.repair import appended, close_gaps, open_calls
 from langgraph_agui.threads.thread import Thread, open_thread
 
 logger = logging.getLogger(__name__)
-
-Rebuild: TypeAlias = Callable[[Sequence[Message]], list[BaseMessage]]
-"""Makes LangChain messages of a client's."""
-
-Restate: TypeAlias = Callable[[BaseMessage], object]
-"""The content of a user message of the thread as its client has it."""
 
 ANSWERED = "agui_resume"
 """Key in the metadata of checkpoints: the fingerprint of the answers that the run before them brought."""
@@ -105,8 +100,7 @@ class RunPlanner:
         reader: Reads what the thread waits for; has the messages' key.
         contract: Says what the client may change of the state.
         shown: What the thread's clients were shown before.
-        rebuild: Makes LangChain messages of the client's.
-        restate: Makes of a user message of the thread the content that its client holds.
+        history: Converts messages between the client and the graph.
         policy: What the agent decides.
     """
 
@@ -116,8 +110,7 @@ class RunPlanner:
     reader: PendingInterruptReader
     contract: StateContract
     shown: ClientStateCache
-    rebuild: Rebuild
-    restate: Restate
+    history: HistoryConverter
     policy: ThreadPolicy = field(default_factory=ThreadPolicy)
 
     async def start(self) -> RunPlan:
@@ -130,7 +123,7 @@ class RunPlanner:
         if not self.graph.has_checkpointer:
             if self.run_input.resume:
                 raise RunInputError(ErrorCode.INTERRUPT_UNKNOWN)
-            history = close_gaps(self.rebuild(self.run_input.messages))
+            history = close_gaps(self.history.to_langchain(self.run_input.messages))
             return RunPlan(graph_input(self.graph, history, self._key, self._state.initial_values()))
         thread = await self._load()
         pause = await self.reader.of_thread(thread.state, self.config)
@@ -240,10 +233,10 @@ class RunPlanner:
         )
 
     def _same(self, message: UserMessage, stored: BaseMessage) -> bool:
-        rebuilt = self.rebuild([message])
+        rebuilt = self.history.to_langchain([message])
         if rebuilt and isinstance(rebuilt[0], HumanMessage) and rebuilt[0].content == stored.content:
             return True
-        return message.content == self.restate(stored)
+        return message.content == self.history.visible_content(stored)
 
     async def _beside(self, thread: Thread, before: Sequence[BaseMessage] = (), state: object = None) -> RunPlan:
         """Go on with what came beside answers: only messages behind all others, and only where there is a conversation.
@@ -278,13 +271,13 @@ class RunPlanner:
         stored = thread.state
         writes = await self._state.changes(*thread)
         if self.graph.input_form != "keys" and not self._converses():
-            history = close_gaps(self.rebuild(self.run_input.messages))
+            history = close_gaps(self.history.to_langchain(self.run_input.messages))
             return RunPlan(graph_input(self.graph, history, self._key, writes))
         fresh = self._news(thread)
         users = [message for message in fresh if message.role != "tool"]
         if not users and len(open_calls(thread.messages)) > len(fresh) > 0:
             return RunPlan(idle=True, thread=thread.messages)  # the client has yet to answer the rest
-        rebuilt = self.rebuild(fresh)
+        rebuilt = self.history.to_langchain(fresh)
         whole = close_gaps([*thread.messages, *rebuilt]) if fresh else thread.messages
         known = {message.id for message in (*thread.messages, *rebuilt)}
         healed = [message for message in whole if message.id not in known]
@@ -308,7 +301,7 @@ class RunPlanner:
         known = {message.id for message in before}
         place = next(place for place, message in enumerate(thread.messages) if message.id == request.message_id)
         between = [message for message in thread.messages[:place] if message.id not in known]
-        said = self.rebuild([request.edited]) if request.edited is not None else [thread.messages[place]]
+        said = self.history.to_langchain([request.edited]) if request.edited is not None else [thread.messages[place]]
         # What the client has not changed since is what it was at that point.
         writes = {**self._state.input_at(base), **await self._state.changes(*thread, base)}
         values = graph_input(self.graph, [*between, *said], self._key, writes)

@@ -7,7 +7,7 @@ call has it already: a client has one call under one id (AG-UI 1.0, tool calls).
 from __future__ import annotations
 
 from langgraph_agui.messages.conversation import Conversation
-from langgraph_agui.messages.encrypted_values import subagent_of
+from langgraph_agui.messages.encrypted_values import AGENT
 
 
 class CallIds:
@@ -31,7 +31,7 @@ class CallIds:
 
     def _is_free(self, lane: str | None, call_id: str) -> bool:
         holder = self._conversation.holder(call_id)
-        return holder is None or subagent_of(self._conversation.speakers.get(holder)) == lane
+        return holder is None or self._conversation.sources.get(holder, AGENT).subagent_run_id == lane
 
     def of(self, lane: str | None, call_id: str) -> str:
         """The public id of a call that was said, in this run or in an earlier one."""

@@ -18,10 +18,9 @@ from langgraph_agui.messages.assistant_turn import AssistantTurn
 from langgraph_agui.messages.blocks import read_blocks
 from langgraph_agui.messages.conversation import Conversation
 from langgraph_agui.messages.encrypted_values import (
+    AGENT,
     EncryptedValueCodec,
     MessageSource,
-    subagent_of,
-    visible_subagent_of,
 )
 from langgraph_agui.messages.provider import maker_of
 from langgraph_agui.messages.to_agui import agui_role
@@ -38,7 +37,7 @@ class _ModelRun:
 
     run_id: UUID
     metadata: Mapping[str, object]
-    speaker: MessageSource | None = None
+    source: MessageSource = AGENT
     best_id: str | None = None
     live: StreamingMessage | None = None
 
@@ -126,7 +125,7 @@ class MessageTracker:
 
     def model_start(self, run_id: UUID, metadata: Mapping[str, object], lane: SubagentRun | None = None) -> None:
         """A visible model call begins."""
-        self._models[run_id] = _ModelRun(run_id, metadata, self._lanes.speaker(lane))
+        self._models[run_id] = _ModelRun(run_id, metadata, self._lanes.source(lane))
 
     def token(self, run_id: UUID, message: BaseMessage) -> None:
         """A chunk of a model call's message. The hot path."""
@@ -137,15 +136,15 @@ class MessageTracker:
         if live is not None:
             if model.unsure and message.id != model.best_id:
                 model.rank(message.id)
-                live.record.rename(self._public_id(model.best_id, run_id))
-            live.hear(message)
+                live.turn.rename(self._public_id(model.best_id, run_id))
+            live.add_chunk(message)
             return
         model.rank(message.id)
         if parts := read_blocks(message):
             provider = message.response_metadata.get("model_provider") or model.metadata.get("ls_provider")
             model_name = model.metadata.get("ls_model_name")
             public = self._public_id(model.best_id, run_id)
-            model.live = live = self.items.begin(public, _text(provider), _text(model_name), speaker=model.speaker)
+            model.live = live = self.items.begin(public, _text(provider), _text(model_name), source=model.source)
             live.feed(parts)
 
     def _public_id(self, message_id: str | None, run_id: UUID) -> str:
@@ -166,25 +165,25 @@ class MessageTracker:
         if model is None:
             return
         if model.live is not None:
-            public = model.live.record.message_id
+            public = model.live.turn.message_id
             self.items.finish(model.live, message)
-        elif self._repeats(message.id, model.speaker):
+        elif self._repeats(message.id, model.source):
             return
         else:
             public = self._public_id(message.id, run_id)
-            self.items.whole(message, public, model.speaker)
+            self.items.whole(message, public, model.source)
         if message.id is not None:
             self._said.setdefault(message.id, []).append((message, public))
-            if model.speaker is None or message.id not in self._seen:
+            if model.source.subagent_run_id is None or message.id not in self._seen:
                 self._seen.add(message.id)
-                self._said_by[message.id] = subagent_of(model.speaker)
+                self._said_by[message.id] = model.source.subagent_run_id
                 self._messages.alias(message.id, public)
 
-    def _repeats(self, message_id: str | None, speaker: MessageSource | None) -> bool:
-        """Whether this speaker has said a message of that id before; another's may have the same id by chance."""
-        if speaker is None:
+    def _repeats(self, message_id: str | None, source: MessageSource) -> bool:
+        """Whether this agent has said a message of that id before; another's may have the same id by chance."""
+        if source.subagent_run_id is None:
             return message_id in self._seen and self._said_by.get(message_id or "") is None
-        return message_id is not None and self._said_by.get(message_id) == speaker.lane
+        return message_id is not None and self._said_by.get(message_id) == source.subagent_run_id
 
     def model_failed(self, run_id: UUID) -> list[str]:
         """A model call failed: what it said is closed at once. Return the ids of its items."""
@@ -192,7 +191,7 @@ class MessageTracker:
         if model is None or model.live is None:
             return []
         self.items.fail(model.live)
-        return [item.id for item in model.live.record.items]
+        return [item.id for item in model.live.turn.blocks]
 
     # -- nodes --------------------------------------------------------------------------------------------------
 
@@ -226,7 +225,7 @@ class MessageTracker:
     def _record(self, state_id: str | None, lane: SubagentRun | None) -> AssistantTurn | None:
         """What was said in this run under a message's own id, if a node of this lane may change it."""
         record = self.items.conversation.records.get(self._messages.public(state_id or ""))
-        return record if record is not None and (lane is None or subagent_of(record.speaker) == lane.id) else None
+        return record if record is not None and (lane is None or record.source.subagent_run_id == lane.id) else None
 
     def arrived(self, message: BaseMessage, lane: SubagentRun | None = None) -> None:
         """A whole message: say it, unless it was said, streamed, echoed or hidden."""
@@ -234,7 +233,7 @@ class MessageTracker:
             return
         self._seen.add(message.id)
         if agui_role(message) is not None and message.id not in self.items.conversation.ids:
-            self.items.whole(message, message.id, self._lanes.speaker(lane))
+            self.items.whole(message, message.id, self._lanes.source(lane))
 
     def announce(self, message: AIMessage) -> None:
         """Say calls of our own, those that the client does not know from an earlier run."""
@@ -272,9 +271,7 @@ class MessageTracker:
     def close(self, lane: str | None = None) -> None:
         """Close what a subagent has left open, or (None) everything; what a model says after that is not told."""
         self._models = {
-            run_id: model
-            for run_id, model in self._models.items()
-            if lane and visible_subagent_of(model.speaker) != lane
+            run_id: model for run_id, model in self._models.items() if lane and model.source.visible_id != lane
         }
         self.items.close(lane)
 

@@ -16,7 +16,7 @@ from langchain_core.messages import ToolMessage as LCToolMessage
 
 from langgraph_agui.messages.assistant_turn import AssistantTurn
 from langgraph_agui.messages.conversation import Conversation, merge_messages
-from langgraph_agui.messages.encrypted_values import EncryptedValueCodec, subagent_of
+from langgraph_agui.messages.encrypted_values import AGENT, EncryptedValueCodec
 from langgraph_agui.messages.to_agui import agui_role, tool_message, user_message
 from langgraph_agui.translate.call_ids import CallIds
 
@@ -95,11 +95,11 @@ class StateMessages:
         claimed = {self._public(message) for message in shown}
         twins: dict[_Said, list[str]] = {}
         for held in conversation.messages():
-            if isinstance(held, AssistantMessage) and held.id not in claimed and held.id not in conversation.speakers:
+            if isinstance(held, AssistantMessage) and held.id not in claimed and held.id not in conversation.sources:
                 said = (held.content or "", tuple(call.id for call in held.tool_calls or ()))
                 twins.setdefault(said, []).append(held.id)
         for message in lost:
-            its = AssistantTurn.of(message, cast("str", message.id), values=self._values).assistant()
+            its = AssistantTurn.from_message(message, cast("str", message.id), values=self._values).assistant_message()
             ids = twins.get((its.content or "", tuple(call["id"] for call in message.tool_calls)))
             if ids:
                 self._aliases[cast("str", message.id)] = ids.pop(0)
@@ -129,30 +129,30 @@ class StateMessages:
         before = self._before.get(cast("str", message.id))
         if live is None and public in conversation.ids and before is message:
             return public, ()  # this run did not touch it
-        speaker = conversation.speakers.get(public)
-        if speaker is not None:  # the state holds it
-            speaker = speaker._replace(of_thread=True)
+        source = conversation.sources.get(public, AGENT)
+        if source.subagent_run_id is not None:  # the state holds it
+            source = source._replace(in_thread=True)
         match agui_role(message):
             case "assistant":
-                own = {item.id for item in live.items} if live is not None else set[str]()
-                taken, known = conversation.ids - own, partial(call_ids.of, subagent_of(speaker))
-                fresh = AssistantTurn.of(
-                    message, public, taken, self._values, like=live, speaker=speaker, public_call=known
+                own = {item.id for item in live.blocks} if live is not None else set[str]()
+                taken, known = conversation.ids - own, partial(call_ids.of, source.subagent_run_id)
+                fresh = AssistantTurn.from_message(
+                    message, public, taken, self._values, like=live, source=source, public_call=known
                 )
-                if live is not None and live.says_the_same(fresh):
+                if live is not None and live.same_content(fresh):
                     return public, ()
                 if isinstance(message, AIMessage):
-                    fresh.seal(message)
+                    fresh.encode_values(message)
                 return public, _messages_of(fresh)
             case "tool":
                 result = cast("LCToolMessage", message)
-                call_id = call_ids.of(subagent_of(speaker), result.tool_call_id)
+                call_id = call_ids.of(source.subagent_run_id, result.tool_call_id)
                 name = conversation.call_name(call_id)
-                return public, [tool_message(result, public, self._values, name, speaker, call_id)]
+                return public, [tool_message(result, public, self._values, name, source, call_id)]
             case _:
                 changed = before is not None and before.content != message.content
                 return public, [
-                    user_message(message, public, self._values, speaker)
+                    user_message(message, public, self._values, source)
                 ] if changed or public not in conversation.ids else ()
 
 

@@ -20,7 +20,7 @@ from ag_ui.core import (
 )
 
 from langgraph_agui.messages.blocks import BlockKind
-from langgraph_agui.messages.encrypted_values import MessageSource
+from langgraph_agui.messages.encrypted_values import AGENT, MessageSource
 from langgraph_agui.protocol.jsonable import clean_text
 from langgraph_agui.translate.event_sinks import Sink, Writer
 
@@ -126,9 +126,9 @@ class SubagentTracker:
             self._start(lane)
         return lane.id
 
-    def speaker(self, lane: SubagentRun | None) -> MessageSource | None:
-        """Who says a message in this lane; None is the agent itself."""
-        return MessageSource(lane.id, tagged=self.tag(lane) is not None) if lane is not None else None
+    def source(self, lane: SubagentRun | None) -> MessageSource:
+        """Return which agent writes the messages of this subagent run."""
+        return MessageSource(lane.id, attributed=self.tag(lane) is not None) if lane is not None else AGENT
 
     def _start(self, lane: SubagentRun) -> None:
         parent = self.tag(lane.parent)

@@ -188,7 +188,7 @@ def of_another_thread(held: list[Json], holder: str) -> None:
 def of_another_message(held: list[Json], holder: str) -> None:
     found = entity(held, holder)
     envelope = json.loads(decoded(entity(held_by_client(PLAIN), holder)["encryptedValue"]))
-    found["encryptedValue"] = EncryptedValueCodec(SEALED, "t").write(found.get("role", "call"), f"{holder}x", envelope)
+    found["encryptedValue"] = EncryptedValueCodec(SEALED, "t").encode(found.get("role", "call"), f"{holder}x", envelope)
 
 
 def of_another_kind(held: list[Json], holder: str) -> None:
@@ -196,7 +196,7 @@ def of_another_kind(held: list[Json], holder: str) -> None:
     envelope = json.loads(decoded(entity(held_by_client(PLAIN), holder)["encryptedValue"]))
     others: dict[str, Holder] = {"user": "assistant", "assistant": "tool", "tool": "user", "reasoning": "assistant"}
     other = others.get(found.get("role", "call"), "reasoning")
-    found["encryptedValue"] = EncryptedValueCodec(SEALED, "t").write(other, holder, envelope)
+    found["encryptedValue"] = EncryptedValueCodec(SEALED, "t").encode(other, holder, envelope)
 
 
 def not_sealed(held: list[Json], holder: str) -> None:
@@ -226,7 +226,7 @@ def sealed_nonsense(held: list[Json], holder: str) -> None:
 
 def sealed_as(held: list[Json], holder: str, envelope: Any) -> None:
     found = entity(held, holder)
-    found["encryptedValue"] = EncryptedValueCodec(SEALED, "t").write(found.get("role", "call"), holder, envelope)
+    found["encryptedValue"] = EncryptedValueCodec(SEALED, "t").encode(found.get("role", "call"), holder, envelope)
 
 
 @pytest.mark.parametrize("holder", HOLDERS)
@@ -260,10 +260,10 @@ def test_the_thread_is_another_for_all(caplog: pytest.LogCaptureFixture) -> None
 
 
 def test_thread_and_message_do_not_run_into_each_other() -> None:
-    value = EncryptedValueCodec(SEALED, "a").write("user", "b/user:c", {"v": 1})
+    value = EncryptedValueCodec(SEALED, "a").encode("user", "b/user:c", {"v": 1})
     assert value is not None
-    assert EncryptedValueCodec(SEALED, "a").read("user", "b/user:c", value) == {"v": 1}
-    assert EncryptedValueCodec(SEALED, "auser:b/").read("user", "c", value) is RejectReason.ALTERED
+    assert EncryptedValueCodec(SEALED, "a").decode("user", "b/user:c", value) == {"v": 1}
+    assert EncryptedValueCodec(SEALED, "auser:b/").decode("user", "c", value) is RejectReason.ALTERED
 
 
 def test_keys_are_rotated(caplog: pytest.LogCaptureFixture) -> None:
@@ -364,10 +364,10 @@ def test_padding_is_taken_and_no_other_spelling(holder: str, caplog: pytest.LogC
 
 
 def test_spare_bits_are_refused() -> None:
-    assert EncryptedValueCodec().read("user", "u", "eyJ2IjoxfQ") == {"v": 1}
-    assert EncryptedValueCodec().read("user", "u", "eyJ2IjoxfQ==") == {"v": 1}
+    assert EncryptedValueCodec().decode("user", "u", "eyJ2IjoxfQ") == {"v": 1}
+    assert EncryptedValueCodec().decode("user", "u", "eyJ2IjoxfQ==") == {"v": 1}
     for last in "RSTUVWXYZabcdef":
-        assert EncryptedValueCodec().read("user", "u", f"eyJ2Ijoxf{last}") is RejectReason.MALFORMED
+        assert EncryptedValueCodec().decode("user", "u", f"eyJ2Ijoxf{last}") is RejectReason.MALFORMED
 
 
 def test_members_that_are_new_are_ignored() -> None:
@@ -410,13 +410,13 @@ def test_a_value_that_is_too_long_to_go_out(
 
 
 def test_the_limit_is_exact() -> None:
-    value = EncryptedValueCodec().write("user", "u", {"v": 1, "c": "x" * 100})
+    value = EncryptedValueCodec().encode("user", "u", {"v": 1, "c": "x" * 100})
     assert value is not None
     exact, less = (EncryptedValueCodec(ReasoningOptions(max_bytes=len(value) - by)) for by in (0, 1))
-    assert exact.write("user", "u", {"v": 1, "c": "x" * 100}) == value
-    assert less.write("user", "u", {"v": 1, "c": "x" * 100}) is None
-    assert exact.read("user", "u", value) == {"v": 1, "c": "x" * 100}
-    assert less.read("user", "u", value) is RejectReason.TOO_LARGE
+    assert exact.encode("user", "u", {"v": 1, "c": "x" * 100}) == value
+    assert less.encode("user", "u", {"v": 1, "c": "x" * 100}) is None
+    assert exact.decode("user", "u", value) == {"v": 1, "c": "x" * 100}
+    assert less.decode("user", "u", value) is RejectReason.TOO_LARGE
 
 
 @given(
@@ -426,16 +426,16 @@ def test_the_limit_is_exact() -> None:
 def test_what_is_written_is_read(options: ReasoningOptions, envelope: Any, entity_id: str, thread: str) -> None:
     values = EncryptedValueCodec(options, thread)
     whole = {**envelope, "v": 1}
-    value = values.write("call", entity_id, whole)
+    value = values.encode("call", entity_id, whole)
     assert value is not None
     assert value.isascii()
     assert set(value) <= set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
-    assert values.read("call", entity_id, value) == whole
+    assert values.decode("call", entity_id, value) == whole
 
 
 @given(value=st.text() | st.text("ABCDEFeyJ2Ijox-_=+/0123", max_size=40) | st.binary(max_size=60).map(encoded))
 @pytest.mark.parametrize("options", [PLAIN, SEALED], ids=["clear", "sealed"])
 def test_any_string_is_read(options: ReasoningOptions, value: str) -> None:
-    read = EncryptedValueCodec(options).read("reasoning", "r", value)
+    read = EncryptedValueCodec(options).decode("reasoning", "r", value)
     assert isinstance(read, RejectReason | dict)
     assert options is PLAIN or isinstance(read, RejectReason)

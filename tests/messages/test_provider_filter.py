@@ -9,7 +9,8 @@ from langchain.chat_models import init_chat_model
 from langchain_anthropic import ChatAnthropic
 from langchain_core.messages import AIMessage
 
-from langgraph_agui.models.known import Providers
+from langgraph_agui.messages.to_langchain import ProviderFilter
+from langgraph_agui.models.find import providers_in
 from tests.adapter.models import Scripted
 
 CLAUDE = ChatAnthropic(model="claude-sonnet-4-5", api_key="none")  # type: ignore[call-arg,arg-type]
@@ -20,18 +21,22 @@ def thought(provider: str) -> AIMessage:
     return AIMessage([block, {"type": "text", "text": "a"}], response_metadata={"model_provider": provider})
 
 
-def admitted(providers: Providers, *names: str) -> list[Any]:
-    return [message.content for message in providers.admit([thought(name) for name in names])]
+def filter_of(model: Any) -> ProviderFilter:
+    return ProviderFilter(providers_in(create_agent(model, [])), learns=True)
+
+
+def admitted(providers: ProviderFilter, *names: str) -> list[Any]:
+    return [message.content for message in providers.apply([thought(name) for name in names])]
 
 
 def test_others_keep_their_text() -> None:
-    own, other = admitted(Providers.of(create_agent(CLAUDE, [])), "anthropic", "openai")
+    own, other = admitted(filter_of(CLAUDE), "anthropic", "openai")
     assert own == thought("anthropic").content
     assert other == "a"
 
 
 def test_a_provider_that_has_spoken_is_one_of_the_graphs() -> None:
-    providers = Providers.of(create_agent(CLAUDE, []))
+    providers = filter_of(CLAUDE)
     providers.learn({"openai"})
     assert admitted(providers, "openai") == [thought("openai").content]
 
@@ -39,4 +44,4 @@ def test_a_provider_that_has_spoken_is_one_of_the_graphs() -> None:
 def test_nothing_is_held_back_where_a_model_is_unknown_or_chosen_later() -> None:
     chosen = init_chat_model("claude-sonnet-4-5", model_provider="anthropic", configurable_fields="any", api_key="none")
     for model in (Scripted(["a"]), chosen):
-        assert admitted(Providers.of(create_agent(model, [])), "openai") == [thought("openai").content]
+        assert admitted(filter_of(model), "openai") == [thought("openai").content]
