@@ -28,9 +28,8 @@ from langgraph_agui.client.errors import (
     RunFailedError,
     StreamInvalidError,
 )
-from langgraph_agui.client.session import AGUISession
+from langgraph_agui.client.session import AGUISession, Turn
 from langgraph_agui.client.tools import LocalTool
-from langgraph_agui.client.turn import Turn
 
 _STOPPED: Final = "The user stopped it."
 

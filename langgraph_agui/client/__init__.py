@@ -37,8 +37,7 @@ if TYPE_CHECKING:
     from langgraph_agui.client.langchain.middleware import RemoteInterrupts
     from langgraph_agui.client.langchain.remote_agent import RemoteAgent
     from langgraph_agui.client.remote_run import RemoteRun
-    from langgraph_agui.client.session import AGUISession
-    from langgraph_agui.client.turn import Turn
+    from langgraph_agui.client.session import AGUISession, Turn
 
 __all__ = [
     "AGUIChatModel",
@@ -70,7 +69,7 @@ _LAZY = {
     "RemoteAgent": "langchain.remote_agent",
     "RemoteInterrupts": "langchain.middleware",
     "RemoteRun": "remote_run",
-    "Turn": "turn",
+    "Turn": "session",
 }
 
 

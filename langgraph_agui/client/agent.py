@@ -1,4 +1,7 @@
-"""`AGUIClient`: a remote AG-UI agent, to be run from Python."""
+"""`AGUIClient`: a remote AG-UI agent, to be run from Python.
+
+In: the agent's address, and inputs of runs. Out: a `RemoteRun` for each, and the agent's capabilities.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +19,8 @@ from langgraph_agui.client.endpoint import (
     checked_headers,
     parsed_url,
     public,
+    response_error,
     tls,
-    without_secrets,
 )
 from langgraph_agui.client.errors import NotAnEventStreamError
 from langgraph_agui.client.remote_run import RemoteRun
@@ -25,7 +28,7 @@ from langgraph_agui.protocol.sse import MAX_FRAME
 
 
 class AGUIClient:
-    """Any agent that speaks AG-UI 1.0 over HTTP. It holds nothing of a conversation and may serve many at once.
+    """Any agent that speaks AG-UI 1.0 over HTTP. It keeps no conversation, and may serve many at once.
 
     ```python
     client = AGUIClient("http://127.0.0.1:8000/agent", headers={"Authorization": f"Bearer {token}"})
@@ -37,17 +40,17 @@ class AGUIClient:
         url: The agent's address. Its user and password are sent as `Authorization`, unless `headers` has one. Errors
             show neither them nor its query, but httpx2 logs the query with each request (logger `httpx2`, INFO).
         headers: Sent with each request; a redirect to another host keeps all but `Authorization` and `Cookie`.
-        timeout: Seconds, for each of connecting, sending and the silence between two bytes, or an `httpx2.Timeout`;
-            None waits for ever. By default 10 to connect and 600 of silence. Goes before that of `http_client`.
-        http_client: Yours to configure (proxies, certificates, pooled connections) and to close: an
-            `httpx2.AsyncClient` for `async for`, an `httpx2.Client` for `for`. Without one, each run has a connection
-            of its own.
-        retries: How often a run is asked for again before the first byte of its stream has come: when the connection
-            fails, the answer is HTTP 429, 502 or 503, or the thread is busy. Afterwards nothing is ever repeated.
-        max_event: The longest event that is taken, in characters; as in the reference client, 10 Mi.
+        timeout: The limit in seconds for connecting, for sending, and for the silence between two bytes, or an
+            `httpx2.Timeout`; None for no limit. By default 10 to connect and 600 of silence. It overrides that of
+            `http_client`.
+        http_client: Your own HTTP client, to set proxies, certificates or a connection pool: an `httpx2.AsyncClient`
+            for `async for`, an `httpx2.Client` for `for`. You close it. Without one, each run opens its own connection.
+        retries: How often a request is repeated before the first byte of its stream has come: when the connection
+            fails, the answer is HTTP 429, 502 or 503, or the thread is busy. Later, nothing is repeated.
+        max_event: The longest event that is accepted, in characters; 10 Mi by default, as in the reference client.
 
     Raises:
-        ValueError: `url` is none, or HTTP cannot carry one of the `headers`.
+        ValueError: `url` is no HTTP address, or HTTP cannot carry one of the `headers`.
     """
 
     def __init__(
@@ -60,63 +63,69 @@ class AGUIClient:
         retries: int = RETRIES,
         max_event: int = MAX_FRAME,
     ) -> None:
-        given = parsed_url(url)
-        target, sent = without_secrets(given, checked_headers(headers or {}))
-        self._url = str(given)
-        self._endpoint = Endpoint(target, sent, httpx2.Timeout(timeout), retries, max_event)
-        self._http = http_client
+        parsed = parsed_url(url)
+        # httpx2 logs the URL of each request, so the password must not be in it.
+        target = parsed.copy_with(username=None, password=None, fragment=None)
+        self._url, self._http = str(parsed), http_client
+        self._endpoint = Endpoint(
+            target, checked_headers(headers or {}, parsed), httpx2.Timeout(timeout), retries, max_event
+        )
 
     @property
     def url(self) -> str:
-        """The agent's address as it was given, its user and query included."""
+        """The agent's address as it was given, with its user and query."""
         return self._url
 
     def __repr__(self) -> str:
         """Show neither headers nor credentials."""
-        return f"AGUIClient({self._endpoint.shown!r})"
+        return f"AGUIClient({public(self._endpoint.url)!r})"
 
     def run(self, run_input: RunAgentInput) -> RemoteRun:
-        """Run the agent.
+        """Return a run of the agent, which starts when you iterate it.
 
-        The run begins when it is iterated, and yields `ag_ui.core` events: verified (what the reference client would
-        refuse ends it), chunk events as the items that they stand for; unknown events and fields are left out with a
-        warning. What it raises, and how to leave it, is said at `RemoteRun`.
+        It yields `ag_ui.core` events, verified as the reference client does: an invalid stream raises. Chunk events
+        come as the start, content and end events they stand for. Unknown events and fields are dropped with a warning.
+        See `RemoteRun` for its errors, and for how to stop reading.
 
         Args:
-            run_input: Sent as it is, but for activity messages, which are not for agents (AG-UI 1.0, client), and the
-                protocol version, which is ours.
+            run_input: Sent as it is, except that activity messages are left out, which are not for agents (AG-UI 1.0,
+                client), and that the protocol version is ours.
         """
         return RemoteRun(self._endpoint, "", run_input, self._http)
 
     def connect(self, run_input: RunAgentInput) -> RemoteRun:
-        """Read a thread as it stands, from `POST <url>/connect`, as `LangGraphAgent` serves it.
+        """Return a run that reads a thread and changes nothing, from `POST <url>/connect`.
 
-        AG-UI 1.0 defines no such route: other agents answer 404.
+        `LangGraphAgent` serves this route. AG-UI 1.0 does not define it: other agents answer 404.
         """
         return RemoteRun(self._endpoint, "/connect", run_input, self._http)
 
     async def capabilities(self) -> AgentCapabilities:
-        """What the agent says that it can, from `GET <url>/capabilities`; AG-UI 1.0 defines their form but no route.
+        """Return what the agent says it can do, from `GET <url>/capabilities`.
 
-        Raises `AgentUnreachableError`, `AgentStatusError`, and `NotAnEventStreamError` if the answer is something else.
+        AG-UI 1.0 defines the form of capabilities but no route for them.
+
+        Raises:
+            AgentUnreachableError: Nobody answers.
+            AgentStatusError: The answer is an HTTP error.
+            NotAnEventStreamError: The answer is something other than capabilities.
         """
-        endpoint = self._endpoint
         try:
-            response = await self._get(endpoint.at("/capabilities"))
+            response = await self._get(self._endpoint.route("/capabilities"))
         except httpx2.RequestError as error:
-            raise endpoint.unreachable("/capabilities", error) from error
+            raise self._endpoint.unreachable("/capabilities", error) from error
         if not response.is_success:
-            raise endpoint.refusal(response, response.content)
+            raise response_error(response, response.content)
         try:
             return AgentCapabilities.model_validate_json(response.content)
         except ValueError as error:
             raise NotAnEventStreamError(f"{public(response.request.url)} answered no AG-UI capabilities.") from error
 
-    async def _get(self, target: httpx2.URL) -> httpx2.Response:
+    async def _get(self, url: httpx2.URL) -> httpx2.Response:
         http, headers, timeout = self._http, self._endpoint.headers, self._endpoint.timeout
         if isinstance(http, httpx2.Client):
-            return await asyncio.to_thread(http.get, target, headers=headers, timeout=timeout)
+            return await asyncio.to_thread(http.get, url, headers=headers, timeout=timeout)
         if http is not None:
-            return await http.get(target, headers=headers, timeout=timeout)
+            return await http.get(url, headers=headers, timeout=timeout)
         async with httpx2.AsyncClient(verify=tls(), follow_redirects=True) as own:
-            return await own.get(target, headers=headers, timeout=timeout)
+            return await own.get(url, headers=headers, timeout=timeout)

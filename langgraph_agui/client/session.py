@@ -1,56 +1,150 @@
-"""`AGUISession`: one conversation with a remote agent.
+"""`AGUISession`: one conversation with a remote agent, and its `Turn`.
 
-In: what the user says, answers and changes. Out: the events of the runs; beside them the messages, the state and the
-open interrupts, which are what the next run is sent.
+In: what the user sends, answers and changes. Out: the events of the runs, and what the next run is sent: the messages,
+the state and the open interrupts.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import aclosing
 from functools import cache
-from typing import Any, ClassVar, Final, Generic, Literal, Self, TypeVar
+from typing import Any, ClassVar, Final, Generic, Literal, Self, TypeVar, get_args
 from uuid import uuid4
 
 from ag_ui.core import (
-    ActivityMessage,
     AssistantMessage,
     ContentPart,
     Context,
-    DeveloperMessage,
     Event,
     Interrupt,
     Message,
-    ReasoningMessage,
     ResumeEntry,
     RunAgentInput,
     RunFinishedEvent,
     StateDeltaEvent,
     StateSnapshotEvent,
-    SystemMessage,
+    TextMessageContentEvent,
+    TextMessageStartEvent,
+    TokenUsage,
     ToolCall,
     ToolMessage,
     UserMessage,
+    aggregate_token_usage,
 )
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.alias_generators import to_camel
 
 from langgraph_agui.client.agent import AGUIClient
-from langgraph_agui.client.errors import ResumeError
-from langgraph_agui.client.remote_run import RemoteRun
-from langgraph_agui.client.resuming import resume_entries
+from langgraph_agui.client.endpoint import resume_entries
+from langgraph_agui.client.errors import AgentError, ResumeError
+from langgraph_agui.client.remote_run import EventStream, Outcome, RemoteRun
 from langgraph_agui.client.tools import LocalTool, LocalTools, interrupted
-from langgraph_agui.client.turn import Turn
 from langgraph_agui.client.typed_state import StateT, TypedState
 from langgraph_agui.protocol.jsonable import to_jsonable
+from langgraph_agui.protocol.message_store import joined, open_tool_calls
 
-_MESSAGES: Final = (
-    DeveloperMessage | SystemMessage | UserMessage | AssistantMessage | ToolMessage | ReasoningMessage | ActivityMessage
-)
+MAX_RUNS: Final = 50
+"""How many runs one turn may take: an agent that calls local tools for ever is stopped."""
+
+_MESSAGE_TYPES: Final = get_args(get_args(Message)[0])
 
 
-class _Saved(BaseModel):
+class Turn(EventStream):
+    """One turn of a conversation: a run, and further runs as long as local tools answer all of its calls.
+
+    ```python
+    async for event in session.send("Hello"):  # or `for event in ...`
+        ...
+    turn = await session.send("Hello")  # without the events; or `session.send("Hello").wait()`
+    print(turn.text)
+    ```
+
+    It raises what its runs raise (:mod:`langgraph_agui.client.errors`). When you stop reading, the connection closes,
+    and the session keeps what it has received.
+    """
+
+    def __init__(self, session: AGUISession[Any], start_run: Callable[[], RemoteRun], tools: LocalTools) -> None:
+        super().__init__()
+        self._session, self._start_run, self._tools = session, start_run, tools
+        self._runs: list[RemoteRun] = []
+        self._texts: dict[str, list[str]] = {}
+        """The text of each message of the agent itself, in pieces."""
+        self._answered: set[str] = set()
+        """The calls that have run here: they do not run again, even if a snapshot lacks their results."""
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """How the last run has ended; None while it is going on, or if its stream broke off."""
+        return self._runs[-1].outcome if self._runs else None
+
+    @property
+    def interrupts(self) -> list[Interrupt]:
+        """What the agent waits for."""
+        return self._runs[-1].interrupts if self._runs else []
+
+    @property
+    def result(self) -> object:
+        """What the last run returned, if it was a success."""
+        return self._runs[-1].result if self._runs else None
+
+    @property
+    def usage(self) -> list[TokenUsage]:
+        """The tokens of all its runs, one entry for each provider and model."""
+        return aggregate_token_usage([entry for run in self._runs for entry in run.usage])
+
+    @property
+    def text(self) -> str:
+        """The text of the agent so far, without that of its subagents; a blank line between two messages."""
+        return "\n\n".join(text for pieces in self._texts.values() if (text := joined(pieces)))
+
+    async def _read(self, blocking: bool) -> AsyncGenerator[Event]:
+        session = self._session
+        session._require_idle()
+        session._turn = self
+        try:
+            run = self._start_run()
+            while True:
+                self._runs.append(run)
+                session._run = run
+                try:
+                    async with aclosing(run._read(blocking)) as events:
+                        async for event in events:
+                            session._receive(run, event)
+                            self._collect_text(event)
+                            yield event
+                finally:
+                    session._keep(run)
+                local = [call for call in session.pending_tool_calls if call.function.name in self._tools.names]
+                calls = [call for call in local if call.id not in self._answered]
+                for call in calls:
+                    result = await self._tools.run(call, blocking=blocking)
+                    self._answered.add(call.id)
+                    session.messages.append(result)  # before the next tool, which may be stopped
+                if not calls or session.interrupts or session.pending_tool_calls:
+                    return
+                self._check_run_count()
+                run = session._start_run()
+        finally:
+            if session._turn is self:  # else it was abandoned, and another turn has started
+                session._turn = None
+
+    def _collect_text(self, event: Event) -> None:
+        if isinstance(event, TextMessageStartEvent):
+            if event.subagent_run_id is None and event.role in (None, "assistant"):
+                self._texts.setdefault(event.message_id, [])
+        elif isinstance(event, TextMessageContentEvent) and event.message_id in self._texts:
+            self._texts[event.message_id].append(event.delta)
+
+    def _check_run_count(self) -> None:
+        if len(self._runs) >= MAX_RUNS:
+            error = AgentError(f"The agent called local tools in {MAX_RUNS} runs in a row, so the turn was stopped.")
+            error.messages, error.state = self._session.messages, self._runs[-1].state
+            raise error
+
+
+class _SavedSession(BaseModel):
     """A conversation as `to_json` writes it."""
 
     model_config = ConfigDict(alias_generator=to_camel, validate_by_name=True)
@@ -60,7 +154,7 @@ class _Saved(BaseModel):
     messages: list[Message]
     state: Any
     typed_state: Any = None
-    """What the state is read as, if `state` does not tell."""
+    """The typed state, if it is not what `state` parses to."""
     interrupts: list[Interrupt]
     open_tool_call_ids: list[str]
 
@@ -75,23 +169,23 @@ class AGUISession(Generic[StateT]):
     session.state.servings = 6  # sent with the next run
     ```
 
-    Reasoning and encrypted values are kept and returned untouched. A run that failed keeps what it had delivered, and
-    leaves the interrupts open; one that the agent never began leaves all as it was. One run at a time.
+    Reasoning and encrypted values are kept and returned untouched. A run that fails keeps what it has delivered, and
+    leaves the interrupts open. A run that the agent never started leaves the session as it was. One run at a time.
 
-    `AGUISession[Recipe]` reads the state as `Recipe`, or whatever else pydantic validates; without a type it is JSON
-    data. What the agent sends goes before what is changed in the state while a run is going on.
+    `AGUISession[Recipe]` reads the state as `Recipe`, or as any other type that pydantic validates; without a type it
+    is JSON data. A state that the agent sends replaces changes that you make while a run is going on.
 
     Args:
         agent: The agent, or its URL.
-        thread_id: The conversation's name at the agent; a new one by default.
-        messages: What has been said.
-        state: The state to begin with.
-        tools: Tools that run here. The agent may call them; a turn goes on until none of their calls is open.
-        context: What the application tells of itself with each run.
+        thread_id: The agent's id of the conversation; a new one by default.
+        messages: The messages to start with.
+        state: The state to start with.
+        tools: Tools that run here. The agent may call them; a turn runs on until none of their calls is open.
+        context: Context for the agent, sent with each run.
         forwarded_props: What else is sent with each run; its meaning is between application and agent.
-        on_invalid_state: Is given what is wrong with a state that the agent sent and that does not fit the type: keys
-            that do not fit stay as they were. Without it, that is logged. States are read when you look at `state`, and
-            at the end of each run: nothing is told of one that was replaced before.
+        on_invalid_state: Is called with the error of a state that the agent sent and that does not fit the type; the
+            keys that do not fit keep their values. Without it, the error is logged. States are read when you look at
+            `state`, and at the end of each run; one that was replaced before is not reported.
     """
 
     _state_type: ClassVar[Any] = None
@@ -100,7 +194,7 @@ class AGUISession(Generic[StateT]):
         """Return the class whose sessions read their state as `kind`."""
         if isinstance(kind, TypeVar):  # of a class that inherits from this one
             return super().__class_getitem__(kind)  # type: ignore[misc]
-        return _typed(cls, kind)  # type: ignore[arg-type]  # mypy does not take generic classes for hashable
+        return _typed_class(cls, kind)  # type: ignore[arg-type]  # mypy does not see that classes are hashable
 
     def __init__(
         self,
@@ -126,23 +220,23 @@ class AGUISession(Generic[StateT]):
         if state is not None:
             self._state.set(state)
         self._open_calls: list[str] = []
-        self._reader: Turn | None = None
-        """The turn that is going on, or was left and is not cleaned up yet."""
+        self._turn: Turn | None = None
+        """The turn that is going on, or was abandoned and is not finalized yet."""
         self._run: RemoteRun | None = None
 
     @property
     def messages(self) -> list[Message]:
         """The conversation, activities included; while a run is going on, as far as it has come.
 
-        Between runs the list is yours to add to.
+        Between runs you may add to the list.
         """
         return self._run.messages if self._run is not None and self._run.begun else self._messages
 
     @property
     def state(self) -> StateT:
-        """The shared state. What you change in it, or put in its place, is sent with the next run.
+        """The shared state. Change it, or assign another one: the next run is sent it.
 
-        Raises `pydantic.ValidationError` as long as no state has been set or sent that fits the type.
+        Raises `pydantic.ValidationError` as long as no state that fits the type has been set or received.
         """
         return self._state.value
 
@@ -152,39 +246,33 @@ class AGUISession(Generic[StateT]):
 
     @property
     def pending_tool_calls(self) -> list[ToolCall]:
-        """The calls that the agent has left to its client, that nobody has answered yet and no interrupt asks about."""
-        messages, offered = self.messages, {tool.name for tool in self.tools.offered}
-        settled = {message.tool_call_id for message in messages if isinstance(message, ToolMessage)}
-        settled |= {interrupt.tool_call_id for interrupt in self.interrupts if interrupt.tool_call_id}
-        return [
-            call
-            for message in messages
-            if isinstance(message, AssistantMessage)
-            for call in message.tool_calls or ()
-            if call.id in self._open_calls and call.id not in settled and call.function.name in offered
-        ]
+        """The calls that the agent left to its client, and that have neither a result nor an interrupt about them."""
+        offered = {tool.name for tool in self.tools.offered}
+        asked = {interrupt.tool_call_id for interrupt in self.interrupts}
+        left = [call for call in open_tool_calls(self.messages).values() if call.id in self._open_calls]
+        return [call for call in left if call.id not in asked and call.function.name in offered]
 
-    def send(self, *said: str | Message | Sequence[ContentPart]) -> Turn:
-        """Say something, and let the agent run.
+    def send(self, *items: str | Message | Sequence[ContentPart]) -> Turn:
+        """Send messages, and run the agent when you read the turn.
 
-        Calls of tools that run here and were stopped are answered before it, with an error: every call must have its
-        result before the thread goes on (AG-UI 1.0, tools).
+        If a local tool was stopped, its call is answered with an error first: every call must have its result before
+        the thread continues (AG-UI 1.0, tools).
 
         Args:
-            said: Texts and lists of content parts, each a user message; other messages as they are. Nothing: the agent
-                runs on what there is.
+            items: Texts and lists of content parts, each a user message; other messages as they are. Without any, the
+                agent runs on the conversation as it is.
 
         Raises:
             ResumeError: The thread waits for an answer: see `resume`.
             RuntimeError: A run is going on.
-            TypeError: Something else is said, such as a LangChain message.
-            pydantic.ValidationError: When the turn is read: what was changed in the state does not fit its type.
+            TypeError: An item is something else, such as a LangChain message.
+            pydantic.ValidationError: Raised when you read the turn: your changes to the state do not fit its type.
                 Nothing was sent.
         """
-        return self._turn([_message(one) for one in said], {}, ())
+        return self._new_turn([_message(item) for item in items], {}, ())
 
     def resume(self, answers: Mapping[str, object], *, cancel: Collection[str] = ()) -> Turn:
-        """Answer every open interrupt, and let the agent go on.
+        """Answer every open interrupt, and run the agent when you read the turn.
 
         Args:
             answers: A payload for each, by its id, as its `response_schema` asks for it.
@@ -194,45 +282,51 @@ class AGUISession(Generic[StateT]):
             ResumeError: Nothing is open, an open interrupt is left out, an answer is for none, or comes too late.
                 Nothing was sent.
             RuntimeError: A run is going on.
-            pydantic.ValidationError: As of `send`.
+            pydantic.ValidationError: As in `send`.
         """
-        turn = self._turn([], answers, cancel)
+        self._require_idle()
         if not self.interrupts:
-            raise ResumeError("interrupt_unknown", [], "Nothing is open.")
-        return turn
+            raise ResumeError("interrupt_unknown", sorted({*answers, *cancel}), "Nothing is open.")
+        return self._new_turn([], answers, cancel)
 
     def answer(self, call_id: str, content: str | list[ContentPart], *, error: str | None = None) -> None:
         """Add the result of one of `pending_tool_calls`; it is sent with the next run.
 
-        Raises `ValueError` if nobody waits for it, `RuntimeError` while a run is going on. `error` says that the tool
-        has failed, and why.
+        Args:
+            call_id: The id of the call.
+            content: The result.
+            error: Why the tool failed, if it did.
+
+        Raises:
+            ValueError: The call is not pending.
+            RuntimeError: A run is going on.
         """
-        self._idle()
+        self._require_idle()
         if call_id not in {call.id for call in self.pending_tool_calls}:
             raise ValueError(f"No call {call_id!r} waits for a result.")
         self.messages.append(ToolMessage(id=str(uuid4()), tool_call_id=call_id, content=content, error=error))
 
     def connect(self) -> Turn:
-        """Read the thread as the agent has it, where it can tell: a `LangGraphAgent` can (`POST <url>/connect`).
+        """Read the thread as the agent has it, from `POST <url>/connect`, which a `LangGraphAgent` serves.
 
-        No local tool runs: calls that are open are in `pending_tool_calls` afterwards.
+        No local tool runs: open calls are in `pending_tool_calls` afterwards.
         """
         return Turn(self, lambda: self.client.connect(self._input((), ())), LocalTools())
 
     def clear(self) -> None:
-        """Forget the conversation and begin another one; tools, context and properties stay."""
-        self._idle()
+        """Forget the conversation and start another one; tools, context and properties stay."""
+        self._require_idle()
         self.thread_id = str(uuid4())
         self._messages, self.interrupts, self._open_calls = [], [], []
-        self._state.clear()
+        self._state.restore({})
 
     def to_json(self) -> str:
-        """The conversation as JSON, for `from_json`: thread, messages, state and what is open, and nothing else."""
-        saved = _Saved(
+        """Return the conversation as JSON for `from_json`: thread, messages, state and what is open, nothing else."""
+        saved = _SavedSession(
             thread_id=self.thread_id,
             messages=self.messages,
-            state=self._state.sent(),
-            typed_state=self._state.kept(),
+            state=self._state.to_json(),
+            typed_state=self._state.saved_value(),
             interrupts=self.interrupts,
             open_tool_call_ids=self._open_calls,
         )
@@ -240,115 +334,101 @@ class AGUISession(Generic[StateT]):
 
     @classmethod
     def from_json(cls, text: str, agent: AGUIClient | str, **options: Any) -> Self:
-        """Return a conversation that `to_json` has kept; `options` are those of the class.
+        """Return a conversation that `to_json` has saved.
 
-        Raises `ValueError` if `text` is none.
+        Args:
+            text: What `to_json` returned.
+            agent: The agent, or its URL.
+            options: Further arguments of the class.
+
+        Raises:
+            ValueError: `text` is no saved conversation.
         """
-        saved = _Saved.model_validate(json.loads(text))
+        saved = _SavedSession.model_validate(json.loads(text))
         session = cls(agent, thread_id=saved.thread_id, messages=saved.messages, **options)
         session.interrupts = saved.interrupts
         session._open_calls = saved.open_tool_call_ids
         session._state.restore(saved.state, saved.typed_state)
         return session
 
-    def _turn(self, said: list[Message], answers: Mapping[str, object], cancel: Collection[str]) -> Turn:
-        self._idle()
+    def _new_turn(self, messages: list[Message], answers: Mapping[str, object], cancel: Collection[str]) -> Turn:
+        self._require_idle()
         resume_entries(self.interrupts, answers, cancel)
-        # Once more when the turn begins: an answer may have expired by then, a turn before it may have paused.
-        return Turn(self, lambda: self.begin(said, resume_entries(self.interrupts, answers, cancel)), self.tools)
+        # Check again when the turn starts: by then, an answer may have expired, or another turn may have paused.
+        return Turn(
+            self, lambda: self._start_run(messages, resume_entries(self.interrupts, answers, cancel)), self.tools
+        )
 
-    def begin(self, said: Sequence[Message] = (), resume: Sequence[ResumeEntry] = ()) -> RemoteRun:
-        """The next run on what there is; used by `Turn`, which tells what comes of it."""
-        return self.client.run(self._input([*self._given_up(said), *said], resume))
+    def _start_run(self, messages: Sequence[Message] = (), resume: Sequence[ResumeEntry] = ()) -> RemoteRun:
+        """Return the next run. If there are new messages, they come after errors for the calls of stopped tools."""
+        answered = {message.tool_call_id for message in messages if isinstance(message, ToolMessage)}
+        local = [call for call in self.pending_tool_calls if call.function.name in self.tools.names]
+        stopped = [interrupted(call) for call in local if call.id not in answered] if messages else []
+        return self.client.run(self._input([*stopped, *messages], resume))
 
-    @contextmanager
-    def taken(self, turn: Turn) -> Iterator[None]:
-        """Hold the session: nothing else can be sent; used by `Turn`."""
-        self._idle()
-        self._reader = turn
-        try:
-            yield
-        finally:
-            if self._reader is turn:  # else it was left, and another one has begun
-                self._reader = None
-
-    @contextmanager
-    def reading(self, run: RemoteRun) -> Iterator[None]:
-        """Tell of `run` while it is read, then keep what it has delivered; used by `Turn`."""
-        self._run = run
-        try:
-            yield
-        finally:
-            if self._run is run:
-                self._keep(run)
-
-    def take(self, run: RemoteRun, event: Event) -> None:
-        """Keep what an event of `run` changes beside the messages; used by `Turn`."""
-        if isinstance(event, StateSnapshotEvent | StateDeltaEvent):
-            self._state.hear(run.state)
-        elif isinstance(event, RunFinishedEvent):
-            self.interrupts = run.interrupts
-            self._open_calls = [] if run.outcome == "cancelled" else _open_calls(run)
-
-    def _input(self, said: Sequence[Message], resume: Sequence[ResumeEntry]) -> RunAgentInput:
+    def _input(self, messages: Sequence[Message], resume: Sequence[ResumeEntry]) -> RunAgentInput:
         return RunAgentInput(
             thread_id=self.thread_id,
             run_id=str(uuid4()),
-            messages=[*self.messages, *said],
-            state=self._state.send(),
+            messages=[*self.messages, *messages],
+            state=self._state.commit(),
             tools=self.tools.offered,
             context=self.context,
             forwarded_props=self.forwarded_props,
             resume=list(resume) or None,
         )
 
-    def _given_up(self, said: Sequence[Message]) -> list[ToolMessage]:
-        """Results for the calls of local tools that were stopped, if something is said and does not answer them."""
-        told = {one.tool_call_id for one in said if isinstance(one, ToolMessage)}
-        calls = self.tools.mine(self.pending_tool_calls) if said else []
-        return [interrupted(call) for call in calls if call.id not in told]
+    def _receive(self, run: RemoteRun, event: Event) -> None:
+        """Take what an event of `run` changes besides the messages."""
+        if isinstance(event, StateSnapshotEvent | StateDeltaEvent):
+            self._state.receive(run.state)
+        elif isinstance(event, RunFinishedEvent):
+            self.interrupts = run.interrupts
+            self._open_calls = [] if run.outcome == "cancelled" else _open_calls(run)
 
-    def _idle(self) -> None:
-        """Refuse to go on beside a turn; one that nobody can read on is over, though Python may not have closed it."""
-        if self._reader is None:
+    def _require_idle(self) -> None:
+        """Raise `RuntimeError` if a turn is going on. An abandoned one is over, though it may not be finalized."""
+        if self._turn is None:
             return
-        if not self._reader.abandoned:
+        if not self._turn.abandoned:
             raise RuntimeError("A turn of this session is going on; finish or leave it first.")
-        self._reader = None
+        self._turn = None
         if self._run is not None:
             self._keep(self._run)
 
     def _keep(self, run: RemoteRun) -> None:
-        """Keep what a run that is over has delivered."""
-        self._run = None
-        if run.begun:
-            self._messages = run.messages
-        self._state.read()
+        """Keep what a run has delivered that is over, unless that is done."""
+        if self._run is run:
+            self._run = None
+            if run.begun:
+                self._messages = run.messages
+            self._state.read()
 
 
 @cache
-def _typed(cls: type[AGUISession[Any]], kind: Any) -> type[AGUISession[Any]]:
+def _typed_class(cls: type[AGUISession[Any]], kind: Any) -> type[AGUISession[Any]]:
     fields = {"_state_type": None if kind is Any else kind, "__doc__": cls.__doc__}
     return type(f"{cls.__name__}[{getattr(kind, '__name__', kind)}]", (cls,), fields)
 
 
 def _open_calls(run: RemoteRun) -> list[str]:
-    """The calls that a run has left open, and those at the end of the conversation, which it may have inherited.
+    """Return the calls that a run left open, and those of the last assistant message, which it may have inherited.
 
-    A run that goes on after an approval, or that only reads the thread, does not name calls that it did not start.
+    A run that follows an approval, or only reads the thread, does not name calls that it did not start.
     """
     last = next((one for one in reversed(run.messages) if isinstance(one, AssistantMessage | UserMessage)), None)
     at_end = [call.id for call in last.tool_calls or ()] if isinstance(last, AssistantMessage) else []
     return list(dict.fromkeys([*run.pending_tool_call_ids, *at_end]))
 
 
-def _message(said: str | Message | Sequence[ContentPart]) -> Message:
-    if isinstance(said, str):
-        return UserMessage(id=str(uuid4()), content=said)
-    if isinstance(said, _MESSAGES):
-        return said
+def _message(item: str | Message | Sequence[ContentPart]) -> Message:
+    if isinstance(item, str):
+        return UserMessage(id=str(uuid4()), content=item)
+    if isinstance(item, _MESSAGE_TYPES):
+        message: Message = item
+        return message
     try:
-        return UserMessage(id=str(uuid4()), content=[*said])
+        return UserMessage(id=str(uuid4()), content=[*item])
     except (TypeError, ValidationError) as error:
         wanted = "texts, lists of content parts and messages of `ag_ui.core`"
-        raise TypeError(f"`send` takes {wanted}; this is a {type(said).__name__}.") from error
+        raise TypeError(f"`send` takes {wanted}; this is a {type(item).__name__}.") from error

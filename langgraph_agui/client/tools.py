@@ -1,16 +1,16 @@
-"""Tools that run here, offered to a remote agent as frontend tools (AG-UI 1.0, tools).
+"""Tools that run at the client, offered to a remote agent as frontend tools (AG-UI 1.0, tools).
 
-In: LangChain tools, and the calls that the agent has left to its client. Out: what the agent is told of the tools, and
-the results of the calls.
+In: LangChain tools, and the calls that the agent leaves to its client. Out: descriptions of the tools for the agent,
+and the results of the calls.
 """
 
 from __future__ import annotations
 
 import json
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from inspect import signature
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 from uuid import uuid4
 
 from ag_ui.core import Tool, ToolCall, ToolMessage
@@ -28,18 +28,18 @@ from langgraph_agui.messages.user_tool_content import as_content
 logger = logging.getLogger(__name__)
 
 LocalTool: TypeAlias = BaseTool | Callable[..., object] | Tool
-"""A LangChain tool, or a function with annotations and a docstring; or only what the agent is told of one, for calls
+"""A LangChain tool, or a function with annotations and a docstring. Or only an AG-UI description of a tool, for calls
 that the application answers itself."""
 
-_FAILED = "The tool failed."
-_INTERRUPTED = "The tool was interrupted."
+_FAILED: Final = "The tool failed."
+_INTERRUPTED: Final = "The tool was interrupted."
 
 
 class LocalTools:
-    """Tools by name. One that fails answers the agent so: a call without an answer would leave the thread stuck.
+    """The tools of a client, by name.
 
-    Of exceptions only `ToolException`, which is meant for models, and arguments that do not fit are told; others are
-    logged.
+    A tool that fails answers with an error, because a call without a result would block the thread. The agent sees the
+    text of a `ToolException`, which is meant for models, and of arguments that do not fit. Other exceptions are logged.
 
     Raises:
         ValueError: Two tools have one name.
@@ -49,139 +49,117 @@ class LocalTools:
         self._tools: dict[str, BaseTool] = {}
         self._offered: dict[str, Tool] = {}
         for given in tools:
-            one = given if isinstance(given, BaseTool | Tool) else make_tool(given)
-            if one.name in self._offered:
-                raise ValueError(f"Two tools are called {one.name!r}.")
-            self._offered[one.name] = one if isinstance(one, Tool) else agui_tool(one)
-            if isinstance(one, BaseTool):
-                self._tools[one.name] = one
+            tool = given if isinstance(given, BaseTool | Tool) else make_tool(given)
+            if tool.name in self._offered:
+                raise ValueError(f"Two tools have the name {tool.name!r}.")
+            self._offered[tool.name] = tool if isinstance(tool, Tool) else agui_tool(tool)
+            if isinstance(tool, BaseTool):
+                self._tools[tool.name] = tool
 
     @property
     def offered(self) -> list[Tool]:
-        """The tools as a run's input names them."""
+        """The tools as a run's input describes them."""
         return list(self._offered.values())
 
     @property
     def names(self) -> set[str]:
-        """The names of those that run here."""
+        """The names of the tools that run here."""
         return set(self._tools)
 
-    def mine(self, calls: Sequence[ToolCall]) -> list[ToolCall]:
-        """Those of `calls` that run here."""
-        return [call for call in calls if call.function.name in self._tools]
+    async def run(self, call: ToolCall, *, blocking: bool = False) -> ToolMessage:
+        """Run the tool of a call; return its result, or its error. If `blocking`, there is no event loop.
 
-    def answers(self, calls: Sequence[ToolCall]) -> Iterator[ToolMessage]:
-        """Run the tools that `calls` name, and yield each result before the next one runs. Blocks.
-
-        Calls of other tools are left out.
+        Raises:
+            KeyError: No tool of this name runs here.
         """
-        for call in self.mine(calls):
-            yield _told(call, self._run(call))
-
-    async def aanswers(self, calls: Sequence[ToolCall]) -> AsyncIterator[ToolMessage]:
-        """The same from coroutines; tools without one run in a thread."""
-        for call in self.mine(calls):
-            yield _told(call, await self._arun(call))
-
-    def _run(self, call: ToolCall) -> LCToolMessage:
-        tool = self._tools[call.function.name]
-        if isinstance(tool, StructuredTool) and tool.func is None:  # a coroutine only, as MCP's are
-            return run_sync(self._arun(call))
-        try:
-            return _message(call, tool.invoke(_request(call, tool)))
-        except Exception as error:
-            return _failure(call, error)
-
-    async def _arun(self, call: ToolCall) -> LCToolMessage:
         tool = self._tools[call.function.name]
         try:
-            return _message(call, await tool.ainvoke(_request(call, tool)))
+            request = _request(call, tool)
+            if not blocking:
+                output = await tool.ainvoke(request)
+            elif isinstance(tool, StructuredTool) and tool.func is None:  # only a coroutine, as MCP's tools are
+                output = run_sync(tool.ainvoke(request))
+            else:
+                output = tool.invoke(request)
         except Exception as error:
-            return _failure(call, error)
+            result, failed = as_content(_error_text(call, error)), True
+        else:
+            is_message = isinstance(output, LCToolMessage)
+            result = as_content(output.content if is_message else str(output))
+            failed = is_message and output.status == "error"
+        content = content_parts(result)
+        error_text = content if isinstance(content, str) else _FAILED
+        return ToolMessage(id=str(uuid4()), content=content, tool_call_id=call.id, error=error_text if failed else None)
 
 
 def interrupted(call: ToolCall) -> ToolMessage:
-    """The result of a call whose tool was stopped."""
+    """Return the result of a call whose tool was stopped."""
     return ToolMessage(id=str(uuid4()), tool_call_id=call.id, content=_INTERRUPTED, error=_INTERRUPTED)
 
 
 def agui_tool(tool: Mapping[str, Any] | type | Callable[..., object] | BaseTool) -> Tool:
-    """Any tool that `bind_tools` of a chat model takes, as AG-UI names it.
+    """Return the AG-UI description of any tool that a chat model's `bind_tools` takes.
 
     Raises:
-        ValueError: It has no schema of its own: a tool that a provider runs is nothing that a client could offer.
+        ValueError: It has no schema of its own: a client cannot offer a tool that a provider runs.
     """
     function = convert_to_openai_tool(tool).get("function")
     if not isinstance(function, Mapping):
-        raise ValueError(f"No tool for an AG-UI agent: {tool!r}.")
+        raise ValueError(f"No tool for an AG-UI agent, because it has no schema: {tool!r}.")
     return Tool(
         name=function["name"], description=function.get("description", ""), parameters=function.get("parameters")
     )
 
 
 def _request(call: ToolCall, tool: BaseTool) -> dict[str, object]:
-    """A call as `tool` takes it, without arguments that it has hidden from models: the agent's model is one.
+    """Return a call as `tool` takes it, without arguments that it hides from models: the agent's model is one.
 
     Raises:
         ToolException: The arguments are no JSON object.
     """
-    written = call.function.arguments
+    text = call.function.arguments
     try:
-        arguments = json.loads(written) if written.strip() else {}
+        arguments = json.loads(text) if text.strip() else {}
     except ValueError:
         arguments = None
     if not isinstance(arguments, dict):
         raise ToolException("The arguments are no JSON object.")
-    hidden = _hidden(tool)
-    told = {key: value for key, value in arguments.items() if key not in hidden}
-    return {"type": "tool_call", "id": call.id, "name": call.function.name, "args": told}
+    hidden = _hidden_arguments(tool)
+    allowed = {key: value for key, value in arguments.items() if key not in hidden}
+    return {"type": "tool_call", "id": call.id, "name": call.function.name, "args": allowed}
 
 
-def _hidden(tool: BaseTool) -> set[str]:
-    """The arguments that a tool takes and does not offer, such as injected ones, by all their names."""
+def _hidden_arguments(tool: BaseTool) -> set[str]:
+    """Return the arguments that a tool takes and does not offer, such as injected ones, by all their names."""
     schema, fields = tool.tool_call_schema, dict[str, object]()
     if isinstance(schema, dict):
         offered = set(schema.get("properties", ()))
     else:
         offered, fields = set(get_fields(schema)), {**get_fields(tool.get_input_schema())}
-    own = [getattr(tool, name, None) for name in ("func", "coroutine")]
-    takes = {
-        one.name
-        for function in ([one for one in own if one] or [tool._run])  # which a subclass defines
-        for one in signature(function).parameters.values()
-        if one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)
+    functions = [function for name in ("func", "coroutine") if (function := getattr(tool, name, None))]
+    parameters = {
+        parameter.name
+        for function in functions or [tool._run]  # which a subclass of BaseTool defines
+        for parameter in signature(function).parameters.values()
+        if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
     }
-    spelt = {name for key, field in fields.items() if key not in offered for name in _names(field)}
-    return (takes | spelt | set(fields)) - offered
+    aliases = {alias for key, field in fields.items() if key not in offered for alias in _aliases(field)}
+    return (parameters | aliases | set(fields)) - offered
 
 
-def _names(field: object) -> set[str]:
-    """What a field may be called in data, beside its own name."""
-    given = [getattr(field, "alias", None), getattr(field, "validation_alias", None)]
-    choices = [one for alias in given for one in (alias.choices if isinstance(alias, AliasChoices) else [alias])]
+def _aliases(field: object) -> set[str]:
+    """Return the names that a field may have in data, besides its own."""
+    aliases = [getattr(field, "alias", None), getattr(field, "validation_alias", None)]
+    choices = [one for alias in aliases for one in (alias.choices if isinstance(alias, AliasChoices) else [alias])]
     return {str(one.path[0]) if isinstance(one, AliasPath) else one for one in choices if one}
 
 
-def _message(call: ToolCall, result: object) -> LCToolMessage:
-    if isinstance(result, LCToolMessage):
-        return result
-    return LCToolMessage(content=str(result), tool_call_id=call.id)
-
-
-def _failure(call: ToolCall, error: Exception) -> LCToolMessage:
+def _error_text(call: ToolCall, error: Exception) -> str:
+    """Return what the agent may know of an error."""
     if isinstance(error, ToolException):
-        told = str(error) or _FAILED
-    elif isinstance(error, ValidationError):
+        return str(error) or _FAILED
+    if isinstance(error, ValidationError):
         places = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
-        told = f"The arguments do not fit: {places}"
-    else:
-        logger.error("The tool %r failed", call.function.name, exc_info=error)
-        told = _FAILED
-    return LCToolMessage(content=told, tool_call_id=call.id, status="error")
-
-
-def _told(call: ToolCall, result: LCToolMessage) -> ToolMessage:
-    content = content_parts(as_content(result.content))
-    failed = result.status == "error"
-    text = content if isinstance(content, str) else _FAILED
-    return ToolMessage(id=str(uuid4()), content=content, tool_call_id=call.id, error=text if failed else None)
+        return f"The arguments do not fit: {places}"
+    logger.error("The tool %r failed", call.function.name, exc_info=error)
+    return _FAILED

@@ -1,7 +1,7 @@
 """The shared state of a conversation: as the agent sent it, and as a Python type.
 
-In: the state that a client holds after each event, JSON data; the user's changes to its typed form. Out: that form, and
-the state that the next run is sent.
+In: the state after each event, as JSON data; the user's changes to its typed form. Out: the typed form, and the state
+to send with the next run.
 """
 
 from __future__ import annotations
@@ -17,201 +17,187 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import from_json, to_json
 from typing_extensions import TypeVar
 
-from langgraph_agui.client.changes import changed
+from langgraph_agui.client.three_way_merge import three_way_merge
 from langgraph_agui.protocol.jsonable import JsonValue, json_equal, to_jsonable
 
 logger = logging.getLogger(__name__)
 
-_TRIED: Final = 8
-"""How many updates that nobody has looked at are read if the last one does not fit."""
+_MAX_UNREAD: Final = 8
+"""How many states that nobody has read are kept, in case the last ones do not fit."""
 
 StateT = TypeVar("StateT", default=Any)
 
 
-class _Nothing:
-    """Stands for a typed state that has not been read; `None` may be one."""
-
-
-_NOTHING: Final = _Nothing()
+class _Unset:
+    """Stands for a value that no state has fitted yet; `None` may be a value."""
 
 
 class TypedState(Generic[StateT]):
-    """Keeps both forms.
+    """Keeps both forms of the state.
 
-    Data that the type does not know stays in what is sent, but for that of list elements which were changed while the
-    list became longer or shorter. A `SecretStr` is sent as pydantic writes it, as stars, and no change of it is
-    noticed, unless a serializer tells it.
+    Data that the type does not know stays in what is sent, as :func:`three_way_merge` says. A `SecretStr` is sent as
+    pydantic writes it, as stars, so changes to it are lost, unless a serializer writes its value.
 
-    What the agent sends is read when somebody looks, and by `read`: to validate all of a state at each delta would cost
-    more than all else. So a state that does not fit is not reported if the next one came before anybody has looked.
+    A state from the agent is parsed when somebody reads `value`, and by `read`: to parse the state after each delta
+    would cost more than everything else. So an invalid state is not reported if another one replaces it unread.
 
     Args:
-        kind: What the state is read as, anything that pydantic validates; None leaves it as JSON data.
-        reported: Is given what is wrong with a state that does not fit, once as long as the same is wrong; without it,
-            that is logged.
+        kind: The type of the state, anything that pydantic validates; None leaves it as JSON data.
+        on_invalid: Is called with the error of a state that does not fit, once while the error stays the same. Without
+            it, the error is logged.
     """
 
-    def __init__(self, kind: Any, reported: Callable[[ValidationError], None] | None = None) -> None:
+    def __init__(self, kind: Any, on_invalid: Callable[[ValidationError], None] | None = None) -> None:
         self._adapter: TypeAdapter[StateT] | None = None if kind is None else TypeAdapter(kind)
-        self._report = reported or _log
-        self.clear()
-
-    def clear(self) -> None:
-        """Begin anew, without a state."""
+        self._on_invalid = on_invalid or _log
         self.restore({})
 
     def restore(self, state: JsonValue, typed: JsonValue = None) -> None:
-        """Begin with what `sent` and `kept` have told."""
-        self._held: object = state
-        self._shared = False
-        """Whether `_held` is the agent's, and not ours to change."""
-        self._unread: deque[object] = deque(maxlen=_TRIED)
-        """The agent's last states, as long as nobody has looked."""
-        self._typed: StateT | _Nothing = _NOTHING
-        self._told: JsonValue = {}
-        """What `_typed` looked like when it was read: what differs from it are the user's changes."""
-        self._wrong: object = None
-        """What was reported."""
-        if self._adapter is not None:
-            with suppress(ValidationError):
-                self._read(state if typed is None else typed)
+        """Start again with a state, and its typed form as `saved_value` returned it."""
+        self._received: object = state
+        """The agent's state. It may be shared with the events: do not change it."""
+        self._unread: deque[object] = deque(maxlen=_MAX_UNREAD)
+        self._value: StateT | _Unset = _Unset()
+        self._base: JsonValue = {}
+        """`_value` as JSON data when it was parsed: what differs now are the user's changes."""
+        self._reported: object = None
+        with suppress(ValidationError):
+            self._load(state if typed is None else typed)
 
     @property
     def value(self) -> StateT:
-        """The state, typed. What is changed in it is sent with the next run.
+        """The state, typed. Changes to it are sent with the next run.
 
         Raises:
-            ValidationError: The agent has sent no state yet that fits, and an empty one does not.
+            ValidationError: No state has fitted the type yet, and an empty one does not.
         """
-        if self._adapter is None:
-            if self._shared:
-                self._held, self._shared = _copied(self._held), False
-            return cast("StateT", self._held)
         self.read()
-        if isinstance(self._typed, _Nothing):
-            return self._read(self._held)
-        return self._typed
+        return self._load(self._received) if isinstance(self._value, _Unset) else self._value
 
     def set(self, value: StateT) -> None:
         """Replace the state; it is sent with the next run. Raises `ValidationError` if it does not fit."""
+        self.read()
         if self._adapter is None:
-            self._held, self._shared = to_jsonable(value), False
+            self._value = cast("StateT", to_jsonable(value))
         else:
-            self.read()
-            self._typed = self._adapter.validate_python(value)
+            self._value = self._adapter.validate_python(value)
 
-    def hear(self, state: object) -> None:
-        """Take the state that the agent has sent, which goes before what was changed until now."""
-        self._held, self._shared = state, True
-        if self._adapter is not None:
-            self._unread.append(state)
+    def receive(self, state: object) -> None:
+        """Take a state from the agent. It replaces what the user has changed until now."""
+        self._received = state
+        self._unread.append(state)
 
     def read(self) -> None:
-        """Read what was heard. A state that does not fit is reported, and read with what stood where it does not.
+        """Parse the last state that was received.
 
-        If that does not fit either, the last one that did stays. What stays is sent in place of the keys that do not
-        fit; the agent's other keys are not taken back. Of states that nobody has looked at, only the last few are
-        tried.
+        If it does not fit, the error is reported, and the newest unread one that does fit is loaded. Then the top-level
+        keys that do fit are taken from the last one, unless the result is invalid.
         """
         if not self._unread:
             return
-        last = self._unread.pop()
+        last, *earlier = reversed(self._unread)
+        self._unread.clear()
         try:
-            self._read(last)
+            self._load(last)
         except ValidationError as error:
-            while self._unread:
+            for state in earlier:
                 with suppress(ValidationError):
-                    self._read(self._unread.pop())
+                    self._load(state)
                     break
-            self._refuse(to_jsonable(last), error)
-        finally:
-            self._unread.clear()
+            self._repair(to_jsonable(last), error)
 
-    def _refuse(self, state: JsonValue, error: ValidationError) -> None:
-        wrong = error.errors(include_url=False, include_context=False)
-        unfit = {str(one["loc"][0]) for one in wrong if one["loc"]}
+    def _repair(self, state: JsonValue, error: ValidationError) -> None:
+        """Take the keys of `state` that fit. The others keep their values, which are sent in their place."""
+        errors = error.errors(include_url=False, include_context=False)
+        is_new = errors != self._reported
+        unfit = {str(one["loc"][0]) for one in errors if one["loc"]}
         if unfit and isinstance(state, dict):
-            with suppress(ValueError):  # it does not fit without them, or what stands there cannot be written
-                self._read_around(state, unfit)
-        if isinstance(self._told, dict):
-            self._told = {key: value for key, value in self._told.items() if key not in unfit}
-        if wrong != self._wrong:
-            self._wrong = wrong
-            self._report(error)
+            with suppress(ValueError):  # the other keys do not fit together, or an old value cannot be written
+                self._load_around(state, unfit)
+        if isinstance(self._base, dict):
+            self._base = {key: value for key, value in self._base.items() if key not in unfit}
+        self._reported = errors
+        if is_new:
+            self._on_invalid(error)
 
-    def _read_around(self, state: dict[str, JsonValue], unfit: Collection[str]) -> None:
-        """Read `state` with what stood under the keys `unfit`, if something did."""
+    def _load_around(self, state: dict[str, JsonValue], unfit: Collection[str]) -> None:
         mended = {key: value for key, value in state.items() if key not in unfit}
         old: JsonValue = None
-        if not isinstance(self._typed, _Nothing):
-            old = self._dump(self._typed)
-            for told in (self._dump(self._typed, by_alias=False), old):  # an agent may call a field by either name
-                if isinstance(told, dict):
-                    mended |= {key: told[key] for key in unfit if key in told}
+        if not isinstance(self._value, _Unset):
+            old = self._dump(self._value)
+            for values in (self._dump(self._value, by_alias=False), old):  # an agent may call a field by either name
+                if isinstance(values, dict):
+                    mended |= {key: values[key] for key in unfit if key in values}
         if json_equal(mended, old):
-            self._told = old
+            self._base = old
         else:
-            self._typed = self._validated(mended)
-            self._told = self._dump(self._typed)
+            self._load(mended)
 
-    def sent(self) -> JsonValue:
-        """The state for the next run: what the agent sent, with the user's changes in it."""
+    def to_json(self) -> JsonValue:
+        """Return the state as JSON data: what the agent sent, with the user's changes."""
         self.read()
-        held = to_jsonable(self._held)
-        if self._adapter is None or isinstance(self._typed, _Nothing):
-            return held
-        return changed(held, self._told, self._dump(self._typed))
+        if isinstance(self._value, _Unset):
+            return to_jsonable(self._received)
+        value = self._dump(self._value)
+        if self._adapter is None:
+            return value
+        return three_way_merge(to_jsonable(self._received), self._base, value)
 
-    def send(self) -> JsonValue:
-        """The same, for a run that begins now: the agent has it then.
+    def commit(self) -> JsonValue:
+        """Return the same for a run that starts now: then the agent has it.
 
         Raises:
             ValidationError: What the user has changed does not fit.
         """
-        sent = self.sent()
-        if self._adapter is not None and not isinstance(self._typed, _Nothing):
-            now = self._dump(self._typed)
-            if not json_equal(self._told, now):
-                self._adapter.validate_json(json.dumps(now))
-            self._held, self._told = sent, now
-        return sent
+        state = self.to_json()
+        if not isinstance(self._value, _Unset):
+            value = self._dump(self._value)
+            if not json_equal(self._base, value):
+                self._parse(value)
+            self._received, self._base = state, value
+        return state
 
-    def kept(self) -> JsonValue:
-        """The typed state as JSON data where `sent` does not tell it, since the agent's last one did not fit."""
-        self.read()
-        if self._adapter is None or isinstance(self._typed, _Nothing):
+    def saved_value(self) -> JsonValue:
+        """Return the typed state as JSON data if `to_json` does not give it, because the agent's last did not fit."""
+        state = self.to_json()
+        if isinstance(self._value, _Unset):
             return None
-        typed = self._dump(self._typed)
+        value = self._dump(self._value)
         with suppress(ValidationError):
-            if json_equal(self._dump(self._validated(self.sent())), typed):
+            if json_equal(self._dump(self._parse(state)), value):
                 return None
-        return typed
+        return value
 
-    def _read(self, state: object) -> StateT:
-        self._typed = self._validated(state)
-        self._told, self._wrong = self._dump(self._typed), None
-        return self._typed
+    def _load(self, state: object) -> StateT:
+        self._value = self._parse(state)
+        if self._adapter is not None:
+            self._base = self._dump(self._value)
+        self._reported = None
+        return self._value
 
-    def _validated(self, state: object) -> StateT:
-        """As JSON, for which strict types have rules of their own."""
-        assert self._adapter is not None  # noqa: S101
+    def _parse(self, state: object) -> StateT:
+        """Parse JSON text, because strict types have other rules for JSON than for Python values."""
+        if self._adapter is None:
+            return cast("StateT", _copy(state))
         return self._adapter.validate_json(json.dumps(to_jsonable(state)))
 
     def _dump(self, value: StateT, by_alias: bool = True) -> JsonValue:
-        assert self._adapter is not None  # noqa: S101
-        told = self._adapter.dump_python(value, mode="json", by_alias=by_alias, round_trip=True, warnings=False)
-        return to_jsonable(told)
+        if self._adapter is None:
+            return to_jsonable(value)
+        return to_jsonable(
+            self._adapter.dump_python(value, mode="json", by_alias=by_alias, round_trip=True, warnings=False)
+        )
 
 
-def _copied(value: object) -> JsonValue:
-    """What `to_jsonable` makes of JSON data, in a third of the time: each look at a changed state costs this."""
+def _copy(value: object) -> JsonValue:
+    """Return what `to_jsonable` makes of JSON data, in a third of the time."""
     try:
         copy: JsonValue = from_json(to_json(value))
-    except ValueError:  # halves of surrogate pairs, or very deep
+    except ValueError:  # halves of surrogate pairs, or very deep data
         return to_jsonable(value)
     return copy
 
 
 def _log(error: ValidationError) -> None:
     places = ", ".join("/".join(map(str, one["loc"])) or "/" for one in error.errors())
-    logger.warning("The agent's state does not fit at %s; what stood there stays.", places)
+    logger.warning("The agent's state does not fit at %s; the old values stay.", places)

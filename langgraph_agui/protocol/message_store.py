@@ -194,3 +194,14 @@ def joined(pieces: Iterable[str]) -> str:
     except UnicodeEncodeError:
         return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
     return text
+
+
+def open_tool_calls(messages: Iterable[Message]) -> dict[str, ToolCall]:
+    """Return the calls that no later message answers, by id, in their order; those of subagents included."""
+    calls: dict[str, ToolCall] = {}
+    for message in messages:
+        if isinstance(message, AssistantMessage):
+            calls.update((call.id, call) for call in message.tool_calls or ())
+        elif isinstance(message, ToolMessage):
+            calls.pop(message.tool_call_id, None)
+    return calls

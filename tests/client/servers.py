@@ -16,7 +16,7 @@ from typing import Any
 from ag_ui.core import Event
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from langgraph_agui.client.readable import Readable
+from langgraph_agui.client.remote_run import EventStream
 from tests.protocol.streams import STARTED, Wire, text
 
 SSE = "text/event-stream"
@@ -183,7 +183,7 @@ class Blocking:
     def __repr__(self) -> str:
         return "for"
 
-    def read(self, stream: Readable, take: Callable[[Event], object] = lambda event: None) -> list[Event]:
+    def read(self, stream: EventStream, take: Callable[[Event], object] = lambda event: None) -> list[Event]:
         """Read to the end; `take` is given each event when it comes."""
         events = []
         for event in stream:
@@ -191,7 +191,7 @@ class Blocking:
             events.append(event)
         return events
 
-    def leave(self, stream: Readable, count: int) -> list[Event]:
+    def leave(self, stream: EventStream, count: int) -> list[Event]:
         """Read the first events, and leave."""
         events = []
         with stream:
@@ -208,7 +208,7 @@ class Awaiting(Blocking):
     def __repr__(self) -> str:
         return "async for"
 
-    def read(self, stream: Readable, take: Callable[[Event], object] = lambda event: None) -> list[Event]:
+    def read(self, stream: EventStream, take: Callable[[Event], object] = lambda event: None) -> list[Event]:
         events = []
 
         async def read() -> None:
@@ -219,7 +219,7 @@ class Awaiting(Blocking):
         asyncio.run(read())
         return events
 
-    def leave(self, stream: Readable, count: int) -> list[Event]:
+    def leave(self, stream: EventStream, count: int) -> list[Event]:
         events = []
 
         async def leave() -> None:

@@ -19,7 +19,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import AliasChoices, AliasPath, BaseModel, ConfigDict, Field
 
 from langgraph_agui import AGUIMiddleware, LangGraphAgent, add_langgraph_fastapi_endpoint
-from langgraph_agui.client import AgentError, AGUISession, turn
+from langgraph_agui.client import AgentError, AGUISession
 from langgraph_agui.client.tools import LocalTool, LocalTools, agui_tool
 from tests.adapter.frontends import client_tool, lookup
 from tests.adapter.models import Scripted, call
@@ -185,7 +185,7 @@ def test_results_survive_an_agent_that_is_gone(reader: Blocking) -> None:
 
 @both
 def test_an_agent_that_calls_for_ever(reader: Blocking, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(turn, "MAX_RUNS", 3)
+    monkeypatch.setattr("langgraph_agui.client.session.MAX_RUNS", 3)
     with server(*(telling(*in_run(*called(f"c{n}", '{"a": 1}', name="add"))) for n in range(4))) as agent:
         session = AGUISession[Any](agent.url, tools=[add])
         with pytest.raises(AgentError, match="3 runs") as caught:
@@ -243,7 +243,7 @@ async def test_a_tool_that_is_cancelled_leaves_the_results_before_it() -> None:
     mail = Mail()
     with server(telling(*CALLED)) as agent:
         session = AGUISession[Any](agent.url, tools=mail.tools())
-        turn_ = asyncio.ensure_future(session.send("go")._to_the_end())
+        turn_ = asyncio.ensure_future(session.send("go")._await_end())
         await mail.begun.wait()
         turn_.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -334,7 +334,7 @@ def test_hidden_arguments_are_not_the_agent_s(one: BaseTool, arguments: dict[str
     tools = LocalTools([one])
     assert "root" not in str(tools.offered[0].parameters)
     asked = ToolCall(id="c", function=FunctionCall(name=one.name, arguments=json.dumps(arguments)))
-    assert [answer.content for answer in tools.answers([asked])] == [told]
+    assert asyncio.run(tools.run(asked)).content == told
 
 
 # -- real agents -----------------------------------------------------------------------------------------------------

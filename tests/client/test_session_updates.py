@@ -127,10 +127,10 @@ def test_what_fits_of_an_update(kind: Any, first: Any, then: Any, read: Any, sen
     faults: list[ValidationError] = []
     state = TypedState[Any](kind, faults.append)
     for one in (first, then):
-        state.hear(one)
+        state.receive(one)
         state.read()
     assert state.value == read
-    assert state.send() == sent
+    assert state.commit() == sent
     assert len(faults) == (2 if kind is Named else 1)
 
 
@@ -148,7 +148,7 @@ def test_what_does_not_fit_together() -> None:
             return self
 
     state = TypedState[Range](Range, lambda error: None)
-    state.hear({"low": 20, "high": "far"})
+    state.receive({"low": 20, "high": "far"})
     assert state.value == Range(low=0, high=9)
 
 
@@ -287,8 +287,8 @@ def test_what_the_type_does_not_know_of_elements(edit: Any, sent: list[Wire]) ->
     held = {"items": [A, B, C], "more": 1}
     before = copy.deepcopy(held)
     state = TypedState[Basket](Basket)
-    state.hear(held)
+    state.receive(held)
     edit(state.value.items)
     for _ in range(2):
-        assert json.dumps(state.sent(), sort_keys=True) == json.dumps({**held, "items": sent}, sort_keys=True)
+        assert json.dumps(state.to_json(), sort_keys=True) == json.dumps({**held, "items": sent}, sort_keys=True)
     assert held == before

@@ -253,8 +253,8 @@ def test_exactly_the_changes_are_sent(held: Any, beside: Any, changes: Any, assi
     held = {**held, **beside}
     before = copy.deepcopy(held)
     state = TypedState[Loose](Loose)
-    state.hear(held)
-    assert exact(state.sent()) == exact(before)  # reading changes nothing
+    state.receive(held)
+    assert exact(state.to_json()) == exact(before)  # reading changes nothing
     if assign:
         state.set(state.value.model_copy(deep=True))
     value, wanted = state.value, copy.deepcopy(before)
@@ -268,15 +268,15 @@ def test_exactly_the_changes_are_sent(held: Any, beside: Any, changes: Any, assi
         value.inner.name = name
         wanted["inner"]["name"] = name
     for _ in range(2):
-        assert exact(state.sent()) == exact(wanted)
+        assert exact(state.to_json()) == exact(wanted)
     assert held == before
 
 
 def test_true_is_not_one() -> None:
     state = TypedState[Loose](Loose)
-    state.hear({"a": 1, "b": {"c": [0]}})
+    state.receive({"a": 1, "b": {"c": [0]}})
     state.value.a, state.value.b["c"][0] = True, False
-    assert exact(state.sent()) == exact({"a": True, "b": {"c": [False]}})
+    assert exact(state.to_json()) == exact({"a": True, "b": {"c": [False]}})
 
 
 def test_the_input_is_not_the_session_s() -> None:
@@ -307,7 +307,7 @@ def test_a_value_that_was_refused_can_be_put_back(how: str) -> None:
 def test_a_value_that_was_refused_under_the_name_of_its_field() -> None:
     state = TypedState[Recipe](Recipe, lambda error: None)
     for told in ({"servings": 6}, {"servings": 0, "title": "Stew"}):
-        state.hear(told)
+        state.receive(told)
         assert state.value.servings == 6
     assert state.value.title == "Stew"
 

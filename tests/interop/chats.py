@@ -27,7 +27,7 @@ from pydantic import BaseModel, ValidationError
 
 from langgraph_agui.client import AGUIChatModel, AGUIClient, AGUISession, RemoteAgent
 from langgraph_agui.client.langchain.outgoing import open_interrupts
-from langgraph_agui.client.turn import Turn
+from langgraph_agui.client.session import Turn
 from langgraph_agui.protocol import Fold
 from tests.interop.player import Wire
 

@@ -24,11 +24,10 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import ConfigDict, Field
 
 from langgraph_agui.client.agent import AGUIClient
-from langgraph_agui.client.endpoint import RETRIES, TIMEOUT, HTTPClient, parsed_url, public
+from langgraph_agui.client.endpoint import RETRIES, TIMEOUT, HTTPClient, parsed_url, public, resume_entries
 from langgraph_agui.client.langchain.answering import Answer
 from langgraph_agui.client.langchain.outgoing import Outgoing, agent_key, outgoing
 from langgraph_agui.client.remote_run import RemoteRun
-from langgraph_agui.client.resuming import resume_entries
 from langgraph_agui.client.tools import agui_tool
 from langgraph_agui.protocol.jsonable import to_jsonable
 

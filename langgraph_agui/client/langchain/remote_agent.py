@@ -26,12 +26,12 @@ from langgraph.types import Command, Overwrite, Send
 
 from langgraph_agui.aio import run_sync
 from langgraph_agui.client.agent import AGUIClient
+from langgraph_agui.client.endpoint import resume_entries
 from langgraph_agui.client.errors import AgentError
 from langgraph_agui.client.langchain.approved import approved, asks_about
 from langgraph_agui.client.langchain.asking import ask
 from langgraph_agui.client.langchain.outgoing import agent_key, outgoing
 from langgraph_agui.client.langchain.replay import Replay, put_result
-from langgraph_agui.client.resuming import resume_entries
 from langgraph_agui.client.tools import LocalTools
 from langgraph_agui.custom_events import CANCELLED
 from langgraph_agui.messages.extract import as_mapping
