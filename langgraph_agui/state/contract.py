@@ -1,13 +1,13 @@
-"""The contract between a graph and its clients: what of the state they see, and what they may change.
+"""The contract between a graph and its clients: which of the state clients see, and what they may change.
 
-What a client sends enters, and what the thread holds; what the client has changed leaves, as the Python values that the
-graph's nodes get. For the way out it says which keys are shown, how, and whether a value is what was promised.
+The graph's schemas and the agent's options enter once. Later the state that a client sends enters, and what it has
+changed leaves, as the Python values that the graph's nodes get.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import cast
 
@@ -16,38 +16,40 @@ from pydantic import BaseModel
 from langgraph_agui.errors import ErrorCode, RunInputError, StateMismatch
 from langgraph_agui.graphs import GraphAdapter
 from langgraph_agui.protocol.jsonable import JsonValue, json_equal, to_jsonable
-from langgraph_agui.state.keys import StateKeys, marked
 from langgraph_agui.state.options import StateOptions
 from langgraph_agui.state.schema import (
-    KeyType,
     Misfit,
     Problem,
+    describe,
     dumped,
+    hides_reducer,
+    hints_of,
+    holds_messages,
+    is_private,
     keys_of,
     misfits,
     quoted,
     state_json_schema,
-    tell,
     types_of,
 )
 
 logger = logging.getLogger(__name__)
 
 
-class StateContract(StateKeys):
-    """What of a graph's state its client sees, and what it may change. One per agent; it holds nothing of runs.
+class StateContract:
+    """What of a graph's state clients see, and what they may change. One per agent, shared by all runs.
 
     Args:
         graph: The graph.
         options: What the agent's author decides.
         messages_key: The channel of the messages, which are no state.
-        schema: Describes the state as the client sees it; None if nothing does.
+        schema: Describes the state as clients see it; None if nothing does.
         show: Makes JSON data of a graph's value, without what clients do not see.
 
     Attributes:
         predict: Which tool arguments are shown while they stream.
         deltas: Whether changes are sent as patches, where those are smaller than the state.
-        json_schema: The JSON schema of the state as the client sees it; None if nothing describes it.
+        json_schema: The JSON schema of the state as clients see it; None if nothing describes it.
 
     Raises:
         ValueError: The options name keys that the graph does not have, the graph marks a reduced key `Private` in the
@@ -62,53 +64,101 @@ class StateContract(StateKeys):
         schema: type[BaseModel] | None = None,
         show: Callable[[object], JsonValue] = to_jsonable,
     ) -> None:
-        super().__init__(graph, options, messages_key, marked(schema))
+        self._graph = graph
+        self._options = options
+        self._messages_key = messages_key
+        self._schema = schema
+        self.show = show
         self.predict = options.predict
         self.deltas = options.emit == "delta"
-        self.show = show
-        self._checks_output = options.check_output
-        self._raises = options.refused == "error"
-        self._schema = schema
-        self._input = graph.input_schema
-        self._types = types_of(self._input)
-        self._fields = keys_of(schema) if schema is not None else {}
-        described = types_of(schema) if schema is not None else {}
+        hints = _hints(graph)
+        _check_options(options, graph, hints)
+        # Messages may hold prompts, and what a model is told is not for clients to write.
+        messages = {key for key, hint in hints if holds_messages(hint)}.difference(options.include or ())
+        self._hidden = {messages_key, *options.exclude, *messages, *_private(hints)}
+        # A preview under a key that the graph does not have comes back, but nobody has changed it.
+        previews = {predict.key for predict in options.predict} if graph.is_state_graph else set[str]()
+        self._ignored = {messages_key, *options.client_keys, *previews.difference(graph.channels)}
+        self._shared: dict[tuple[str, ...], frozenset[str]] = {}
+        self._types = types_of(graph.input_schema)
+        # The agent's schema: its fields by the keys of their JSON form, and the types of those keys.
+        self._fields: dict[str, str] = {}
+        self.json_schema: dict[str, object] | None = None
+        if schema is not None:
+            self._fields = keys_of(schema)
+            private = _private(hints_of(schema).items())
+            self._hidden |= private | {key for key, name in self._fields.items() if name in private}
+            self.json_schema = state_json_schema(schema, self.shows)
+        described = types_of(schema)
         self._described = {key: described[name] for key, name in self._fields.items()}
-        self.json_schema = state_json_schema(schema, self.shows) if schema is not None else None
 
-    # -- out ----------------------------------------------------------------------------------------------------------
+    # -- keys -----------------------------------------------------------------------------------------------------
+
+    def shows(self, key: str) -> bool:
+        """Return whether clients see this key of the root state: a channel, or a key that the graph does not have."""
+        if key in self._hidden or key.startswith("__") or not self._graph.outputs(key):
+            return False
+        return self._options.include is None or key in self._options.include
+
+    def holds(self, key: str) -> bool:
+        """Return whether the graph is known to have a channel of this name."""
+        return self._graph.has_channel(key)
+
+    def shared(self, namespace: Sequence[str]) -> frozenset[str]:
+        """Return the channels that the subgraph at `namespace` shares with all graphs around it, and with clients.
+
+        Empty for graphs that are no nodes themselves.
+        """
+        path = tuple(place.rpartition(":")[0] for place in namespace)
+        if path not in self._shared:
+            inner = self._graph.subgraphs_at(namespace)
+            keys = frozenset(self._graph.channels if inner else ())
+            for graph in inner:
+                keys = keys.intersection(graph.output_names or ()) - _private(_hints(graph))
+            self._shared[path] = keys
+        return self._shared[path]
+
+    def _writable(self, key: str) -> bool:
+        names, writable = self._graph.input_names, self._options.client_writable
+        if not self.shows(key) or (names is not None and key not in names):
+            return False
+        return writable if isinstance(writable, bool) else key in writable
+
+    # -- out ------------------------------------------------------------------------------------------------------
 
     def check(self, key: str, value: object) -> None:
-        """Check what is about to be shown, if the options want that.
-
-        Args:
-            key: The key of the state.
-            value: JSON data.
+        """Check JSON data that is about to be shown under `key`, if the options want that.
 
         Raises:
             StateMismatch: It does not fit the agent's schema; the text, for the log, names the place and no values.
         """
-        if not self._checks_output or key not in self._described:
-            return
-        problems = _fit(self._described[key], key, value)
-        if problems:
-            raise StateMismatch(tell(problems, "does not fit the agent's state_schema"))
+        if self._options.check_output and (problems := self._misfits(key, value)):
+            raise StateMismatch(describe(problems, "does not fit the agent's state_schema"))
 
-    # -- in -----------------------------------------------------------------------------------------------------------
+    def _misfits(self, key: str, value: object) -> list[Problem]:
+        """Return what of a value does not fit the agent's schema."""
+        try:
+            if key in self._described:
+                self._described[key].load(value)
+        except Misfit as misfit:
+            return [problem.under(key) for problem in misfit.problems]
+        return []
+
+    # -- in -------------------------------------------------------------------------------------------------------
 
     def changed(
         self, sent: object, stored: Mapping[str, object] | None, *older: Mapping[str, object]
     ) -> dict[str, object]:
-        """What the client has changed, as the Python values that the graph's nodes get.
+        """Return what the client has changed, as the Python values that the graph's nodes get.
 
-        What the client was shown and sends again is no change. Neither is None for a key that holds nothing, unless
-        the key's type takes it.
+        A value that the client was sent and sends again is no change. Neither is None for a key that holds nothing,
+        unless the key's type takes it.
 
         Args:
-            sent: `RunAgentInput.state`; what is no object changes nothing.
+            sent: `RunAgentInput.state`; anything but an object changes nothing.
             stored: The thread's channels now; None where the graph has no checkpointer. Then the client owns the state,
                 and everything that it sends and may change is input.
-            older: The thread's channels as the client may still hold them: what is as in one of these is no change.
+            older: The thread's channels as the client may still hold them: a value from one of these is no change.
 
         Returns:
             The values, by key of the graph's input.
@@ -121,101 +171,113 @@ class StateContract(StateKeys):
             return {}
         state = cast("Mapping[str, object]", sent)
         now = stored or {}
-        held = [now, *older]
-        unchanged = {key for key in state if key not in self.ignored and self._unchanged(key, state[key], held)}
-        touched = state.keys() - unchanged - self.ignored
+        considered = state.keys() - self._ignored
+        unchanged = {key for key in considered if self._is_echo(key, state[key], (now, *older))}
+        touched = considered - unchanged
+        # None for a key that holds nothing is no change, unless it fits the key's type.
         empty = {key for key in touched if state[key] is None and key not in now and self.shows(key)}
-        names = self.graph.input_names
-        taken = {key: state[key] for key in state if key in touched and self.writable(key, names)}
-        graphs = {key for key in touched if self.shows(key) and (self.holds(key) or names is None)}
-        refused = touched - taken.keys() - empty - (graphs if stored is None else set[str]())
+        taken = {key: value for key, value in state.items() if key in touched and self._writable(key)}
+        refused = touched - taken.keys() - empty
+        if stored is None:  # the client sends back what the last run ended with, also what is no input
+            no_input_names = self._graph.input_names is None
+            refused -= {key for key in refused if self.shows(key) and (no_input_names or self.holds(key))}
         self.refuse(refused)
         for key in sorted(taken.keys() & now.keys()):
-            self._guard(key, now[key])
-        values, problems = self._loaded(taken)
-        stood_for = {problem.key for problem in problems if stored is None and "__type__" in dumped(taken[problem.key])}
-        if stood_for:
-            told = ", ".join(sorted(stood_for))
-            logger.warning("Without a checkpointer, values that JSON does not have are lost between runs: %s", told)
-        problems = [problem for problem in problems if problem.key not in empty | stood_for]
+            self._check_nothing_hidden(key, now[key])
+        values, problems = self._load(taken)
+        lost = {problem.key for problem in problems if stored is None and "__type__" in dumped(taken[problem.key])}
+        if lost:
+            keys = ", ".join(sorted(lost))
+            logger.warning("Without a checkpointer, values that JSON does not have are lost between runs: %s", keys)
+        problems = [problem for problem in problems if problem.key not in empty | lost]
         if problems := problems or self._schema_problems(state, unchanged | empty | refused):
-            raise RunInputError(ErrorCode.STATE_INVALID, tell(problems))
+            raise RunInputError(ErrorCode.STATE_INVALID, describe(problems))
         return values
 
-    def _unchanged(self, key: str, value: object, held: Iterable[Mapping[str, object]]) -> bool:
-        """Whether a key is as the client was shown it. A guess at what it does not see is a change, right or wrong."""
+    def _is_echo(self, key: str, value: object, states: Iterable[Mapping[str, object]]) -> bool:
+        """Return whether a client sends a key as it was sent to it. It cannot echo a key that it does not see."""
         if not self.shows(key):
             return False
-        for channels in held:
-            if key in channels:
-                forms = (form(channels[key]) for form in (self.show, to_jsonable))
-                if any(json_equal(value, shown) or json_equal(to_jsonable(value), shown) for shown in forms):
+        for channels in states:
+            # The second form is costly, and rarely needed.
+            for convert in (self.show, to_jsonable) if key in channels else ():
+                form = convert(channels[key])
+                if json_equal(value, form) or json_equal(to_jsonable(value), form):
                     return True
         return False
 
     def refuse(self, keys: Collection[str]) -> None:
-        """Say that the client may not change these keys: raise `RunInputError`, or warn, as the options have it."""
+        """Refuse changes of these keys: raise `RunInputError`, or log a warning, as the options say."""
         if not keys:
             return
-        told = ", ".join(quoted(key) for key in sorted(keys)[:10]) + (", …" if len(keys) > 10 else "")
-        if self._raises:
+        names = ", ".join(quoted(key) for key in sorted(keys)[:10]) + (", …" if len(keys) > 10 else "")
+        if self._options.refused == "error":
             subject = "The state key" if len(keys) == 1 else "The state keys"
-            raise RunInputError(ErrorCode.STATE_REFUSED, f"{subject} {told} cannot be changed.")
-        logger.warning("The client has changed keys of the state that it may not change; they were left out: %s", told)
+            raise RunInputError(ErrorCode.STATE_REFUSED, f"{subject} {names} cannot be changed.")
+        logger.warning("The client may not change these keys of the state; they were left out: %s", names)
 
-    def _guard(self, key: str, value: object) -> None:
-        """Refuse to replace what the client has only seen without its reasoning: that would be lost."""
+    def _check_nothing_hidden(self, key: str, value: object) -> None:
+        """Raise if the client has seen `value` without its reasoning: replacing it would lose that."""
         if not json_equal(self.show(value), to_jsonable(value)):
             raise RunInputError(
                 ErrorCode.INVALID_INPUT, f"The state {quoted(key)} holds hidden reasoning; it is read-only."
             )
 
-    def _loaded(self, taken: Mapping[str, object]) -> tuple[dict[str, object], list[Problem]]:
-        """The Python values of what the graph takes, and what of it does not fit the graph's types."""
+    def _load(self, taken: Mapping[str, object]) -> tuple[dict[str, object], list[Problem]]:
+        """Return the Python values of what the graph takes, and what of it does not fit the graph's types."""
         values: dict[str, object] = {}
         problems: list[Problem] = []
         for key, value in taken.items():
             try:
-                values[key] = self._load(key, value)
+                if isinstance(value, Mapping) and ("__overwrite__" in value or value.get("type") == "__overwrite__"):
+                    raise Misfit([Problem(())])  # LangGraph would read it as an instruction and not as a value
+                values[key] = self._types[key].load(value) if key in self._types else value
             except Misfit as misfit:
                 problems += [problem.under(key) for problem in misfit.problems]
-        if isinstance(self._input, type) and issubclass(self._input, BaseModel):
+        model = self._graph.input_schema
+        if isinstance(model, type) and issubclass(model, BaseModel):
             read = {key: value for key, value in values.items() if key in self._types and self._types[key].readable}
-            # What the model says of the whole, it says of the graph's state, not of a part.
-            found = misfits(partial(self._input.model_validate, by_alias=False, by_name=True), read)
+            # Problems of the model as a whole are about the graph's state, and this is only a part of it.
+            found = misfits(partial(model.model_validate, by_alias=False, by_name=True), read)
             problems += [problem for problem in found if problem.key in read]
         return values, problems
 
-    def _load(self, key: str, value: object) -> object:
-        if isinstance(value, Mapping) and ("__overwrite__" in value or value.get("type") == "__overwrite__"):
-            raise Misfit([Problem(())])  # LangGraph would take it for an instruction, and what is in it for the value
-        return self._types[key].load(value) if key in self._types else value
+    def _schema_problems(self, state: Mapping[str, object], excluded: Collection[str]) -> list[Problem]:
+        """Return what of the client's state does not fit the agent's schema, at other keys than `excluded`.
 
-    def _schema_problems(self, state: Mapping[str, object], besides: Collection[str]) -> list[Problem]:
-        """What of the client's state does not fit the agent's schema, at other keys than `besides`.
-
-        Of these, those that the client sees count for what is said of the whole.
+        Excluded keys that the client sees are still validated with the rest, for validators of the whole.
         """
         if self._schema is None:
             return []
-        known = (self._fields.keys() | (state.keys() - self.ignored)) - {self.messages_key}
-        data = {key: value for key, value in state.items() if key in known and (key not in besides or self.shows(key))}
-        concerned = {self._fields.get(key, key) for key in data if key not in besides}
+        known = (self._fields.keys() | (state.keys() - self._ignored)) - {self._messages_key}
+        data = {key: value for key, value in state.items() if key in known and (key not in excluded or self.shows(key))}
+        concerned = {self._fields.get(key, key) for key in data if key not in excluded}
         if not concerned:
             return []
         problems = misfits(self._schema.model_validate_json, dumped(data))
         required = {name for name, field in self._schema.model_fields.items() if field.is_required()}
         if not required <= {self._fields.get(key) for key in data} and any(not problem.path for problem in problems):
-            # A validator of the whole has met a part of it: what remains are the types of the keys.
-            fields = [(self._described[key], key) for key in data if key in self._described]
-            problems = [problem for kind, key in fields for problem in _fit(kind, key, data[key])]
+            # A validator of the whole has met a part of it: only the types of the keys can be judged.
+            problems = [problem for key, value in data.items() for problem in self._misfits(key, value)]
         return [one for one in problems if not one.path or self._fields.get(one.key, one.key) in concerned]
 
 
-def _fit(kind: KeyType, key: str, value: object) -> list[Problem]:
-    """What of the value of a key does not fit."""
-    try:
-        kind.load(value)
-    except Misfit as misfit:
-        return [problem.under(key) for problem in misfit.problems]
-    return []
+def _hints(graph: GraphAdapter) -> list[tuple[str, object]]:
+    """Return the keys of all schemas of a graph, with their annotations."""
+    return [(key, hint) for schema in graph.schemas for key, hint in hints_of(schema).items()]
+
+
+def _private(hints: Iterable[tuple[str, object]]) -> set[str]:
+    return {key for key, hint in hints if is_private(hint)}
+
+
+def _check_options(options: StateOptions, graph: GraphAdapter, hints: Iterable[tuple[str, object]]) -> None:
+    """Raise `ValueError` for names that the graph does not have, and for marks in the wrong place."""
+    writable = () if isinstance(options.client_writable, bool) else options.client_writable
+    for option, names in (("exclude", options.exclude), ("client_writable", writable)):
+        unknown = sorted(set(names).difference(graph.channels)) if graph.is_state_graph else []
+        if unknown:  # a misspelt key in `exclude` would show what is to be hidden
+            raise ValueError(f"StateOptions.{option} names what the graph's state does not have: {', '.join(unknown)}")
+    for key, hint in hints:
+        if hides_reducer(hint):  # LangGraph looks for the reducer in the last place only
+            raise ValueError(f"{key!r}: put Private before the reducer, as in Annotated[list, Private, operator.add]")

@@ -88,7 +88,7 @@ class Misfit(ValueError):  # noqa: N818  # named for what it says
         self.problems = [*problems]
 
 
-def tell(problems: Iterable[Problem], what: str = "does not fit") -> str:
+def describe(problems: Iterable[Problem], what: str = "does not fit") -> str:
     """Say what does not fit, in one sentence per key of the state: `The state 'x' does not fit: place: reason`."""
     problems = sorted(problems, key=lambda problem: str(problem.path[:1]))
     sentences: list[str] = []
