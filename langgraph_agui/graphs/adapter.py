@@ -37,7 +37,10 @@ class InterruptHolder(NamedTuple):
 
 
 class GraphAdapter(ABC):
-    """What a run needs to know of its graph. Every method that takes a `config` reads `thread_id` from it."""
+    """What a run needs to know of its graph. Every method that takes a `config` reads `thread_id` from it.
+
+    Where nothing else is said, the methods here answer for a graph that publishes nothing of itself.
+    """
 
     # -- schema -----------------------------------------------------------------------------------------------------
 
@@ -64,24 +67,24 @@ class GraphAdapter(ABC):
         """The keys of the input schema; None if the input has no keys or the schema is unknown."""
 
     @property
-    @abstractmethod
     def input_schema(self) -> object:
         """The schema of the input as a Python type; None if there is none."""
+        return None
 
     @property
-    @abstractmethod
     def schemas(self) -> Sequence[object]:
         """All state schemas as Python types, those of single nodes included."""
+        return ()
 
     @property
-    @abstractmethod
     def channels(self) -> Collection[str]:
         """The names of all channels that are known without asking a server."""
+        return ()
 
     @property
-    @abstractmethod
     def output_names(self) -> Collection[str] | None:
         """The channels in the graph's output; None if the output is one value, or only a server knows."""
+        return None
 
     @abstractmethod
     def has_channel(self, name: str) -> bool:
@@ -91,15 +94,14 @@ class GraphAdapter(ABC):
     def outputs(self, name: str) -> bool:
         """Return whether the graph's output may have this key. True for names that are no channel."""
 
-    @abstractmethod
     def subgraphs_at(self, namespace: Sequence[str]) -> list[GraphAdapter]:
         """Return the subgraphs on the way to `namespace`, outermost first.
 
         Empty unless each of them is a node of the graph around it: what becomes of the state of a graph that a node or
         tool calls is up to that caller.
         """
+        return []
 
-    @abstractmethod
     def needs_overwrite(self, channel: str, present: bool) -> bool:
         """Return whether a value must be written to `channel` as `Overwrite`, because a reducer would merge it.
 
@@ -107,10 +109,11 @@ class GraphAdapter(ABC):
             channel: The channel.
             present: Whether the thread has a value in it. A channel without one would keep the `Overwrite` itself.
         """
+        return False
 
-    @abstractmethod
     def removes_messages(self, messages_key: str) -> bool:
         """Return whether the messages channel understands `RemoveMessage`, as `add_messages` does."""
+        return False
 
     @property
     def takes_message_list(self) -> bool:
@@ -133,9 +136,9 @@ class GraphAdapter(ABC):
     async def update_state(self, config: RunnableConfig, values: object, as_node: str | None = None) -> None:
         """Write `values` into the thread's state as the node `as_node` would."""
 
-    @abstractmethod
     def node_without_branches(self, fallback: str) -> str:
         """Return a node as which the state can be updated without running the graph's own routers, else `fallback`."""
+        return fallback
 
     def thread_messages(self, stored: StateSnapshot, messages_key: str) -> list[BaseMessage]:
         """Return the messages in a state of a thread."""
@@ -152,10 +155,10 @@ class GraphAdapter(ABC):
     async def find_holders(self, config: RunnableConfig, interrupt_ids: Collection[str]) -> dict[str, InterruptHolder]:
         """Return, by interrupt id, the innermost checkpoint of the thread that holds each interrupt."""
 
-    @abstractmethod
     async def given_answers(self, config: RunnableConfig, interrupt_id: str) -> list[object]:
         """Return the resume values that the interrupted task got in a run that failed afterwards."""
+        return []
 
-    @abstractmethod
     async def reopened_interrupts(self, config: RunnableConfig, stored: StateSnapshot) -> set[str]:
         """Return the ids of the interrupts of failed tasks that have no answer yet."""
+        return set()

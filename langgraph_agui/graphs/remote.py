@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping
 from typing import NamedTuple, cast
 from uuid import UUID, uuid5
 
@@ -111,26 +111,6 @@ class RemoteGraphAdapter(GraphAdapter):
         properties = self._known.input.get("properties")
         return list(properties) if isinstance(properties, Mapping) else None
 
-    @property
-    def input_schema(self) -> object:
-        """See `GraphAdapter`."""
-        return None
-
-    @property
-    def schemas(self) -> Sequence[object]:
-        """See `GraphAdapter`."""
-        return ()
-
-    @property
-    def channels(self) -> Collection[str]:
-        """See `GraphAdapter`."""
-        return ()
-
-    @property
-    def output_names(self) -> Collection[str] | None:
-        """See `GraphAdapter`."""
-        return None
-
     def has_channel(self, name: str) -> bool:
         """See `GraphAdapter`."""
         return name in self._known.channels
@@ -139,18 +119,6 @@ class RemoteGraphAdapter(GraphAdapter):
         """See `GraphAdapter`. Where the server names no output, the input decides."""
         known = self._known
         return name not in known.channels or name in (known.output or _properties(known.input))
-
-    def subgraphs_at(self, namespace: Sequence[str]) -> list[GraphAdapter]:
-        """See `GraphAdapter`."""
-        return []
-
-    def needs_overwrite(self, channel: str, present: bool) -> bool:
-        """See `GraphAdapter`. A server does not publish reducers."""
-        return False
-
-    def removes_messages(self, messages_key: str) -> bool:
-        """See `GraphAdapter`."""
-        return False
 
     # -- threads ------------------------------------------------------------------------------------------------------
 
@@ -204,10 +172,6 @@ class RemoteGraphAdapter(GraphAdapter):
         """See `GraphAdapter`."""
         await self.graph.aupdate_state(server_config(config), encode_for_server(values), as_node)
 
-    def node_without_branches(self, fallback: str) -> str:
-        """See `GraphAdapter`."""
-        return fallback
-
     # -- pauses -------------------------------------------------------------------------------------------------------
 
     async def stopped_before(self, stored: StateSnapshot) -> tuple[str, ...]:
@@ -256,14 +220,6 @@ class RemoteGraphAdapter(GraphAdapter):
             if found is None and number == 1:
                 return first
         return None
-
-    async def given_answers(self, config: RunnableConfig, interrupt_id: str) -> list[object]:
-        """See `GraphAdapter`. A server does not publish them."""
-        return []
-
-    async def reopened_interrupts(self, config: RunnableConfig, stored: StateSnapshot) -> set[str]:
-        """See `GraphAdapter`. A server does not publish what it would take."""
-        return set()
 
 
 def _decoded(stored: StateSnapshot, decoder: MessageDecoder) -> StateSnapshot:
