@@ -45,7 +45,7 @@ class ThreadSnapshot:
         self._thread_id = run_input.thread_id
         self._version: object = None
         self._translation = settings.translation(run_input, reader.sink)
-        self._translation.start()
+        self._translation.emit_run_started()
         self._task = asyncio.create_task(self._work(), name=f"agui-look-{run_input.thread_id}")
         reader.leave = self._leave
 
@@ -58,20 +58,20 @@ class ThreadSnapshot:
         translation = self._translation
         try:
             pause = await self._read() if self._graph.has_checkpointer else PendingInterrupts()
-            translation.restate()  # first, for clients keep the order in which they are told
-            interrupts = translation.owned(
-                present_interrupts(pause, self._settings.approvals, translation.speech.announce)
+            translation.emit_messages_snapshot()  # first, for clients keep the order in which they are told
+            interrupts = translation.attribute_interrupts(
+                present_interrupts(pause, self._settings.approvals, translation.emit_approval_calls)
             )
-            translation.finish(interrupts)
+            translation.finish_run(interrupts)
         except Exception as error:  # whatever fails, the client is told
-            translation.fail(error)
+            translation.fail_run(error)
         finally:
             self._outlet.close()
 
     async def _read(self) -> PendingInterrupts:
         thread = await open_thread(self._graph, self._config, self._settings.messages_key)
-        self._translation.know(thread.messages)
+        self._translation.load_thread(thread.messages)
         self._version = thread.version
         if thread.state.created_at is not None:
-            self._translation.values((), thread.state.values, thread.messages)
+            self._translation.update_graph((), thread.state.values, thread.messages)
         return await self._settings.pauses(self._graph).of_thread(thread.state, self._config)

@@ -113,7 +113,7 @@ class Run:
         raw = self._readers.event if settings.emit_raw else None
         self._drive = graph_runner_for(graph, self._translation, messages_key=key, raw=raw, fail=self._broken)
         self._loop = asyncio.get_running_loop()
-        self._translation.start()
+        self._translation.emit_run_started()
         self._task = asyncio.create_task(self._work(), name=f"agui-run-{run_input.run_id}")
         self._task.add_done_callback(self._ended)
 
@@ -125,7 +125,7 @@ class Run:
     @property
     def over(self) -> bool:
         """Whether the end of the run has been said."""
-        return self._translation.done
+        return self._translation.finished
 
     def on_end(self, call: Callable[[], object]) -> None:
         """Call `call` when the graph has stopped, for whatever reason."""
@@ -134,10 +134,10 @@ class Run:
     def join(self, reader: Subscription[T], run_input: RunAgentInput) -> None:
         """Let one more reader hear the run: what there is so far, and then the rest. Its leaving changes nothing."""
         sink = JoinedSink(reader.sink, run_input)
-        self._translation.join(sink, run_input)
+        self._translation.replay(sink, run_input)
         self._readers.add(sink)
         self._closing.append(reader.outlet.close)
-        self._translation.read_anew()
+        self._translation.refresh_writers()
 
         async def leave() -> None:
             self._hush(sink)
@@ -149,7 +149,7 @@ class Run:
     def _hush(self, sink: JoinedSink) -> None:
         self._readers.remove(sink)
         if not self._task.done():
-            self._translation.read_anew()
+            self._translation.refresh_writers()
 
     # -- stopping -------------------------------------------------------------------------------------------------
 
@@ -174,16 +174,13 @@ class Run:
 
     def _note(self, outlet: EventQueue[T]) -> None:
         """Note what the client knows whose reader leaves."""
-        shown, view = self._settings.shown.open(self._input.thread_id), self._translation.state
-        if outlet.unread:
-            shown.record_left(self._input.run_id, view.previewed, None if outlet.behind else view.copy)
-        elif view.up_to_date:  # else the run was refused, and its client knows no more than before
-            shown.record_received(self._input.run_id)
+        cache = self._settings.shown.open(self._input.thread_id)
+        self._translation.save_client_state(cache, unread=outlet.unread, behind=outlet.behind)
 
     def _ended(self, _task: asyncio.Task[None]) -> None:
         try:
-            self._settings.providers.learn(self._translation.speech.providers)
-            self._translation.cancel()  # if it ended without a word: cancelled before its first step
+            self._settings.providers.learn(self._translation.providers)
+            self._translation.cancel_run()  # if it ended without a word: cancelled before its first step
         finally:
             for close in self._closing:
                 close()
@@ -192,7 +189,7 @@ class Run:
 
     def _broken(self, error: Exception) -> None:
         """The translation itself failed: end the run rather than tell half of it."""
-        self._translation.fail(error, ErrorCode.INTERNAL)
+        self._translation.fail_run(error, ErrorCode.INTERNAL)
         self._stop()
 
     # -- working --------------------------------------------------------------------------------------------------
@@ -217,38 +214,38 @@ class Run:
             if start.resolution is not None and not pause:
                 rest = await self._beginning.rest(start)
                 if start.gives_up_at is not None and rest.idle:
-                    translation.state.values((), rest.values)
-                    translation.restate()
-                    return translation.cancel
+                    translation.update_state(rest.values)
+                    translation.emit_messages_snapshot()
+                    return translation.cancel_run
                 pause = await self._go(rest)
             if pause is None:
                 interrupts = None
             else:
-                interrupts = translation.owned(
-                    present_interrupts(pause, self._settings.approvals, translation.speech.announce)
+                interrupts = translation.attribute_interrupts(
+                    present_interrupts(pause, self._settings.approvals, translation.emit_approval_calls)
                 )
-            translation.restate(interrupts or ())
-            return lambda: translation.finish(interrupts)
+            translation.emit_messages_snapshot(interrupts or ())
+            return lambda: translation.finish_run(interrupts)
         except (asyncio.CancelledError, GraphDrained):
-            return translation.cancel
+            return translation.cancel_run
         except Exception as error:  # whatever fails, the client is told
             failure = error
-            return lambda: translation.fail(failure)
+            return lambda: translation.fail_run(failure)
 
     async def _go(self, start: RunPlan) -> PendingInterrupts | None:
         """Run the graph from `start`; return what the thread waits for, None where there is no thread."""
-        self._translation.know(start.thread)
+        self._translation.load_thread(start.thread)
         if start.gives_up_at is not None:
             await self._give_up(start, start.gives_up_at)
         if start.idle:
-            self._translation.state.values((), start.values)
+            self._translation.update_state(start.values)
             return start.pause
         theirs = {tool.name for tool in self._input.tools or ()}  # no stream answers those (AG-UI 1.0, frontend tools)
-        self._translation.speech.appended([result for result in start.healed if result.name not in theirs])
+        self._translation.emit_added_results([result for result in start.healed if result.name not in theirs])
         if start.settles:
             await self._graph.update_state(self._config, None, END)
         config = merge_run_configs(self._config, start.config)
-        self._translation.state.resume_superstep(start.values)
+        self._translation.resume_superstep(start.values)
         await self._drive.run(start.input, config, self._context)
         if not self._graph.has_checkpointer:
             if self._translation.paused:
@@ -258,7 +255,7 @@ class Run:
             return PendingInterrupts()
         self._translation.paused = False
         stored = await self._graph.load_state(self._config)
-        self._translation.state.values((), stored.values)  # with what finished tasks have written beside the pause
+        self._translation.update_state(stored.values)  # with what finished tasks have written beside the pause
         return await self._pauses.of_thread(stored, self._config)
 
     async def _approve(self, resolution: Resolution | None) -> None:
@@ -282,5 +279,5 @@ class Run:
                 await self._graph.update_state(config, {self._settings.messages_key: results}, at)
             except Exception:  # it asks the graph where to go from there, which may be prepared for other messages only
                 logger.warning("The cancelled calls are answered with the next message", exc_info=True)
-            self._translation.speech.appended(results)
+            self._translation.emit_added_results(results)
         await self._graph.update_state(config, None, END)

@@ -125,7 +125,7 @@ class AGUICallbackHandler(BaseCallbackHandler):
         run = root.run
         getattr(run.source, hook)(*args, run_id=run_id, **more)
         if root.run_id == run_id:
-            self._roots.end(root, run.translation.finish if error is None else lambda: run.fail(error))
+            self._roots.end(root, run.translation.finish_run if error is None else lambda: run.fail(error))
         self._turns.tell(root.turn)
 
     def on_chat_model_start(self, *args: Any, run_id: UUID, parent_run_id: UUID | None = None, **kwargs: Any) -> None:
@@ -150,10 +150,7 @@ class AGUICallbackHandler(BaseCallbackHandler):
         root = self._roots.of(run_id)
         if root is None:
             return
-        if isinstance(chunk, ChatGenerationChunk):
-            root.run.delivery.token(run_id, chunk.message)
-        else:
-            root.run.source.on_llm_new_token(token, chunk=chunk, run_id=run_id)
+        root.run.source.on_llm_new_token(token, chunk=chunk, run_id=run_id)
         self._turns.tell(root.turn)
 
     def on_llm_end(self, *args: Any, run_id: UUID, **kwargs: Any) -> None:

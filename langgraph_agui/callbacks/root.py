@@ -15,8 +15,9 @@ from typing import Any, TypeAlias
 from uuid import UUID, uuid4
 
 from ag_ui.core import RunAgentInput
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.messages import ToolMessage as LCToolMessage
+from langchain_core.outputs import ChatGenerationChunk, GenerationChunk
 
 from langgraph_agui.errors import RunStopped
 from langgraph_agui.messages.extract import extract_messages, find_messages
@@ -34,36 +35,6 @@ Lock: TypeAlias = AbstractContextManager[bool]
 def lock() -> Lock:
     """Return a new one."""
     return threading.RLock()
-
-
-class Locked:
-    """Delivers signals at once, one at a time: parallel branches call back from several threads.
-
-    Args:
-        translation: Is told.
-        lock: Held meanwhile; reentrant.
-    """
-
-    def __init__(self, translation: Translation, lock: Lock) -> None:
-        self._translation = translation
-        self._tell = translation.token
-        self._lock = lock
-        self.stopped = False
-
-    def token(self, run_id: UUID, message: BaseMessage) -> None:
-        """Deliver a chunk. Raises `RunStopped` into the work of a run that was stopped."""
-        if self.stopped:
-            raise RunStopped
-        with self._lock:
-            self._tell(run_id, message)
-
-    def signal(self, mark: StreamPosition | None, call: Callable[[], None]) -> None:
-        """Deliver any other signal."""
-        if self.stopped:
-            raise RunStopped
-        with self._lock:
-            if not self._translation.done:  # what a run leaves running is not told any more
-                call()
 
 
 class RootRun:
@@ -93,37 +64,36 @@ class RootRun:
         self.translation = Translation(
             run_input, sink, reasoning=reasoning, subagents=subagents, expose_errors=expose_errors
         )
-        self.delivery = Locked(self.translation, lock)
-        self.source = _Source(self, messages_key)
+        self.source = _Source(self, messages_key, lock)
         self._key = messages_key
 
     def tell(self, call: Callable[[], None]) -> None:
         """Do something that tells something."""
-        self.delivery.signal(None, call)
+        self.source.deliver(None, call)
 
     def takes(self, values: object) -> None:
         """Take the root's input: nothing in it is new."""
-        self.tell(lambda: self.translation.begin(find_messages(values)))
+        self.tell(lambda: self.translation.set_initial_messages(find_messages(values)))
 
     def notices(self, values: object) -> None:
         """Take what a graph's first node is given, its thread included: nothing in it is new either."""
-        self.tell(lambda: self.translation.speech.notice(self._messages(values)))
+        self.tell(lambda: self.translation.mark_known(self._messages(values)))
 
     def hears(self, values: object) -> None:
         """Take what a further node is given: a subagent that hands over does not return the result of its call."""
         for message in self._messages(values):
             if isinstance(message, LCToolMessage):
-                self.tell(partial(self.translation.speech.arrived, message))
+                self.tell(partial(self.translation.emit_message, message))
 
     def returns(self, values: object, *, graph: bool) -> None:
         """Take the root's output: what of it was not told is told now, as messages, or else as the run's result."""
         if graph:
-            self.tell(lambda: self.translation.values((), values, self._messages(values)))
+            self.tell(lambda: self.translation.update_graph((), values, self._messages(values)))
             return
         for message in self._answers(values):
             self.tell(partial(self.source.arrived, message))
         if not self.source.graphs and not find_messages(values):  # a graph's state is not for its client
-            self.tell(lambda: self.translation.returned(values))
+            self.tell(lambda: self.translation.set_result(values))
 
     def _answers(self, values: object) -> list[BaseMessage]:
         """The messages that a Runnable which is no graph answers with; what else has some in it may be a prompt."""
@@ -139,17 +109,46 @@ class RootRun:
     def fail(self, error: BaseException) -> None:
         """The root has failed, or was stopped."""
         stopped = isinstance(error, asyncio.CancelledError | KeyboardInterrupt | GeneratorExit)
-        self.tell(self.translation.cancel if stopped else lambda: self.translation.fail(error))
+        self.tell(self.translation.cancel_run if stopped else lambda: self.translation.fail_run(error))
 
 
 class _Source(CallbackSource):
     """The source of a root run: sees what its outermost run takes and returns, too."""
 
-    def __init__(self, root: RootRun, messages_key: str) -> None:
-        super().__init__(root.translation, root.delivery, messages_key)
+    def __init__(self, root: RootRun, messages_key: str, lock: Lock) -> None:
+        super().__init__(root.translation, messages_key)
+        self._lock = lock
         self._root = root
         self._outermost: UUID | None = None
         self.graphs: set[UUID] = set()
+
+    def deliver(self, position: StreamPosition | None, call: Callable[[], None]) -> None:
+        """Run `call` at once, under the lock. Raises `RunStopped` if the run was stopped."""
+        if self.stopped:
+            raise RunStopped
+        with self._lock:
+            if not self._translation.finished:  # a run may leave work running that nobody waits for
+                call()
+
+    def on_llm_new_token(
+        self,
+        token: object,
+        *,
+        chunk: GenerationChunk | ChatGenerationChunk | None = None,
+        run_id: UUID,
+        **kwargs: object,
+    ) -> None:
+        """A model sends a chunk. The hot path."""
+        if isinstance(chunk, ChatGenerationChunk):
+            message = chunk.message
+        elif isinstance(token, str) and token:
+            message = AIMessageChunk(content=token)
+        else:
+            return
+        if self.stopped:
+            raise RunStopped
+        with self._lock:
+            self._messages.receive_chunk(run_id, message)
 
     def on_chain_start(self, serialized: Any, inputs: Any, *, run_id: UUID, **kwargs: Any) -> None:
         """A chain begins."""
@@ -158,7 +157,7 @@ class _Source(CallbackSource):
             self._root.takes(inputs)
         super().on_chain_start(serialized, inputs, run_id=run_id, **kwargs)
         graph = kwargs.get("parent_run_id")
-        if graph is None or not self.is_node(run_id) or not self.places.is_graph(graph):
+        if graph is None or not self.is_node(run_id) or not self.runs.is_graph(graph):
             return
         if graph in self.graphs:
             self._root.hears(inputs)
@@ -168,7 +167,7 @@ class _Source(CallbackSource):
 
     def on_chain_end(self, outputs: Any, *, run_id: UUID, **kwargs: Any) -> None:
         """A chain has ended."""
-        graph = self.places.is_graph(run_id)
+        graph = self.runs.is_graph(run_id)
         super().on_chain_end(outputs, run_id=run_id, **kwargs)
         if run_id == self._outermost:
             self._root.returns(outputs, graph=graph)
@@ -186,6 +185,6 @@ class _Source(CallbackSource):
 
     def arrived(self, message: BaseMessage) -> None:
         """A Runnable that is no graph returns a message: tell it, unless a model has said it."""
-        original = self._copies.original("", message, set(), None) if message.id is None else None
+        original = self._translation.copied_message_id("", message) if message.id is None else None
         if original is None:
-            self._to.speech.arrived(message if message.id else message.model_copy(update={"id": str(uuid4())}))
+            self._translation.emit_message(message if message.id else message.model_copy(update={"id": str(uuid4())}))

@@ -102,9 +102,9 @@ class Roots:
             turn = self._turns.join()
             root = self._roots[run_id] = Root(run_id, self._make(run_input, EventSink(turn.put)), turn)
         if calls and (task := _current_task()) is not None:
-            root.watch(task, lambda _task: self.end(root, root.run.translation.cancel))
+            root.watch(task, lambda _task: self.end(root, root.run.translation.cancel_run))
             root.alone = calls == 1
-        root.run.tell(root.run.translation.start)
+        root.run.tell(root.run.translation.emit_run_started)
         try:
             self._turns.tell(turn)
         except BaseException:
@@ -119,7 +119,7 @@ class Roots:
             return
         for root in list(self._roots.values()):  # at once: other threads begin and end runs meanwhile
             if root.alone and root.task is task:
-                self.end(root, root.run.translation.cancel)
+                self.end(root, root.run.translation.cancel_run)
 
     def end(self, root: Root, say: Callable[[], None]) -> None:
         """A root run has ended; `say` says so."""

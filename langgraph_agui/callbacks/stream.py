@@ -60,7 +60,7 @@ async def astream_agui(
         subagents=checked_subagents(subagents),
         expose_errors=expose_errors,
     )
-    run.translation.start()
+    run.translation.emit_run_started()
     task = asyncio.create_task(_drive(runnable, input, config, run), name=f"agui-run-{run_input.run_id}")
     going = True
     try:
@@ -69,7 +69,7 @@ async def astream_agui(
             going = not is_last(event)
             yield cast("Event", event)
     finally:
-        run.delivery.stopped = going  # what a run that has ended leaves running is nobody's to stop
+        run.source.stopped = going  # what a run that has ended leaves running is nobody's to stop
         task.cancel()
         await asyncio.wait({task}, timeout=1)
 
@@ -77,8 +77,8 @@ async def astream_agui(
 async def _drive(runnable: Runnable[Any, Any], given: object, config: RunnableConfig | None, run: RootRun) -> None:
     try:
         await runnable.ainvoke(given, merge_run_configs(config, {"callbacks": [run.source]}))
-        run.translation.restate()
-        run.translation.finish()
+        run.translation.emit_messages_snapshot()
+        run.translation.finish_run()
     except BaseException as error:
         with suppress(RunStopped):  # nobody reads any more
             run.fail(error)

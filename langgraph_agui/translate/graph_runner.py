@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from threading import get_ident
 from typing import Any, TypedDict, cast
-from uuid import UUID
 
 from ag_ui.core import RawEvent
 from langchain_core.messages import BaseMessage
@@ -15,11 +13,10 @@ from langgraph.pregel import Pregel
 from langgraph.types import Interrupt, StreamMode
 
 from langgraph_agui.configs import merge_run_configs
-from langgraph_agui.errors import RunStopped
 from langgraph_agui.messages.extract import extract_messages
 from langgraph_agui.protocol.jsonable import to_jsonable
-from langgraph_agui.translate.callback_source import CallbackSource
-from langgraph_agui.translate.stream_sequencer import StreamPosition, StreamSequencer
+from langgraph_agui.translate.callback_source import LoopCallbackSource
+from langgraph_agui.translate.stream_sequencer import StreamSequencer
 from langgraph_agui.translate.translation import Translation
 
 MODES: Sequence[StreamMode] = ["values", "updates", "custom", "tasks"]
@@ -31,50 +28,6 @@ class StreamPart(TypedDict):
     type: str
     ns: tuple[str, ...]
     data: object
-
-
-class LoopDelivery:
-    """Delivers signals in the thread of an event loop, in the order that `Order` keeps."""
-
-    def __init__(self, translation: Translation, order: StreamSequencer, fail: Callable[[Exception], None]) -> None:
-        self._translation = translation
-        self._tell = translation.token
-        self._order = order
-        self._held = order.held
-        self._fail = fail
-        self._loop = asyncio.get_running_loop()
-        self._thread = get_ident()
-        self.stopped = False
-
-    def token(self, run_id: UUID, message: BaseMessage) -> None:
-        """Deliver a chunk, at once where nothing waits before it."""
-        if not self._held and not self.stopped and get_ident() == self._thread:
-            self._tell(run_id, message)
-        else:
-            self.signal(None, lambda: self._tell(run_id, message))
-
-    def signal(self, mark: StreamPosition | None, call: Callable[[], None]) -> None:
-        """Deliver a signal. Raises `RunStopped` into the work of a run that was stopped."""
-        if self.stopped:
-            raise RunStopped
-        if get_ident() == self._thread:
-            if mark is None and not self._held:
-                self._guarded(call)
-            else:
-                self._order.put(mark, lambda: self._guarded(call))
-        else:
-            try:
-                self._loop.call_soon_threadsafe(self._order.put, mark, lambda: self._guarded(call))
-            except RuntimeError as error:  # the loop is closed
-                raise RunStopped from error
-
-    def _guarded(self, call: Callable[[], None]) -> None:
-        if self.stopped or self._translation.done:
-            return
-        try:
-            call()
-        except Exception as error:  # called by the loop: nobody above could report it
-            self._fail(error)
 
 
 class LocalGraphRunner:
@@ -101,13 +54,12 @@ class LocalGraphRunner:
         self._translation = translation
         self._key = messages_key
         self._raw = raw
-        self._order = StreamSequencer(asyncio.get_running_loop())
-        self._delivery = LoopDelivery(translation, self._order, fail)
-        self._source = CallbackSource(translation, self._delivery, messages_key)
+        self._sequencer = StreamSequencer(asyncio.get_running_loop())
+        self._source = LoopCallbackSource(translation, messages_key, self._sequencer, fail)
 
     def stop(self) -> None:
         """End the work of callbacks in threads, which cancelling a task does not reach."""
-        self._delivery.stopped = True
+        self._source.stopped = True
 
     async def run(self, graph_input: object, config: RunnableConfig, context: Any) -> None:
         """Run the graph to its end; its exceptions come through."""
@@ -120,11 +72,11 @@ class LocalGraphRunner:
             async for part in stream:
                 self._part(part)
         finally:
-            self._order.release()
+            self._sequencer.release()
 
     def _part(self, part: StreamPart) -> None:
         data, namespace = part["data"], part["ns"]
-        lane = self._source.places.lane_at(namespace)
+        subagent = self._source.runs.subagent_at(namespace)
         if self._raw is not None:
             self._raw(RawEvent(event=to_jsonable(dict(part)), source="langgraph"))
         match part["type"]:
@@ -132,17 +84,17 @@ class LocalGraphRunner:
                 task = cast("Mapping[str, object]", data)
                 ended = "result" in task or "error" in task
                 if ended:
-                    self._translation.state.task_end(namespace, str(task["id"]), task.get("result"))
+                    self._translation.end_task(namespace, str(task["id"]), task.get("result"))
                 else:
-                    self._translation.state.task_start(namespace)
-                self._order.passed(("end" if ended else "start", str(task["id"])))
+                    self._translation.start_task(namespace)
+                self._sequencer.passed(("end" if ended else "start", str(task["id"])))
             case "values":
                 if not namespace:
-                    self._order.superstep()
+                    self._sequencer.superstep()
                 messages = extract_messages(data, self._key) if not isinstance(data, list | BaseMessage) else []
-                self._translation.values(namespace, data, messages, lane)
+                self._translation.update_graph(namespace, data, messages, subagent)
             case "custom":
-                self._translation.written(data, lane)
+                self._translation.emit_written(data, subagent)
             case "updates" if not namespace:
                 self._interrupts(cast("Mapping[str, object]", data))
 

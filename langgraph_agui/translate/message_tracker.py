@@ -1,39 +1,35 @@
-"""What models say and nodes return, each told once: the messages of one run.
+"""The messages of one run, each emitted once.
 
-Model calls and whole messages enter, in the order in which a source tells of them; they leave through the items. The
-same message may come several times, from the model, the node and the state of its graph, and under more than one id.
+Model calls and whole messages enter, in order; they leave through the emitter. The same message may arrive several
+times (from the model, the node and the graph's state) and under several ids.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from uuid import UUID, uuid4
+from threading import Lock
+from uuid import UUID
 
 from ag_ui.core import Message
-from langchain_core.messages import AIMessage, BaseMessage
-from langchain_core.messages import ToolMessage as LCToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from langgraph_agui.messages.assistant_turn import AssistantTurn
 from langgraph_agui.messages.blocks import read_blocks
-from langgraph_agui.messages.conversation import Conversation
 from langgraph_agui.messages.encrypted_values import (
     AGENT,
     EncryptedValueCodec,
     MessageSource,
 )
-from langgraph_agui.messages.provider import maker_of
 from langgraph_agui.messages.to_agui import agui_role
-from langgraph_agui.translate.event_sinks import Sink
 from langgraph_agui.translate.message_emitter import MessageEmitter, StreamingMessage
 from langgraph_agui.translate.snapshot import StateMessages
 from langgraph_agui.translate.subagents import SubagentRun, SubagentTracker
-from langgraph_agui.translate.usage import Usage
 
 
 @dataclass(slots=True)
-class _ModelRun:
-    """One LLM call: what its start told, and the message that it is saying."""
+class _ModelCall:
+    """One model call: the metadata of its start, and the message that it streams."""
 
     run_id: UUID
     metadata: Mapping[str, object]
@@ -41,246 +37,266 @@ class _ModelRun:
     best_id: str | None = None
     live: StreamingMessage | None = None
 
-    unsure: bool = True
-    """Whether a better id may come."""
+    may_improve: bool = True
+    """Whether a better id may still come."""
 
     def rank(self, message_id: str | None) -> None:
-        """Keep the best id seen: a provider's beats LangChain's own (as in the sum of the chunks)."""
-        if message_id and self.unsure:
+        """Keep the best id seen: a provider's beats LangChain's own, as it does when LangChain adds up the chunks."""
+        if message_id and self.may_improve:
             self.best_id = message_id
-            self.unsure = message_id.startswith(("lc_", "run-"))
+            self.may_improve = message_id.startswith(("lc_", "run-"))
 
 
 class MessageTracker:
     """The messages of one run.
 
     Args:
-        conversation: What the client holds.
-        sink: Takes the events.
-        values: Writes the opaque values.
-        lanes: Knows what is told of whom.
-
-    Attributes:
-        items: What is said, and what of it is open.
-        usage: What the models reported.
-        providers: Whose models have spoken.
+        emitter: Emits the messages.
+        codec: Encodes the encrypted values.
+        subagents: Decides what the client sees of subagents.
     """
 
-    def __init__(
-        self, conversation: Conversation, sink: Sink, values: EncryptedValueCodec, lanes: SubagentTracker
-    ) -> None:
-        self.items = MessageEmitter(conversation, sink, values)
-        self._lanes = lanes
-        self._models: dict[UUID, _ModelRun] = {}
-        self._seen: set[str] = set()
-        self._said_by: dict[str, str | None] = {}
-        self._said: dict[str, list[tuple[BaseMessage, str]]] = {}
-        self._messages = StateMessages(values)
-        self.usage = Usage()
-        self.providers: set[str] = set()
+    def __init__(self, emitter: MessageEmitter, codec: EncryptedValueCodec, subagents: SubagentTracker) -> None:
+        self._emitter = emitter
+        self._conversation = emitter.conversation
+        self._subagents = subagents
+        self._calls: dict[UUID, _ModelCall] = {}
+        self._known: set[str] = set()
+        self._source_of: dict[str, str | None] = {}
+        self._streamed: dict[str, list[tuple[BaseMessage, str]]] = {}
+        self._state = StateMessages(codec)
 
     # -- the thread ---------------------------------------------------------------------------------------------
 
-    def know(self, thread: Sequence[BaseMessage]) -> None:
-        """Take note of the thread as the checkpoint holds it: nothing in it is new."""
-        self._seen.update(message.id for message in thread if message.id)
-        self._messages.begin(thread)
-        self.items.conversation.know_calls(
+    def load_thread(self, messages: Sequence[BaseMessage]) -> None:
+        """Take the thread as the checkpoint holds it: none of its messages is new."""
+        self.mark_known(messages)
+        self._state.begin(messages)
+        self._conversation.know_calls(
             (call["id"], call["name"])
-            for message in thread
+            for message in messages
             if isinstance(message, AIMessage) and agui_role(message) is not None
             for call in message.tool_calls
         )
 
-    def begin(self, messages: Sequence[BaseMessage]) -> None:
+    def set_initial(self, messages: Sequence[BaseMessage]) -> None:
         """Take the root graph's messages as the run finds them."""
-        self._messages.begin(messages)
+        self._state.begin(messages)
 
     def update(self, messages: Sequence[BaseMessage]) -> None:
-        """Take what a superstep has made of them."""
-        self._messages.update(messages)
-        self._tell_apart(messages)
-        self._claim(messages)
+        """Take the root graph's messages after a superstep."""
+        self._state.update(messages)
+        self._resolve_shared_ids(messages)
+        if subagent_messages := self._conversation.accounts:
+            for message in messages:
+                if message.id is not None and (public := self._state.public(message.id)) in subagent_messages:
+                    self._emitter.of_thread(message, public)
 
-    def _tell_apart(self, messages: Sequence[BaseMessage]) -> None:
-        """Find which message it is that the state holds, where several of this run have the same id of their own."""
-        if not any(len(said) > 1 for said in self._said.values()):
+    def _resolve_shared_ids(self, messages: Sequence[BaseMessage]) -> None:
+        """Find which message the state holds where several messages of this run have the same id."""
+        if not any(len(streamed) > 1 for streamed in self._streamed.values()):
             return
         for message in messages:
-            said = self._said.get(message.id or "", ())
-            if len(said) > 1:
-                same = [public for one, public in said if one is message or _words(one) == _words(message)]
+            streamed = self._streamed.get(message.id or "", ())
+            if len(streamed) > 1:
+                same = [public for one, public in streamed if one is message or _content(one) == _content(message)]
                 if same:
-                    self._messages.alias(message.id or "", same[-1])
+                    self._state.alias(message.id or "", same[-1])
 
-    def notice(self, messages: Iterable[BaseMessage]) -> None:
-        """Take note of messages that a graph or node was given: they are nothing new."""
-        self._seen.update(message.id for message in messages if message.id)
+    def mark_known(self, messages: Iterable[BaseMessage]) -> None:
+        """Note messages that a graph or node was given: they are not new."""
+        self._known.update(message.id for message in messages if message.id)
 
     def snapshot(self) -> list[Message]:
-        """The whole conversation, as the graph's state has it."""
-        return self._messages.snapshot(self.items.conversation, self.items.call_ids)
-
-    # -- models -------------------------------------------------------------------------------------------------
-
-    def model_start(self, run_id: UUID, metadata: Mapping[str, object], lane: SubagentRun | None = None) -> None:
-        """A visible model call begins."""
-        self._models[run_id] = _ModelRun(run_id, metadata, self._lanes.source(lane))
-
-    def token(self, run_id: UUID, message: BaseMessage) -> None:
-        """A chunk of a model call's message. The hot path."""
-        model = self._models.get(run_id)
-        if model is None:
-            return
-        live = model.live
-        if live is not None:
-            if model.unsure and message.id != model.best_id:
-                model.rank(message.id)
-                live.turn.rename(self._public_id(model.best_id, run_id))
-            live.add_chunk(message)
-            return
-        model.rank(message.id)
-        if parts := read_blocks(message):
-            provider = message.response_metadata.get("model_provider") or model.metadata.get("ls_provider")
-            model_name = model.metadata.get("ls_model_name")
-            public = self._public_id(model.best_id, run_id)
-            model.live = live = self.items.begin(public, _text(provider), _text(model_name), source=model.source)
-            live.feed(parts)
-
-    def _public_id(self, message_id: str | None, run_id: UUID) -> str:
-        if message_id is None or message_id in self.items.conversation.ids:
-            return f"lc_run--{run_id}"
-        return message_id
-
-    def model_end(
-        self, run_id: UUID, message: BaseMessage, metadata: Mapping[str, object], *, hidden: bool = False
-    ) -> None:
-        """A model call has ended with `message`, the whole of what it said; it stays hidden, whoever returns it."""
-        self.usage.add(message, metadata)
-        if (provider := maker_of(message.response_metadata)) is not None:
-            self.providers.add(provider)
-        if hidden and message.id is not None:
-            self._messages.hide(message.id)
-        model = self._models.pop(run_id, None)
-        if model is None:
-            return
-        if model.live is not None:
-            public = model.live.turn.message_id
-            self.items.finish(model.live, message)
-        elif self._repeats(message.id, model.source):
-            return
-        else:
-            public = self._public_id(message.id, run_id)
-            self.items.whole(message, public, model.source)
-        if message.id is not None:
-            self._said.setdefault(message.id, []).append((message, public))
-            if model.source.subagent_run_id is None or message.id not in self._seen:
-                self._seen.add(message.id)
-                self._said_by[message.id] = model.source.subagent_run_id
-                self._messages.alias(message.id, public)
-
-    def _repeats(self, message_id: str | None, source: MessageSource) -> bool:
-        """Whether this agent has said a message of that id before; another's may have the same id by chance."""
-        if source.subagent_run_id is None:
-            return message_id in self._seen and self._said_by.get(message_id or "") is None
-        return message_id is not None and self._said_by.get(message_id) == source.subagent_run_id
-
-    def model_failed(self, run_id: UUID) -> list[str]:
-        """A model call failed: what it said is closed at once. Return the ids of its items."""
-        model = self._models.pop(run_id, None)
-        if model is None or model.live is None:
-            return []
-        self.items.fail(model.live)
-        return [item.id for item in model.live.turn.blocks]
-
-    # -- nodes --------------------------------------------------------------------------------------------------
-
-    def returned(
-        self,
-        messages: Iterable[tuple[BaseMessage, str | None]],
-        given: Callable[[], Iterable[BaseMessage]],
-        lane: SubagentRun | None,
-    ) -> None:
-        """A node has returned messages, each with the id of the streamed message that it copies.
-
-        Args:
-            messages: The messages.
-            given: Finds those in its input, which are nothing new.
-            lane: The subagent that the node is part of.
-        """
-        new: list[tuple[BaseMessage, str | None]] = []
-        for message, copied in messages:
-            if message.id not in self._seen:
-                new.append((message, copied))
-            elif (record := self._record(message.id, lane)) is not None:
-                self.items.stored(record, message)
-        if new:
-            self.notice(given())
-        for message, copied in new:
-            if copied is not None and message.id is not None and message.id not in self._seen:
-                self._seen.add(message.id)
-                self._messages.alias(message.id, copied)
-            self.arrived(message, lane)
-
-    def _record(self, state_id: str | None, lane: SubagentRun | None) -> AssistantTurn | None:
-        """What was said in this run under a message's own id, if a node of this lane may change it."""
-        record = self.items.conversation.records.get(self._messages.public(state_id or ""))
-        return record if record is not None and (lane is None or record.source.subagent_run_id == lane.id) else None
-
-    def arrived(self, message: BaseMessage, lane: SubagentRun | None = None) -> None:
-        """A whole message: say it, unless it was said, streamed, echoed or hidden."""
-        if message.id is None or message.id in self._seen or self._messages.hides(message.id):
-            return
-        self._seen.add(message.id)
-        if agui_role(message) is not None and message.id not in self.items.conversation.ids:
-            self.items.whole(message, message.id, self._lanes.source(lane))
-
-    def announce(self, message: AIMessage) -> None:
-        """Say calls of our own, those that the client does not know from an earlier run."""
-        knows = self.items.conversation.knows_call
-        message.tool_calls = [call for call in message.tool_calls if not knows(call["id"] or "")]
-        if message.tool_calls:
-            self.items.whole(message, f"{message.tool_calls[0]['id']}:message")
-
-    def answered(self, message: LCToolMessage) -> None:
-        """A tool that no node ran has answered a call."""
-        message.id = message.id or str(uuid4())
-        self.arrived(message)
-
-    def appended(self, messages: Sequence[BaseMessage]) -> None:
-        """The thread gets these results, which no tool has returned. A client that holds their calls is told."""
-        self._messages.update([*self.stored, *messages])
-        for message in messages:
-            if isinstance(message, LCToolMessage) and self.items.conversation.holds_call(message.tool_call_id):
-                self.arrived(message)
-
-    def _claim(self, messages: Sequence[BaseMessage]) -> None:
-        """Note which of the messages in the root graph's state are what subagents have said."""
-        if accounts := self.items.conversation.accounts:
-            for message in messages:
-                if message.id is not None and (public := self._messages.public(message.id)) in accounts:
-                    self.items.of_thread(message, public)
+        """Return the whole conversation, as the graph's state has it."""
+        return self._state.snapshot(self._conversation, self._emitter.call_ids)
 
     @property
     def stored(self) -> Sequence[BaseMessage]:
         """The messages of the root graph's state as they are now."""
-        return self._messages.now
+        return self._state.now
+
+    # -- models -------------------------------------------------------------------------------------------------
+
+    def start_model_call(
+        self, run_id: UUID, metadata: Mapping[str, object], subagent: SubagentRun | None = None
+    ) -> None:
+        """A model call begins whose words the client may see."""
+        self._calls[run_id] = _ModelCall(run_id, metadata, self._subagents.message_source(subagent))
+
+    def receive_chunk(self, run_id: UUID, message: BaseMessage) -> None:
+        """Receive a chunk of a model call's message. The hot path."""
+        call = self._calls.get(run_id)
+        if call is None:
+            return
+        live = call.live
+        if live is not None:
+            if call.may_improve and message.id != call.best_id:
+                call.rank(message.id)
+                live.turn.rename(self._public_id(call.best_id, run_id))
+            live.add_chunk(message)
+            return
+        call.rank(message.id)
+        if deltas := read_blocks(message):
+            provider = message.response_metadata.get("model_provider") or call.metadata.get("ls_provider")
+            model = call.metadata.get("ls_model_name")
+            public = self._public_id(call.best_id, run_id)
+            call.live = live = self._emitter.begin(public, _text(provider), _text(model), source=call.source)
+            live.feed(deltas)
+
+    def _public_id(self, message_id: str | None, run_id: UUID) -> str:
+        if message_id is None or message_id in self._conversation.ids:
+            return f"lc_run--{run_id}"
+        return message_id
+
+    def end_model_call(self, run_id: UUID, message: BaseMessage, *, hidden: bool = False) -> None:
+        """A model call has returned `message`. A hidden one stays hidden, whichever node returns it."""
+        if hidden and message.id is not None:
+            self._state.hide(message.id)
+        call = self._calls.pop(run_id, None)
+        if call is None:
+            return
+        if call.live is not None:
+            public = call.live.turn.message_id
+            self._emitter.finish(call.live, message)
+        elif self._repeats(message.id, call.source):
+            return
+        else:
+            public = self._public_id(message.id, run_id)
+            self._emitter.whole(message, public, call.source)
+        if message.id is not None:
+            self._streamed.setdefault(message.id, []).append((message, public))
+            if call.source.subagent_run_id is None or message.id not in self._known:
+                self._known.add(message.id)
+                self._source_of[message.id] = call.source.subagent_run_id
+                self._state.alias(message.id, public)
+
+    def _repeats(self, message_id: str | None, source: MessageSource) -> bool:
+        """Whether this agent has sent a message of that id before; another agent's may have the same id by chance."""
+        if source.subagent_run_id is None:
+            return message_id in self._known and self._source_of.get(message_id or "") is None
+        return message_id is not None and self._source_of.get(message_id) == source.subagent_run_id
+
+    def fail_model_call(self, run_id: UUID) -> list[str]:
+        """A model call failed: close its message. Return the ids of its blocks."""
+        call = self._calls.pop(run_id, None)
+        if call is None or call.live is None:
+            return []
+        self._emitter.fail(call.live)
+        return [block.id for block in call.live.turn.blocks]
+
+    # -- nodes --------------------------------------------------------------------------------------------------
+
+    def end_node(
+        self,
+        messages: Iterable[tuple[BaseMessage, str | None]],
+        inputs: Callable[[], Iterable[BaseMessage]],
+        subagent: SubagentRun | None,
+    ) -> None:
+        """A node has returned messages, each with the id of the streamed message that it repeats.
+
+        Args:
+            messages: The messages.
+            inputs: Finds the messages in its input: they are not new.
+            subagent: The subagent that the node is part of.
+        """
+        new: list[tuple[BaseMessage, str | None]] = []
+        for message, copied in messages:
+            if message.id not in self._known:
+                new.append((message, copied))
+            elif (turn := self._turn(message.id, subagent)) is not None:
+                self._emitter.stored(turn, message)
+        if new:
+            self.mark_known(inputs())
+        for message, copied in new:
+            if copied is not None and message.id is not None and message.id not in self._known:
+                self._known.add(message.id)
+                self._state.alias(message.id, copied)
+            self.emit_message(message, subagent)
+
+    def _turn(self, state_id: str | None, subagent: SubagentRun | None) -> AssistantTurn | None:
+        """Return the turn of this run under the state's message id, if a node of this subagent may change it."""
+        turn = self._conversation.records.get(self._state.public(state_id or ""))
+        return turn if turn is not None and (subagent is None or turn.source.subagent_run_id == subagent.id) else None
+
+    def emit_message(self, message: BaseMessage, subagent: SubagentRun | None = None) -> None:
+        """Emit a whole message, unless it was streamed, emitted or given before, or is hidden."""
+        if message.id is None or message.id in self._known or self._state.hides(message.id):
+            return
+        self._known.add(message.id)
+        if agui_role(message) is not None and message.id not in self._conversation.ids:
+            self._emitter.whole(message, message.id, self._subagents.message_source(subagent))
+
+    def emit_approval_calls(self, message: AIMessage) -> None:
+        """Emit a message of approval calls, without those that the client has from an earlier run."""
+        knows = self._conversation.knows_call
+        message.tool_calls = [call for call in message.tool_calls if not knows(call["id"] or "")]
+        if message.tool_calls:
+            self._emitter.whole(message, f"{message.tool_calls[0]['id']}:message")
+
+    def emit_added_results(self, messages: Sequence[BaseMessage]) -> None:
+        """Emit the tool results that we have added to the thread, where the client has their calls."""
+        self._state.update([*self.stored, *messages])
+        for message in messages:
+            if isinstance(message, ToolMessage) and self._conversation.holds_call(message.tool_call_id):
+                self.emit_message(message)
 
     # -- the end ------------------------------------------------------------------------------------------------
 
-    def close(self, lane: str | None = None) -> None:
-        """Close what a subagent has left open, or (None) everything; what a model says after that is not told."""
-        self._models = {
-            run_id: model for run_id, model in self._models.items() if lane and model.source.visible_id != lane
+    def close(self, subagent_run_id: str | None = None) -> None:
+        """Close what a subagent has left open, or (None) everything. Later chunks are ignored."""
+        self._calls = {
+            run_id: call
+            for run_id, call in self._calls.items()
+            if subagent_run_id and call.source.visible_id != subagent_run_id
         }
-        self.items.close(lane)
+        self._emitter.close(subagent_run_id)
+
+
+class CopyDetector:
+    """Finds the streamed message that a node returns once more under another id.
+
+    `return {"messages": [AIMessage(reply.content)]}` is common, and the client has these words already. Nodes may call
+    from several threads at once.
+    """
+
+    def __init__(self) -> None:
+        self._streamed: list[tuple[str, str | None, AIMessage]] = []
+        self._lock = Lock()
+
+    def add(self, namespace: str, message: BaseMessage, subagent_run_id: str | None) -> None:
+        """Note what a model said in the task with this checkpoint namespace, and under which `subagentRunId`."""
+        if isinstance(message, AIMessage) and message.id is not None:
+            self._streamed.append((namespace, subagent_run_id, message))
+
+    def find(
+        self, namespace: str, message: BaseMessage, returned: Collection[str], subagent_run_id: str | None
+    ) -> str | None:
+        """Return the id of the message that `message` repeats: of the same agent, in its task, and not returned itself.
+
+        Each is found once, because a node may return the same words several times.
+        """
+        if not isinstance(message, AIMessage) or not message.text:
+            return None
+        with self._lock:
+            for position, (task, source, streamed) in enumerate(self._streamed):
+                if (
+                    streamed.id not in returned
+                    and source == subagent_run_id
+                    and (task == namespace or task.startswith(f"{namespace}|"))
+                    and streamed.text == message.text
+                    and [call["id"] for call in streamed.tool_calls] == [call["id"] for call in message.tool_calls]
+                ):
+                    del self._streamed[position]
+                    return streamed.id
+        return None
 
 
 def _text(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _words(message: BaseMessage) -> tuple[object, ...]:
-    """What tells two messages apart that have the same id."""
+def _content(message: BaseMessage) -> tuple[object, ...]:
+    """What distinguishes two messages with the same id."""
     calls = message.tool_calls if isinstance(message, AIMessage) else []
     return message.text, [(call["id"], call["name"], call["args"]) for call in calls]

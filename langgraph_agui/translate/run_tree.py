@@ -39,14 +39,14 @@ class RunLocation:
         name: The run's own.
         namespace: Of the node that it is in: "" in none, None in one whose graph does not stream to us.
         node: The checkpoint namespace of that node in any case.
-        lane: The subagent that it belongs to.
+        subagent: The subagent that it belongs to.
         tool: The tool that it belongs to, inside that node.
     """
 
     name: str = ""
     namespace: str | None = ""
     node: str = ""
-    lane: SubagentRun | None = None
+    subagent: SubagentRun | None = None
     tool: ToolRun | None = None
 
 
@@ -64,34 +64,35 @@ class RunTree:
         self._taken: set[str] = set()
         self._lock = threading.Lock()
 
-    def of(self, run_id: UUID | None) -> RunLocation:
+    def find(self, run_id: UUID | None) -> RunLocation:
         """The place of a run; outside of everything, if it is not known."""
         return self._places.get(run_id, _OUTSIDE) if run_id is not None else _OUTSIDE
 
-    def lane_at(self, namespace: Sequence[str]) -> SubagentRun | None:
+    def subagent_at(self, namespace: Sequence[str]) -> SubagentRun | None:
         """The subagent whose graph streams under this namespace."""
         return self._by_namespace.get("|".join(namespace))
 
     def enter(self, run_id: UUID, parent: UUID | None, name: str) -> None:
         """A chain begins: it is where its parent is."""
-        self._places[run_id] = replace(self.of(parent), name=name)
+        self._places[run_id] = replace(self.find(parent), name=name)
 
-    def enter_tool(self, run_id: UUID, parent: UUID | None, tool: ToolRun) -> None:
-        """A tool begins."""
-        self._places[run_id] = replace(self.of(parent), name=tool.name, tool=tool)
+    def enter_tool(self, run_id: UUID, parent: UUID | None, tool: ToolRun) -> RunLocation:
+        """A tool begins; return where it is."""
+        self._places[run_id] = location = replace(self.find(parent), name=tool.name, tool=tool)
+        return location
 
     def enter_node(self, run_id: UUID, parent: UUID | None, namespace: str, tags: Sequence[str]) -> RunLocation:
         """A node begins; return its place. The first node of a graph inside another begins that subagent."""
-        around = self.of(parent)
-        lane = around.lane
+        around = self.find(parent)
+        subagent = around.subagent
         if parent is not None and any(tag.startswith(_NODE_TAG) for tag in tags):
             if around.node:
-                lane = self._graphs.get(parent) or self._begin_once(parent, around, namespace)
+                subagent = self._graphs.get(parent) or self._begin_once(parent, around, namespace)
             else:
                 self._roots.add(parent)
         within = around.namespace
         streamed = within is not None and (not within or namespace.startswith(f"{within}|"))
-        self._places[run_id] = place = RunLocation(around.name, namespace if streamed else None, namespace, lane)
+        self._places[run_id] = place = RunLocation(around.name, namespace if streamed else None, namespace, subagent)
         return place
 
     def _begin_once(self, graph: UUID, around: RunLocation, namespace: str) -> SubagentRun:
@@ -105,17 +106,17 @@ class RunTree:
             name = around.name
         else:
             name = tool.name if tool is not None else task[-1].partition(":")[0]
-        lane = SubagentRun(
+        subagent = SubagentRun(
             id=self._new_id(task, within),
             name=name,
             description=tool.description if tool is not None else None,
             call_id=tool.call_id if tool is not None else None,
-            parent=around.lane,
+            parent=around.subagent,
         )
-        self._graphs[graph] = lane
+        self._graphs[graph] = subagent
         if within:
-            self._by_namespace[within] = lane
-        return lane
+            self._by_namespace[within] = subagent
+        return subagent
 
     def _new_id(self, task: Sequence[str], within: str) -> str:
         """The id of the graph that `task` runs and that streams as `within`; one that a task runs again gets another.

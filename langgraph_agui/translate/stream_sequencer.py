@@ -33,7 +33,7 @@ class StreamSequencer:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        self.held: deque[tuple[StreamPosition | None, Callable[[], None]]] = deque()
+        self.waiting: deque[tuple[StreamPosition | None, Callable[[], None]]] = deque()
         self._passed: set[StreamPosition] = set()
         self._timer: asyncio.TimerHandle | None = None
 
@@ -43,10 +43,10 @@ class StreamSequencer:
         A start that the stream has passed overtakes the ends of other tasks: what its task writes comes next.
         """
         known = mark is None or mark in self._passed
-        if known and (not self.held or (mark and mark[0] == "start" and not self._tried())):
+        if known and (not self.waiting or (mark and mark[0] == "start" and not self._tried())):
             signal()
             return
-        self.held.append((mark, signal))
+        self.waiting.append((mark, signal))
         if mark is not None and mark[0] == "soon":
             self._count_down(mark, TURNS)
         self._watch()
@@ -59,47 +59,47 @@ class StreamSequencer:
 
     def _tried(self) -> bool:
         """Whether a failed try waits to be told: the next one of the same node must come behind it."""
-        return any(mark is not None and mark[0] == "soon" for mark, _ in self.held)
+        return any(mark is not None and mark[0] == "soon" for mark, _ in self.waiting)
 
     def passed(self, mark: StreamPosition) -> None:
         """The stream has come to `mark`."""
         self._passed.add(mark)
-        for position, (waiting, signal) in enumerate(self.held):
+        for position, (waiting, signal) in enumerate(self.waiting):
             if waiting == mark and mark[0] == "start":
-                del self.held[position]
+                del self.waiting[position]
                 signal()
                 break
         self._drain()
 
     def superstep(self) -> None:
         """A superstep of the root graph is over: no end that is still waited for will come."""
-        while self.held and (mark := self.held[0][0]) is not None and mark[0] != "start":
+        while self.waiting and (mark := self.waiting[0][0]) is not None and mark[0] != "start":
             self.passed(mark)
 
     def release(self) -> None:
         """The stream is over: nothing waits any more."""
-        while self.held:
-            if mark := self.held[0][0]:
+        while self.waiting:
+            if mark := self.waiting[0][0]:
                 self._passed.add(mark)
             self._drain()
 
     def _drain(self) -> None:
-        held = self.held
-        if not held:
+        waiting = self.waiting
+        if not waiting:
             return
-        while held and (held[0][0] is None or held[0][0] in self._passed):
-            held.popleft()[1]()
+        while waiting and (waiting[0][0] is None or waiting[0][0] in self._passed):
+            waiting.popleft()[1]()
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
         self._watch()
 
     def _watch(self) -> None:
-        if self.held and self._timer is None:
+        if self.waiting and self._timer is None:
             self._timer = self._loop.call_later(PATIENCE, self._give_up)
 
     def _give_up(self) -> None:
         self._timer = None
-        if self.held and (mark := self.held[0][0]):
+        if self.waiting and (mark := self.waiting[0][0]):
             # Not at once: a node may have blocked the loop, and the stream be about to speak.
             self._count_down(mark, TURNS)

@@ -1,7 +1,7 @@
-"""Lanes: who speaks in a run, the agent itself or one of its subagents (AG-UI 1.0, subagents).
+"""Subagents: the runs of graphs inside a run, and what a client sees of them (AG-UI 1.0, subagents).
 
-A source says with each signal in which lane it belongs; what a client is told of a lane leaves here: `SUBAGENT_*`, and
-the sink that puts the lane's id on all of its events. Nobody else decides who a subagent is or what is seen of it.
+Each call of the translation names the subagent run it belongs to. `SUBAGENT_*` events leave here, and the sink that
+puts `subagentRunId` on a subagent's other events. Only this file decides between `attributed`, `inline` and `hidden`.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ CANCELLED: Final = "cancelled"
 
 @dataclass(frozen=True, slots=True)
 class SubagentRun:
-    """One invocation of a graph inside the run's own: of an agent by a tool or a node, of a declared subgraph.
+    """One run of a graph inside the main run: of an agent that a tool or node calls, or of a declared subgraph.
 
     Attributes:
         id: Its `subagentRunId`.
         name: The graph's own name, or that of the tool or node that runs it.
         description: What it was asked to do, or what the tool is for.
         call_id: The tool call that runs it.
-        parent: The lane that it was begun in; None is the agent itself.
+        parent: The subagent that started it; None is the main agent.
     """
 
     id: str
@@ -51,151 +51,153 @@ class SubagentRun:
 
 
 class SubagentSink:
-    """A sink for what one subagent says: puts its id on every event."""
+    """A sink for one subagent: puts its `subagentRunId` on every event."""
 
-    def __init__(self, sink: Sink, tag: str) -> None:
+    def __init__(self, sink: Sink, subagent_run_id: str) -> None:
         self._sink = sink
-        self._tag = tag
+        self._id = subagent_run_id
 
     def event(self, event: BaseEvent) -> None:
-        """Take an event that nobody else has seen yet."""
-        event.subagent_run_id = self._tag  # type: ignore[attr-defined]  # all but RUN_* and SUBAGENT_* have it
+        """Receive an event that nobody else holds yet."""
+        event.subagent_run_id = self._id  # type: ignore[attr-defined]  # all but RUN_* and SUBAGENT_* have it
         self._sink.event(event)
 
-    def writer(self, kind: BlockKind, item_id: str, tag: str | None = None) -> Writer:
-        """Return what takes the fragments of an item."""
-        return self._sink.writer(kind, item_id, tag or self._tag)
+    def writer(self, kind: BlockKind, item_id: str, subagent_run_id: str | None = None) -> Writer:
+        """Return what receives the fragments of a block."""
+        return self._sink.writer(kind, item_id, subagent_run_id or self._id)
 
 
-def subagent_sink(sink: Sink, tag: str | None) -> Sink:
-    """Return a sink for what is said under this `subagentRunId`."""
-    return sink if tag is None else SubagentSink(sink, tag)
+def subagent_sink(sink: Sink, subagent_run_id: str | None) -> Sink:
+    """Return a sink for what is emitted under this `subagentRunId`."""
+    return sink if subagent_run_id is None else SubagentSink(sink, subagent_run_id)
 
 
-def checked_subagents(shown: Subagents) -> Subagents:
-    """Return `shown`. Raises `ValueError` if there is nothing of that name."""
-    if shown not in get_args(Subagents):
-        raise ValueError(f"subagents must be one of {', '.join(get_args(Subagents))}, not {shown!r}")
-    return shown
+def checked_subagents(mode: Subagents) -> Subagents:
+    """Return `mode`. Raises `ValueError` for an unknown one."""
+    if mode not in get_args(Subagents):
+        raise ValueError(f"subagents must be one of {', '.join(get_args(Subagents))}, not {mode!r}")
+    return mode
 
 
 class SubagentTracker:
     """The subagents of one run.
 
     Args:
-        sink: Takes the events.
-        shown: What clients see of subagents.
-        call: Finds a tool call by its lane (None: the agent's own) and the id that its model has given it: the id that
-            the client knows it by, and the message that holds it; None, if the client holds none.
-        close: Closes what a subagent has left open, by its id.
+        sink: Receives the events.
+        mode: What clients see of subagents.
+        find_call: Finds a tool call by the subagent that made it (None: the main agent) and the model's id for it.
+            Returns the id that the client knows, and the id of the message that holds the call; None if the client does
+            not have the call.
+        close: Closes the open messages and steps of a subagent, by its id.
     """
 
     def __init__(
         self,
         sink: Sink,
-        shown: Subagents,
-        call: Callable[[str | None, str], tuple[str, str] | None],
+        mode: Subagents,
+        find_call: Callable[[str | None, str], tuple[str, str] | None],
         close: Callable[[str], None],
     ) -> None:
         self._sink = sink
-        self._shown = shown
-        self.hidden = shown == "hidden"
-        self._call = call
+        self._attributed = mode == "attributed"
+        self.hidden = mode == "hidden"
+        self._find_call = find_call
         self._close = close
-        self._known: dict[str, SubagentRun] = {}
+        self._started: dict[str, SubagentRun] = {}
         self._ends: dict[str, BaseEvent] = {}
         self._suspended: set[str] = set()
 
-    def hides(self, lane: SubagentRun | None) -> bool:
-        """Whether nothing that is said in this lane is told."""
-        return lane is not None and self.hidden
+    def hides(self, subagent: SubagentRun | None) -> bool:
+        """Whether the client sees nothing of this subagent."""
+        return subagent is not None and self.hidden
 
-    def shown_as(self, lane_id: str | None) -> str | None:
-        """The `subagentRunId` that a client sees of the lane with this id."""
-        return lane_id if self._shown == "attributed" else None
+    def visible_id(self, subagent_run_id: str | None) -> str | None:
+        """Return the `subagentRunId` that the client sees for this id, if any."""
+        return subagent_run_id if self._attributed else None
 
-    def owner(self, lane: SubagentRun | None) -> str | None:
-        """The `subagentRunId` of what is said in this lane, if it has one."""
-        return self.shown_as(lane.id) if lane is not None else None
+    def visible_id_of(self, subagent: SubagentRun | None) -> str | None:
+        """Return the `subagentRunId` that the client sees of a subagent, if any."""
+        return self.visible_id(subagent.id) if subagent is not None else None
 
-    def tag(self, lane: SubagentRun | None) -> str | None:
-        """The same, for an event: who has not spoken before is announced."""
-        if lane is None or self._shown != "attributed":
+    def announce(self, subagent: SubagentRun | None) -> str | None:
+        """Return the same for an event of the subagent; the first time, emit `SUBAGENT_STARTED` before it."""
+        if subagent is None or not self._attributed:
             return None
-        if lane.id not in self._known:
-            self._start(lane)
-        return lane.id
+        if subagent.id not in self._started:
+            parent = self.announce(subagent.parent)
+            self._started[subagent.id] = subagent
+            self._sink.event(self._start_event(subagent, parent))
+        return subagent.id
 
-    def source(self, lane: SubagentRun | None) -> MessageSource:
+    def message_source(self, subagent: SubagentRun | None) -> MessageSource:
         """Return which agent writes the messages of this subagent run."""
-        return MessageSource(lane.id, attributed=self.tag(lane) is not None) if lane is not None else AGENT
+        if subagent is None:
+            return AGENT
+        return MessageSource(subagent.id, attributed=self.announce(subagent) is not None)
 
-    def _start(self, lane: SubagentRun) -> None:
-        parent = self.tag(lane.parent)
-        self._known[lane.id] = lane
-        self._sink.event(self._started(lane, parent))
-
-    def _started(self, lane: SubagentRun, parent: str | None) -> SubagentStartedEvent:
-        around = lane.parent.id if lane.parent is not None else None
-        call = self._call(around, lane.call_id) if lane.call_id is not None else None
+    def _start_event(self, subagent: SubagentRun, parent: str | None) -> SubagentStartedEvent:
+        around = subagent.parent.id if subagent.parent is not None else None
+        call = self._find_call(around, subagent.call_id) if subagent.call_id is not None else None
         return SubagentStartedEvent(
-            subagent_run_id=lane.id,
-            name=clean_text(lane.name),
-            description=clean_text(lane.description) if lane.description else None,
+            subagent_run_id=subagent.id,
+            name=clean_text(subagent.name),
+            description=clean_text(subagent.description) if subagent.description else None,
             parent_subagent_run_id=parent,
             parent_tool_call_id=call[0] if call is not None else None,
             parent_message_id=call[1] if call is not None else None,
         )
 
-    def reopen(self, sink: Sink) -> None:
-        """Tell one more reader who they are, the outermost first, and which have ended."""
-        for lane in self._known.values():
-            sink.event(self._started(lane, self.tag(lane.parent)))
+    def replay(self, sink: Sink) -> None:
+        """Emit to a new reader which subagents have started, outermost first, and which have ended."""
+        for subagent in self._started.values():
+            sink.event(self._start_event(subagent, self.announce(subagent.parent)))
         for end in self._ends.values():
             sink.event(end)
 
     # -- the end --------------------------------------------------------------------------------------------------
 
-    def suspend(self, lane: SubagentRun) -> None:
-        """A subagent waits for an answer. It is told with the end of the run, which says for which one."""
-        self._suspended.add(lane.id)
+    def suspend(self, subagent: SubagentRun) -> None:
+        """A subagent waits for an answer. Its end is emitted with that of the run, which knows the interrupts."""
+        self._suspended.add(subagent.id)
 
-    def finish(self, lane: SubagentRun) -> None:
-        """A subagent has come to its end."""
-        self._end(lane.id, SubagentFinishedEvent(subagent_run_id=lane.id))
+    def finish(self, subagent: SubagentRun) -> None:
+        """A subagent has completed."""
+        self._end(subagent.id, SubagentFinishedEvent(subagent_run_id=subagent.id))
 
-    def fail(self, lane: SubagentRun, message: str, code: str) -> None:
+    def fail(self, subagent: SubagentRun, message: str, code: str) -> None:
         """A subagent has failed; `message` is safe to show."""
-        self._end(lane.id, SubagentErrorEvent(subagent_run_id=lane.id, message=message, code=code))
+        self._end(subagent.id, SubagentErrorEvent(subagent_run_id=subagent.id, message=message, code=code))
 
-    def stop(self, lane: SubagentRun) -> None:
+    def stop(self, subagent: SubagentRun) -> None:
         """A subagent was stopped."""
-        self._end_late(lane.id)
+        self._end_open(subagent.id)
 
     def stop_all(self) -> None:
-        """End those that are open: the run was stopped or has failed, and nobody will answer."""
+        """End all that are open: the run was stopped or has failed, and nobody will answer."""
         self._suspended.clear()
         self.close_all()
 
     def close_all(self, interrupts: Sequence[Interrupt] = ()) -> None:
-        """End those that are open: they wait for an answer, or the run has ended without them."""
-        for lane_id in reversed(self._known):
-            self._end_late(lane_id, [one.id for one in interrupts if one.subagent_run_id == lane_id])
+        """End all that are open: they wait for an answer, or the run has ended without them."""
+        for subagent_run_id in reversed(self._started):
+            self._end_open(subagent_run_id, [one.id for one in interrupts if one.subagent_run_id == subagent_run_id])
 
-    def _end_late(self, lane_id: str, waits_for: Sequence[str] = ()) -> None:
-        if lane_id in self._suspended:
-            outcome = SubagentFinishedSuspendedOutcome(interrupt_ids=list(waits_for) or None)
-            self._end(lane_id, SubagentFinishedEvent(subagent_run_id=lane_id, outcome=outcome))
+    def _end_open(self, subagent_run_id: str, interrupt_ids: Sequence[str] = ()) -> None:
+        end: BaseEvent
+        if subagent_run_id in self._suspended:
+            outcome = SubagentFinishedSuspendedOutcome(interrupt_ids=list(interrupt_ids) or None)
+            end = SubagentFinishedEvent(subagent_run_id=subagent_run_id, outcome=outcome)
         else:
-            stopped = SubagentErrorEvent(subagent_run_id=lane_id, message="The subagent was stopped.", code=CANCELLED)
-            self._end(lane_id, stopped)
+            text = "The subagent was stopped."
+            end = SubagentErrorEvent(subagent_run_id=subagent_run_id, message=text, code=CANCELLED)
+        self._end(subagent_run_id, end)
 
-    def _end(self, lane_id: str, end: BaseEvent) -> None:
-        if lane_id not in self._known or lane_id in self._ends:
+    def _end(self, subagent_run_id: str, end: BaseEvent) -> None:
+        if subagent_run_id not in self._started or subagent_run_id in self._ends:
             return
-        for inner in reversed(self._known.values()):
-            if inner.parent is not None and inner.parent.id == lane_id:
-                self._end_late(inner.id)
-        self._close(lane_id)
-        self._ends[lane_id] = end
+        for inner in reversed(self._started.values()):
+            if inner.parent is not None and inner.parent.id == subagent_run_id:
+                self._end_open(inner.id)
+        self._close(subagent_run_id)
+        self._ends[subagent_run_id] = end
         self._sink.event(end)

@@ -1,14 +1,14 @@
-"""One run, told as AG-UI events.
+"""Translates one run into AG-UI events.
 
-Signals enter from a source (callbacks, stream parts), in order; events leave through the sink: `RUN_STARTED` first,
-exactly one terminal event last, everything closed before it (AG-UI 1.0, runs). Nothing here waits or knows of threads.
+What a graph does enters as method calls, in order and in one thread at a time; events leave through the sink:
+`RUN_STARTED` first, one terminal event last, and everything closed before it (AG-UI 1.0, runs).
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from uuid import UUID
 
 from ag_ui.core import (
@@ -24,7 +24,7 @@ from ag_ui.core import (
     RunFinishedOutcome,
     RunFinishedSuccessOutcome,
 )
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage
 from langgraph.errors import GraphBubbleUp, GraphDrained
 from langgraph.errors import GraphInterrupt as GraphInterruptError
 from langgraph.types import Interrupt as GraphInterrupt
@@ -36,16 +36,20 @@ from langgraph_agui.messages.conversation import Conversation
 from langgraph_agui.messages.encrypted_values import EncryptedValueCodec
 from langgraph_agui.messages.extract import as_mapping, extract_messages
 from langgraph_agui.messages.options import ReasoningOptions
+from langgraph_agui.messages.provider import maker_of
 from langgraph_agui.messages.redaction import redactor_for
+from langgraph_agui.state.client_state import ClientStateCache
 from langgraph_agui.translate.activities import Activities
 from langgraph_agui.translate.broadcast import JoinedSink
 from langgraph_agui.translate.event_sinks import Sink
-from langgraph_agui.translate.message_tracker import MessageTracker
+from langgraph_agui.translate.message_emitter import MessageEmitter
+from langgraph_agui.translate.message_tracker import CopyDetector, MessageTracker
 from langgraph_agui.translate.predict import Predictor
 from langgraph_agui.translate.run_events import run_error, run_finished, run_started
 from langgraph_agui.translate.state_view import StateView
 from langgraph_agui.translate.steps import Steps
 from langgraph_agui.translate.subagents import SubagentRun, Subagents, SubagentTracker
+from langgraph_agui.translate.usage import Usage
 
 logger = logging.getLogger(__name__)
 
@@ -54,12 +58,18 @@ class Translation:
     """The events of one run.
 
     Args:
-        run_input: What the client sent.
-        sink: Takes the events.
-        state: The graph's state, as the client sees it; None if clients see nothing of it.
+        run_input: The client's input.
+        sink: Receives the events.
+        state: The graph's state as the client sees it; None if clients see nothing of it.
         reasoning: Who sees reasoning, and how it travels.
-        subagents: What is seen of subagents.
-        expose_errors: Whether `RUN_ERROR.message` may carry the exception's own text.
+        subagents: What clients see of subagents.
+        expose_errors: Whether `RUN_ERROR.message` may be the exception's own text.
+
+    Attributes:
+        messages: Receives the chunks of model calls. Sources call it directly, because they do so for every token.
+        providers: The providers whose models were called.
+        paused: Whether the graph has paused; the owner of the run resets it.
+        finished: Whether the terminal event was emitted.
     """
 
     def __init__(
@@ -74,285 +84,391 @@ class Translation:
     ) -> None:
         self._input = run_input
         self._sink = sink
-        self.state = state or StateView({}, None, sink.event)
+        self._state = state or StateView({}, None, sink.event)
         self._expose_errors = expose_errors
-        values = EncryptedValueCodec(reasoning, run_input.thread_id)
-        # Activities are in no snapshot: one would delete all that the client has from earlier runs.
-        conversation = Conversation([one for one in run_input.messages if not isinstance(one, ActivityMessage)])
-        self.lanes = SubagentTracker(sink, subagents, self._call, self._close_lane)
-        self.speech = MessageTracker(conversation, Predictor(sink, self.state), values, self.lanes)
-        self.token = self.speech.token
+        codec = EncryptedValueCodec(reasoning, run_input.thread_id)
+        # No snapshot holds activities: one that did would delete those of earlier runs in the client.
+        held = [message for message in run_input.messages if not isinstance(message, ActivityMessage)]
+        self._conversation = Conversation(held)
+        self._subagents = SubagentTracker(sink, subagents, self._find_call, self._close_subagent)
+        self._emitter = MessageEmitter(self._conversation, Predictor(sink, self._state), codec)
+        self.messages = MessageTracker(self._emitter, codec, self._subagents)
+        self._copies = CopyDetector()
+        self._usage = Usage()
         self._steps = Steps(sink.event)
         self._activities = Activities(sink)
-        self._begun: set[tuple[str, ...]] = set()
-        self._ended: set[str] = set()
-        self.blame = ErrorClassifier()
-        self._show = redactor_for(values.options)
-        self.raised: dict[str, tuple[GraphInterrupt, SubagentRun | None]] = {}
-        self.paused = False
+        self._errors = ErrorClassifier()
+        self._redact = redactor_for(codec.options)
+        self._known_graphs: set[tuple[str, ...]] = set()
+        self._ended_subagents: set[str] = set()
+        self._raised: dict[str, tuple[GraphInterrupt, SubagentRun | None]] = {}
         self._result: object = None
-        self.done = False
+        self.providers: set[str] = set()
+        self.paused = False
+        self.finished = False
 
     # -- the run ------------------------------------------------------------------------------------------------
 
-    def start(self) -> None:
-        """Say that the run has begun."""
+    def emit_run_started(self) -> None:
+        """Emit `RUN_STARTED`."""
         self._sink.event(run_started(self._input))
 
-    def join(self, sink: JoinedSink, run_input: RunAgentInput) -> None:
-        """Tell a reader who joins what there is so far, and open again what is open, in its terms."""
+    def replay(self, sink: JoinedSink, run_input: RunAgentInput) -> None:
+        """Bring a client that joins a running run up to date.
+
+        It gets a snapshot of what is complete; what is still open is emitted again from its beginning.
+        """
         sink.event(run_started(run_input))
-        sink.own = self.state.client_only(run_input.state)
-        for told in self.state.join(replace=sink.own != run_input.state):
-            sink.event(told)
-        messages = self.speech.snapshot()
-        settled = self.speech.items.settled(messages)
+        sink.own = self._state.client_only(run_input.state)
+        for event in self._state.join(replace=sink.own != run_input.state):
+            sink.event(event)
+        messages = self.messages.snapshot()
+        settled = self._emitter.settled(messages)
         sink.take_back({message.id for message in messages} - {message.id for message in settled})
         sink.event(MessagesSnapshotEvent(messages=settled))
-        self.lanes.reopen(sink)
+        self._subagents.replay(sink)
         self._steps.reopen(sink)
-        self.speech.items.reopen(sink)
+        self._emitter.reopen(sink)
         self._activities.reopen(sink)
 
-    def read_anew(self) -> None:
-        """Tell what is open to those who read now: a reader has come or gone."""
-        self.speech.items.rewrite()
+    def refresh_writers(self) -> None:
+        """Make open messages write to the current readers: one has joined or left."""
+        self._emitter.rewrite()
 
-    def know(self, thread: Sequence[BaseMessage]) -> None:
-        """Take note of the thread as the checkpoint holds it: nothing in it is new, nor is what a run starts from."""
-        self._begun.clear()
-        self.speech.know(thread)
+    def emit_messages_snapshot(self, interrupts: Sequence[Interrupt] = ()) -> None:
+        """Emit the whole conversation as the graph's state holds it. Nothing may follow but the terminal event.
 
-    def begin(self, messages: Sequence[BaseMessage]) -> None:
-        """The root begins with these messages: they are nothing new."""
-        self._begun.add(())
-        self.speech.notice(messages)
-        self.speech.begin(messages)
-
-    def restate(self, interrupts: Sequence[Interrupt] = ()) -> None:
-        """Say the whole conversation once more, as the graph's state has it, when nothing more will be said of it.
-
-        Only where the run's input tells what the client holds: a snapshot deletes what it leaves out.
+        Call it only where the input holds what the client has: a snapshot deletes what it leaves out.
 
         Args:
-            interrupts: What the run is about to end with; the subagents that have raised them end with this.
+            interrupts: What the run is about to end with; the subagents that raised them are suspended.
         """
-        if not self.done:
+        if not self.finished:
             self._settle()
-            self.lanes.close_all(interrupts)
-            self.state.settle()
-            self._sink.event(MessagesSnapshotEvent(messages=self.speech.snapshot()))
+            self._subagents.close_all(interrupts)
+            self._state.settle()
+            self._sink.event(MessagesSnapshotEvent(messages=self.messages.snapshot()))
 
-    def _settle(self) -> None:
-        theirs = {tool.name for tool in self._input.tools or ()}
-        self.speech.items.answer_failed(self._ended, theirs)
-        self._close()
-
-    def finish(self, interrupts: Sequence[Interrupt] | None = None) -> None:
-        """End a run that came to its end, or paused at `interrupts`: by default those that it was told of."""
-        if self.done:
+    def finish_run(self, interrupts: Sequence[Interrupt] | None = None) -> None:
+        """End a run that has completed, or paused at `interrupts`; by default those that were raised in it."""
+        if self.finished:
             return
         self._settle()
         if interrupts is None:
-            calls = calls_in(self.speech.stored)
-            raised = [pending_interrupt(one, calls, self._show) for one, _ in self.raised.values()]
-            interrupts = self.owned([one for each in raised for one in each.interrupts])
-        self.lanes.close_all(interrupts)
+            calls = calls_in(self.messages.stored)
+            raised = [pending_interrupt(one, calls, self._redact) for one, _ in self._raised.values()]
+            interrupts = self.attribute_interrupts([one for each in raised for one in each.interrupts])
+        self._subagents.close_all(interrupts)
         outcome: RunFinishedOutcome
         if interrupts:
             outcome = RunFinishedInterruptOutcome(type="interrupt", interrupts=list(interrupts))
         else:
-            pending = self.speech.items.pending()
+            pending = self._emitter.pending()
             outcome = RunFinishedSuccessOutcome(type="success", pending_tool_call_ids=pending or None)
-        self._finished(outcome, None if interrupts else self._result)
+        self._emit_finished(outcome, None if interrupts else self._result)
 
-    def cancel(self) -> None:
+    def cancel_run(self) -> None:
         """End a run that was stopped on purpose."""
-        if not self.done:
+        if not self.finished:
             self._close()
-            self.lanes.stop_all()
-            self._finished(RunFinishedCancelledOutcome(type="cancelled"), None)
+            self._subagents.stop_all()
+            self._emit_finished(RunFinishedCancelledOutcome(type="cancelled"), None)
 
-    def fail(self, error: BaseException, otherwise: ErrorCode = ErrorCode.GRAPH_ERROR) -> None:
-        """End a run that failed. The client gets a code and a safe text, the log the exception (see `errors`)."""
-        code = self.blame.code(error, otherwise)
-        ending = run_error(self._input, error, code, self.speech.usage.total(), expose=self._expose_errors)
-        if self.done:
+    def fail_run(self, error: BaseException, otherwise: ErrorCode = ErrorCode.GRAPH_ERROR) -> None:
+        """End a run that failed. The client gets a code and a safe text, the log gets the exception."""
+        code = self._errors.code(error, otherwise)
+        event = run_error(self._input, error, code, self._usage.total(), expose=self._expose_errors)
+        if self.finished:
             return
         try:
             self._close()
-            self.lanes.stop_all()
+            self._subagents.stop_all()
         except Exception:
-            logger.exception("Run %s: its items could not be closed", self._input.run_id)
-        self.done = True
-        self._sink.event(ending)
+            logger.exception("Run %s: closing its open messages failed", self._input.run_id)
+        self.finished = True
+        self._sink.event(event)
 
-    def _finished(self, outcome: RunFinishedOutcome, result: object) -> None:
-        self.done = True
-        self._sink.event(run_finished(self._input, outcome, result, self.speech.usage.total()))
+    def set_result(self, value: object) -> None:
+        """Make `value`, which no message holds, the result of the run."""
+        self._result = self._redact(value)
+
+    def _emit_finished(self, outcome: RunFinishedOutcome, result: object) -> None:
+        self.finished = True
+        self._sink.event(run_finished(self._input, outcome, result, self._usage.total()))
+
+    def _settle(self) -> None:
+        client_tools = {tool.name for tool in self._input.tools or ()}
+        self._emitter.answer_failed(self._ended_subagents, client_tools)
+        self._close()
 
     def _close(self) -> None:
-        self.speech.close()
+        self.messages.close()
         self._steps.close()
         self._activities.close_all()
-        self.state.drop_previews()
+        self._state.drop_previews()
 
-    # -- models, nodes and tools --------------------------------------------------------------------------------
+    # -- errors and interrupts ------------------------------------------------------------------------------------
 
-    def model_start(self, run_id: UUID, metadata: Mapping[str, object], lane: SubagentRun | None = None) -> None:
-        """A visible model call begins."""
-        if not self.lanes.hides(lane):
-            self.speech.model_start(run_id, metadata, lane)
-            self.state.model_start(metadata)
+    def record_error(self, error: BaseException, code: ErrorCode) -> None:
+        """Note which part of the graph raised `error`: it names the code if the run fails with it."""
+        self._errors.put(error, code)
 
-    def model_error(self, run_id: UUID, error: BaseException) -> None:
-        """A model call failed: what it said is closed at once, whether or not the run goes on without it."""
-        self.blame.put(error, ErrorCode.MODEL_ERROR)
-        self.state.drop_previews(self.speech.model_failed(run_id))
+    def classify_error(self, error: BaseException) -> ErrorCode:
+        """Return the code of a run that fails with `error`."""
+        return self._errors.code(error, ErrorCode.GRAPH_ERROR)
 
-    def node_start(self, run_id: UUID, node: str, lane: SubagentRun | None = None) -> None:
+    def pause(self, interrupts: Sequence[GraphInterrupt], subagent: SubagentRun | None = None) -> None:
+        """Note that the graph has paused: at `interrupt()` calls, or (none given) at a static breakpoint.
+
+        A nested interrupt is reported once for each graph around it. The first report is the innermost graph's.
+        """
+        self.paused = True
+        for interrupt in interrupts:
+            self._raised.setdefault(interrupt.id, (interrupt, subagent))
+
+    def attribute_interrupts(self, interrupts: Sequence[Interrupt]) -> list[Interrupt]:
+        """Return the interrupts with the ids that the client knows: of the subagent and of the tool call.
+
+        A server's checkpoints do not name all subagents; the run that has paused saw them.
+        """
+        result = []
+        for interrupt in interrupts:
+            raised = self._raised.get(interrupt.id) or self._raised.get(interrupt.id.rpartition(":")[0])
+            subagent = raised[1] if raised is not None else None
+            subagent_run_id = subagent.id if subagent is not None else interrupt.subagent_run_id
+            ids = {
+                "subagent_run_id": self._subagents.visible_id(subagent_run_id),
+                "tool_call_id": self._emitter.call_ids.asked_about(subagent_run_id, interrupt.tool_call_id),
+            }
+            result.append(interrupt.model_copy(update=ids))
+        return result
+
+    # -- models -------------------------------------------------------------------------------------------------
+
+    def start_model_call(
+        self, run_id: UUID, metadata: Mapping[str, object], subagent: SubagentRun | None = None
+    ) -> None:
+        """A model call begins whose words the client may see."""
+        if not self._subagents.hides(subagent):
+            self.messages.start_model_call(run_id, metadata, subagent)
+            self._state.model_start(metadata)
+
+    def end_model_call(
+        self, run_id: UUID, message: BaseMessage, metadata: Mapping[str, object], *, hidden: bool = False
+    ) -> None:
+        """A model call has returned `message`. A hidden one stays hidden, whichever node returns it."""
+        self.add_usage(message, metadata)
+        if (provider := maker_of(message.response_metadata)) is not None:
+            self.providers.add(provider)
+        self.messages.end_model_call(run_id, message, hidden=hidden)
+
+    def add_usage(self, message: BaseMessage, metadata: Mapping[str, object]) -> None:
+        """Count the tokens that a model reports with `message`."""
+        self._usage.add(message, metadata)
+
+    def fail_model_call(self, run_id: UUID, error: BaseException) -> None:
+        """A model call failed: close its message at once, whether or not the run goes on without it."""
+        self._errors.put(error, ErrorCode.MODEL_ERROR)
+        self._state.drop_previews(self.messages.fail_model_call(run_id))
+
+    def remember_model_message(self, namespace: str, message: BaseMessage, subagent: SubagentRun | None) -> None:
+        """Note what a model said in the task at this checkpoint namespace. Any thread may call this."""
+        if not self._subagents.hides(subagent):
+            self._copies.add(namespace, message, self._subagents.visible_id_of(subagent))
+
+    def copied_message_id(
+        self,
+        namespace: str,
+        message: BaseMessage,
+        returned: Collection[str] = (),
+        subagent: SubagentRun | None = None,
+    ) -> str | None:
+        """Return the id of the streamed message that a node's message repeats. Any thread may call this.
+
+        Args:
+            namespace: The checkpoint namespace of the node's task.
+            message: What the node returns.
+            returned: The ids of all messages that it returns.
+            subagent: The subagent that the node is part of.
+        """
+        return self._copies.find(namespace, message, returned, self._subagents.visible_id_of(subagent))
+
+    # -- messages -------------------------------------------------------------------------------------------------
+
+    def load_thread(self, messages: Sequence[BaseMessage]) -> None:
+        """Take the thread as the checkpoint holds it: none of it is new, nor is what the run starts from."""
+        self._known_graphs.clear()
+        self.messages.load_thread(messages)
+
+    def set_initial_messages(self, messages: Sequence[BaseMessage]) -> None:
+        """Take the messages that the root graph starts from: none of them is new."""
+        self._known_graphs.add(())
+        self.messages.mark_known(messages)
+        self.messages.set_initial(messages)
+
+    def mark_known(self, messages: Iterable[BaseMessage]) -> None:
+        """Note messages that a graph was given: they are not new."""
+        self.messages.mark_known(messages)
+
+    def emit_message(self, message: BaseMessage, subagent: SubagentRun | None = None) -> None:
+        """Emit a whole message that is new, such as a tool result. Does nothing for one that the client has."""
+        self.messages.emit_message(message, subagent)
+
+    def emit_added_results(self, messages: Sequence[BaseMessage]) -> None:
+        """Emit the tool results that we ourselves have added to the thread, where the client has their calls."""
+        self.messages.emit_added_results(messages)
+
+    def emit_approval_calls(self, message: AIMessage) -> None:
+        """Emit a message of approval calls, without those that the client has from an earlier run."""
+        self.messages.emit_approval_calls(message)
+
+    # -- nodes and subagents ----------------------------------------------------------------------------------------
+
+    def start_node(self, run_id: UUID, node: str, subagent: SubagentRun | None = None) -> None:
         """A node begins."""
-        if not self.lanes.hides(lane):
-            self._steps.start(run_id, node, self.lanes.tag(lane))
+        if not self._subagents.hides(subagent):
+            self._steps.start(run_id, node, self._subagents.announce(subagent))
 
-    def node_end(
+    def end_node(
         self,
         run_id: UUID,
         messages: Iterable[tuple[BaseMessage, str | None]],
-        given: Callable[[], Iterable[BaseMessage]],
-        lane: SubagentRun | None = None,
+        inputs: Callable[[], Iterable[BaseMessage]],
+        subagent: SubagentRun | None = None,
     ) -> None:
         """A node has ended.
 
         Args:
             run_id: The node's run.
-            messages: The messages in its output, each with the id of the streamed message that it copies.
-            given: Finds the messages in its input: those are nothing new.
-            lane: The subagent that it is part of.
+            messages: The messages in its output, each with the id of the streamed message that it repeats.
+            inputs: Finds the messages in its input: they are not new.
+            subagent: The subagent that the node is part of.
         """
-        if self.lanes.hides(lane):
-            return
-        self.speech.returned(messages, given, lane)
-        self._steps.finish(run_id)
+        if not self._subagents.hides(subagent):
+            self.messages.end_node(messages, inputs, subagent)
+            self._steps.finish(run_id)
 
-    def lane_end(self, lane: SubagentRun, error: BaseException | None = None) -> None:
-        """A subagent has ended: well, or with `error`."""
-        if isinstance(error, GraphInterruptError | GraphDrained):
-            self.lanes.suspend(lane)
-        elif error is None or isinstance(error, GraphBubbleUp):  # it has handed over to the graph around it
-            self._ended.add(lane.id)
-            self.lanes.finish(lane)
-        else:
-            self.speech.items.abandon(lane.id)
-            self._lane_failed(lane, error)
-
-    def _lane_failed(self, lane: SubagentRun, error: BaseException) -> None:
-        if isinstance(error, asyncio.CancelledError | GeneratorExit | KeyboardInterrupt | RunStopped):
-            self.lanes.stop(lane)
-        else:
-            code = self.blame.code(error, ErrorCode.GRAPH_ERROR)
-            self.lanes.fail(lane, str(error) if self._expose_errors else SAFE_MESSAGES[code], code.value)
-
-    def _call(self, lane: str | None, call_id: str) -> tuple[str, str] | None:
-        items = self.speech.items
-        public = items.call_ids.of(lane, call_id)
-        holder = items.conversation.holder(public)
-        return (public, holder) if holder is not None else None
-
-    def _close_lane(self, lane: str) -> None:
-        self.speech.close(lane)
-        self._steps.close(lane)
-
-    def node_error(self, run_id: UUID) -> None:
+    def abort_node(self, run_id: UUID) -> None:
         """A node has ended without an output: it failed, paused, or was cancelled."""
         self._steps.finish(run_id)
 
-    def tool_start(self, key: str, lane: SubagentRun | None = None) -> None:
-        """A tool begins; `key` is its call."""
-        self._activities.begin(self._public_call(key, lane))
+    def end_subagent(self, subagent: SubagentRun, error: BaseException | None = None) -> None:
+        """A subagent has ended: well, or with `error`."""
+        if isinstance(error, GraphInterruptError | GraphDrained):
+            self._subagents.suspend(subagent)
+        elif error is None or isinstance(error, GraphBubbleUp):  # it has handed over to the graph around it
+            self._ended_subagents.add(subagent.id)
+            self._subagents.finish(subagent)
+        else:
+            self._emitter.abandon(subagent.id)
+            if isinstance(error, asyncio.CancelledError | GeneratorExit | KeyboardInterrupt | RunStopped):
+                self._subagents.stop(subagent)
+            else:
+                code = self.classify_error(error)
+                message = str(error) if self._expose_errors else SAFE_MESSAGES[code]
+                self._subagents.fail(subagent, message, code.value)
 
-    def tool_output(self, key: str, tool: str, delta: object, lane: SubagentRun | None = None) -> None:
-        """A tool tells a part of its output."""
-        if not self.lanes.hides(lane):
-            public = self._public_call(key, lane)
-            self._activities.output(public, tool, self._show(delta), self.lanes.tag(lane))
+    def _find_call(self, subagent_run_id: str | None, call_id: str) -> tuple[str, str] | None:
+        public = self._emitter.call_ids.of(subagent_run_id, call_id)
+        holder = self._conversation.holder(public)
+        return (public, holder) if holder is not None else None
 
-    def tool_end(self, key: str, lane: SubagentRun | None = None, *, failed: bool = False) -> None:
-        """A tool has come to its end."""
-        self._activities.end(self._public_call(key, lane), "failed" if failed else "done")
+    def _close_subagent(self, subagent_run_id: str) -> None:
+        self.messages.close(subagent_run_id)
+        self._steps.close(subagent_run_id)
 
-    def _public_call(self, call_id: str, lane: SubagentRun | None) -> str:
-        return self.speech.items.call_ids.of(lane.id if lane is not None else None, call_id)
+    # -- tools and custom events --------------------------------------------------------------------------------------
 
-    def written(self, value: object, lane: SubagentRun | None = None) -> None:
-        """A node has written to the custom stream."""
-        if not self.lanes.hides(lane) and not self.state.custom(value, self.lanes.tag(lane)):
-            self.custom("custom", value, lane)
+    def start_tool(self, call_id: str, subagent: SubagentRun | None = None) -> None:
+        """A tool begins to work on a call."""
+        self._activities.begin(self._public_call_id(call_id, subagent))
 
-    def custom(self, name: str, value: object, lane: SubagentRun | None = None) -> None:
-        """The graph sent an event of its own, or tells what another agent says or does."""
-        if self.lanes.hides(lane):
+    def emit_tool_output(self, call_id: str, tool: str, delta: object, subagent: SubagentRun | None = None) -> None:
+        """Emit a part of a tool's output while it runs."""
+        if not self._subagents.hides(subagent):
+            public = self._public_call_id(call_id, subagent)
+            self._activities.output(public, tool, self._redact(delta), self._subagents.announce(subagent))
+
+    def end_tool(self, call_id: str, subagent: SubagentRun | None = None, *, failed: bool = False) -> None:
+        """A tool has ended its work on a call."""
+        self._activities.end(self._public_call_id(call_id, subagent), "failed" if failed else "done")
+
+    def _public_call_id(self, call_id: str, subagent: SubagentRun | None) -> str:
+        return self._emitter.call_ids.of(subagent.id if subagent is not None else None, call_id)
+
+    def emit_written(self, value: object, subagent: SubagentRun | None = None) -> None:
+        """Emit what a node has written to the custom stream: state, or a custom event."""
+        if not self._subagents.hides(subagent) and not self._state.custom(value, self._subagents.announce(subagent)):
+            self.emit_custom("custom", value, subagent)
+
+    def emit_custom(self, name: str, value: object, subagent: SubagentRun | None = None) -> None:
+        """Emit a custom event of the graph, or the message or activity of a remote agent that it carries."""
+        if self._subagents.hides(subagent):
             return
         if name == AGENT_OUTPUT and isinstance(value, BaseMessage):
-            self.speech.arrived(value, lane)
-        elif name == AGENT_OUTPUT and isinstance(value, ActivitySnapshotEvent | ActivityDeltaEvent):
-            self._sink.event(value.model_copy(update={"subagent_run_id": self.lanes.tag(lane)}))
+            self.messages.emit_message(value, subagent)
+            return
+        subagent_run_id = self._subagents.announce(subagent)
+        if name == AGENT_OUTPUT and isinstance(value, ActivitySnapshotEvent | ActivityDeltaEvent):
+            self._sink.event(value.model_copy(update={"subagent_run_id": subagent_run_id}))
         else:
-            self._sink.event(CustomEvent(name=name, value=self._show(value), subagent_run_id=self.lanes.tag(lane)))
-
-    def pause(self, interrupts: Sequence[GraphInterrupt], lane: SubagentRun | None = None) -> None:
-        """The graph has paused: at `interrupt()` calls, or (none given) at a static breakpoint.
-
-        A nested interrupt is told by every graph around it, the innermost first: that one has raised it.
-        """
-        self.paused = True
-        for interrupt in interrupts:
-            self.raised.setdefault(interrupt.id, (interrupt, lane))
-
-    def owned(self, interrupts: Sequence[Interrupt]) -> list[Interrupt]:
-        """The same, as the client knows them: each with the subagent that asks, and the call that it asks about.
-
-        A server's checkpoints do not tell of all subagents; the run that has paused has heard them.
-        """
-        call_of = self.speech.items.call_ids.asked_about
-
-        def owned(one: Interrupt) -> Interrupt:
-            raised = self.raised.get(one.id) or self.raised.get(one.id.rpartition(":")[0])
-            lane = raised[1].id if raised is not None and raised[1] is not None else one.subagent_run_id
-            told = {"subagent_run_id": self.lanes.shown_as(lane), "tool_call_id": call_of(lane, one.tool_call_id)}
-            return one.model_copy(update=told)
-
-        return [owned(one) for one in interrupts]
+            self._sink.event(CustomEvent(name=name, value=self._redact(value), subagent_run_id=subagent_run_id))
 
     # -- state --------------------------------------------------------------------------------------------------
 
-    def values(
+    def update_graph(
         self,
         namespace: tuple[str, ...],
         values: object,
         messages: Sequence[BaseMessage],
-        lane: SubagentRun | None = None,
+        subagent: SubagentRun | None = None,
     ) -> None:
-        """The state of a graph after a superstep; the first one of each graph is what it started from."""
-        if namespace and self.lanes.hidden:  # the first one comes before its lane is known
+        """Take the state of a graph after a superstep; the first one of each graph is what it started from."""
+        if namespace and self._subagents.hidden:  # the first one arrives before its subagent is known
             return
-        first = namespace not in self._begun
+        first = namespace not in self._known_graphs
         if first and not namespace:
-            self.begin(messages)
+            self.set_initial_messages(messages)
         elif first:
-            self._begun.add(namespace)
-            self.speech.notice(messages)
+            self._known_graphs.add(namespace)
+            self.messages.mark_known(messages)
         else:
             for message in messages:
-                self.speech.arrived(message, lane)
-        self.state.values(namespace, values, self.lanes.tag(lane))
+                self.messages.emit_message(message, subagent)
+        self._state.values(namespace, values, self._subagents.announce(subagent))
         if namespace:
             return
         if not first:
-            self.speech.update(messages)
+            self.messages.update(messages)
         if as_mapping(values) is None and not extract_messages(values, ""):
-            self._result = self._show(values)  # a functional-API graph that returns a bare value
+            self.set_result(values)  # a functional-API graph that returns a bare value
 
-    def returned(self, value: object) -> None:
-        """The run ends with this value, which nobody has said."""
-        self._result = self._show(value)
+    def update_state(self, values: object) -> None:
+        """Take the root graph's values, as the checkpoint has them; not its messages."""
+        self._state.values((), values)
+
+    def resume_superstep(self, values: object) -> None:
+        """Show what tasks of an unfinished superstep have written, until the superstep is over."""
+        self._state.resume_superstep(values)
+
+    def start_task(self, namespace: tuple[str, ...]) -> None:
+        """A task of the graph at `namespace` begins."""
+        self._state.task_start(namespace)
+
+    def end_task(self, namespace: tuple[str, ...], task: str, result: object) -> None:
+        """A task has ended; `result` is what it has written, by channel."""
+        self._state.task_end(namespace, task, result)
+
+    def save_client_state(self, cache: ClientStateCache, *, unread: bool, behind: bool) -> None:
+        """Record what a client knows of the state when it leaves.
+
+        Args:
+            cache: Of the thread.
+            unread: Whether it left before the end of the run.
+            behind: Whether it has not taken all that there was.
+        """
+        state = self._state
+        if unread:
+            cache.record_left(self._input.run_id, state.previewed, None if behind else state.copy)
+        elif state.up_to_date:  # else the run was refused, and its client knows no more than before
+            cache.record_received(self._input.run_id)

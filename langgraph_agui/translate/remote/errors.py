@@ -10,19 +10,20 @@ from collections.abc import Mapping
 
 from langgraph.pregel.remote import RemoteException
 
-from langgraph_agui.errors import ErrorClassifier, ErrorCode
+from langgraph_agui.errors import ErrorCode
 from langgraph_agui.translate.remote.tasks import Namespace, Task, own_namespace
+from langgraph_agui.translate.translation import Translation
 
 
 class RemoteErrors:
     """The errors of one run.
 
     Args:
-        blame: Is told which of them are a graph's that took too many steps.
+        translation: Receives those of a graph that took too many steps.
     """
 
-    def __init__(self, blame: ErrorClassifier) -> None:
-        self._blame = blame
+    def __init__(self, translation: Translation) -> None:
+        self._translation = translation
         self._told: list[tuple[Namespace, RemoteException]] = []
 
     def of(self, namespace: Namespace, task: Task) -> RemoteException | None:
@@ -34,7 +35,7 @@ class RemoteErrors:
         error = self._same(told) or RemoteException(told)
         self._told.append((own, error))
         if isinstance(told, Mapping) and told.get("error") == "GraphRecursionError":
-            self._blame.put(error, ErrorCode.RECURSION_LIMIT)
+            self._translation.record_error(error, ErrorCode.RECURSION_LIMIT)
         return error
 
     def code(self, error: RemoteException) -> ErrorCode:
@@ -42,7 +43,7 @@ class RemoteErrors:
         told = error.args[0] if error.args else None
         if isinstance(told, Mapping) and told.get("error") == "GraphRecursionError":
             return ErrorCode.RECURSION_LIMIT
-        return self._blame.code(self._same(told) or error, ErrorCode.GRAPH_ERROR)
+        return self._translation.classify_error(self._same(told) or error)
 
     def _same(self, told: object) -> RemoteException | None:
         return next((error for _, error in reversed(self._told) if error.args[0] == told), None)

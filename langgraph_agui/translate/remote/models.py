@@ -16,7 +16,6 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, mess
 
 from langgraph_agui.messages.to_agui import SUMMARIZATION
 from langgraph_agui.namespaces import graph_of, namespace_of
-from langgraph_agui.translate.copies import CopyDetector
 from langgraph_agui.translate.remote.subagents import RemoteSubagents
 from langgraph_agui.translate.subagents import SubagentRun
 from langgraph_agui.translate.translation import Translation
@@ -52,13 +51,11 @@ class RemoteModels:
 
     Args:
         translation: Is told of them.
-        copies: Notes what they say.
         lanes: Knows which subagent they belong to.
     """
 
-    def __init__(self, translation: Translation, copies: CopyDetector, lanes: RemoteSubagents) -> None:
+    def __init__(self, translation: Translation, lanes: RemoteSubagents) -> None:
         self._to = translation
-        self._copies = copies
         self._lanes = lanes
         self._open: list[_Call] = []
         self._by_id: dict[tuple[str, str | None], _Call] = {}
@@ -71,11 +68,11 @@ class RemoteModels:
         call = self._by_id.get(key)
         if call is None:
             if key in self._ended:
-                self._to.speech.usage.add(chunk, metadata)
+                self._to.add_usage(chunk, metadata)
                 return
             call = self._find(*key, metadata)
         call.chunks.append(chunk)
-        self._to.token(call.run_id, chunk)
+        self._to.messages.receive_chunk(call.run_id, chunk)
         if chunk.chunk_position == "last":
             self._marks_ends = True
             self._end(call)
@@ -89,7 +86,7 @@ class RemoteModels:
             call = _Call(namespace, self._lane(namespace), metadata, [])
             self._open.append(call)
             if metadata.get("lc_source") != SUMMARIZATION:
-                self._to.model_start(call.run_id, metadata, call.lane)
+                self._to.start_model_call(call.run_id, metadata, call.lane)
         if message_id is not None:
             call.ids.add(message_id)
             self._by_id[namespace, message_id] = call
@@ -102,17 +99,13 @@ class RemoteModels:
         run_id, namespace = uuid4(), namespace_of(metadata)
         lane, hidden = self._lane(namespace), metadata.get("lc_source") == SUMMARIZATION
         if not hidden:
-            self._to.model_start(run_id, metadata, lane)
-            self._say(namespace, message, lane)
-        self._to.speech.model_end(run_id, message, metadata, hidden=hidden)
+            self._to.start_model_call(run_id, metadata, lane)
+            self._to.remember_model_message(namespace, message, lane)
+        self._to.end_model_call(run_id, message, metadata, hidden=hidden)
 
     def _lane(self, namespace: str) -> SubagentRun | None:
         graph = graph_of(namespace)
         return self._lanes.at(tuple(graph.split("|"))) if graph else None
-
-    def _say(self, namespace: str, message: BaseMessage, lane: SubagentRun | None) -> None:
-        if not self._to.lanes.hides(lane):
-            self._copies.say(namespace, message, self._to.lanes.owner(lane))
 
     def leave(self, namespace: str, returned: set[str], error: BaseException | None) -> None:
         """End what the calls of a task, or of a graph in it, have left open.
@@ -130,14 +123,14 @@ class RemoteModels:
                 self._end(call)
             else:
                 self._close(call)
-                self._to.model_error(call.run_id, error or RuntimeError("The model's message did not end."))
+                self._to.fail_model_call(call.run_id, error or RuntimeError("The model's message did not end."))
 
     def _end(self, call: _Call) -> None:
         self._close(call)
         message, hidden = call.message(), call.metadata.get("lc_source") == SUMMARIZATION
         if not hidden:
-            self._say(call.namespace, message, call.lane)
-        self._to.speech.model_end(call.run_id, message, call.metadata, hidden=hidden)
+            self._to.remember_model_message(call.namespace, message, call.lane)
+        self._to.end_model_call(call.run_id, message, call.metadata, hidden=hidden)
 
     def _close(self, call: _Call) -> None:
         self._open.remove(call)

@@ -29,7 +29,6 @@ from langgraph_agui.graphs.remote import RemoteGraphAdapter, server_config
 from langgraph_agui.messages.extract import as_mapping, extract_messages
 from langgraph_agui.messages.server_json import MessageDecoder, decode_message, encode_for_server
 from langgraph_agui.protocol.jsonable import to_jsonable
-from langgraph_agui.translate.copies import CopyDetector
 from langgraph_agui.translate.graph_runner import StreamPart
 from langgraph_agui.translate.remote.errors import RemoteErrors
 from langgraph_agui.translate.remote.models import RemoteModels
@@ -70,11 +69,10 @@ class RemoteGraphRunner:
         self._raw = raw
         self._fail = fail
         self._revival = MessageDecoder()
-        self._copies = CopyDetector()
         self._lanes = RemoteSubagents()
-        self._models = RemoteModels(translation, self._copies, self._lanes)
+        self._models = RemoteModels(translation, self._lanes)
         self._tasks = RemoteTasks()
-        self._errors = RemoteErrors(translation.blame)
+        self._errors = RemoteErrors(translation)
         self._created: RunCreateMetadata | None = None
         self._paused = False
         self._stopped = False
@@ -103,7 +101,7 @@ class RemoteGraphRunner:
         except (BadRequestError, UnprocessableEntityError) as error:
             raise RunInputError(ErrorCode.INVALID_INPUT) from error
         except RemoteException as error:
-            self._translation.blame.put(error, self._errors.code(error))
+            self._translation.record_error(error, self._errors.code(error))
             raise
         except asyncio.CancelledError:
             await self._cancel()
@@ -155,7 +153,7 @@ class RemoteGraphRunner:
     # -- parts --------------------------------------------------------------------------------------------------
 
     def _guarded(self, part: StreamPart) -> None:
-        if self._stopped or self._translation.done:
+        if self._stopped or self._translation.finished:
             return
         try:
             self._part(part)
@@ -174,20 +172,20 @@ class RemoteGraphRunner:
             case "tasks":
                 task = cast("Mapping[str, object]", data)
                 if "result" in task or "error" in task:
-                    self._translation.state.task_end(namespace, str(task["id"]), task.get("result"))
+                    self._translation.end_task(namespace, str(task["id"]), task.get("result"))
                     error = self._errors.of(namespace, task)
                     self._lane_ends(namespace, task, error)
                     self._task_end(task, namespace, lane, error)
                     self._forget(self._tasks.left(namespace, task))
                 else:
-                    self._translation.state.task_start(namespace)
+                    self._translation.start_task(namespace)
                     self._tasks.start(namespace, task)
                     self._lanes.start(namespace, task)
-                    self._translation.node_start(_run_id(task), str(task["name"]), self._lanes.at(namespace))
+                    self._translation.start_node(_run_id(task), str(task["name"]), self._lanes.at(namespace))
             case "values":
                 self._values(namespace, data, lane)
             case "custom":
-                self._translation.written(self._revival.of(data), lane)
+                self._translation.emit_written(self._revival.of(data), lane)
             case "updates" if isinstance(data, Mapping) and "__interrupt__" in data:
                 self._paused = True
                 self._translation.pause([_interrupt(raised) for raised in data["__interrupt__"]], lane)
@@ -204,13 +202,13 @@ class RemoteGraphRunner:
     def _values(self, namespace: tuple[str, ...], data: object, lane: SubagentRun | None) -> None:
         values = self._revival.of(data)
         messages = extract_messages(values, self._key) if not isinstance(values, list | BaseMessage) else []
-        self._translation.values(namespace, values, messages, lane)
+        self._translation.update_graph(namespace, values, messages, lane)
 
     # -- nodes --------------------------------------------------------------------------------------------------
 
     def _lane_ends(self, namespace: Namespace, task: Task, error: RemoteException | None = None) -> None:
         for lane, ended_by in self._lanes.end(namespace, task, error):
-            self._translation.lane_end(lane, ended_by)
+            self._translation.end_subagent(lane, ended_by)
 
     def _task_end(self, task: Task, around: Namespace, lane: SubagentRun | None, error: RemoteException | None) -> None:
         run_id = _run_id(task)
@@ -218,18 +216,18 @@ class RemoteGraphRunner:
         begun = self._tasks.end(around, task)
         if error is not None:
             self._models.leave(namespace, set(), error)
-            self._translation.node_error(run_id)
+            self._translation.abort_node(run_id)
             return
         found = self._messages(task.get("result"))
         returned = {message.id for message in found if message.id is not None}
         self._models.leave(namespace, returned, None)
         if task.get("interrupts"):
-            self._translation.node_error(run_id)
+            self._translation.abort_node(run_id)
         elif begun is not None:  # else it ran before the pause that this run goes on from
-            owner = self._translation.lanes.owner(lane)
-            messages = [(message, self._copies.original(namespace, message, returned, owner)) for message in found]
+            copied = self._translation.copied_message_id
+            messages = [(message, copied(namespace, message, returned, lane)) for message in found]
             given = partial(self._messages, begun.get("input"))
-            self._translation.node_end(run_id, messages, given, lane)
+            self._translation.end_node(run_id, messages, given, lane)
 
     def _spare(self, namespace: Namespace, updates: Mapping[str, object]) -> None:
         """Tasks were not run: the update tells what they have written before, by their node."""
@@ -242,7 +240,7 @@ class RemoteGraphRunner:
         """Tasks will not end: they were not run, or were cancelled."""
         for namespace, task in tasks:
             self._lane_ends(namespace, task)
-            self._translation.node_error(_run_id(task))
+            self._translation.abort_node(_run_id(task))
 
     def _messages(self, data: object) -> list[BaseMessage]:
         return extract_messages(self._revival.of(data), self._key)
