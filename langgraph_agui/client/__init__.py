@@ -28,8 +28,7 @@ from langgraph_agui.client.errors import (
     ToolNotCalledError,
 )
 from langgraph_agui.client.langchain.chunks import MessageChunks
-from langgraph_agui.client.langchain.history import agui_messages_of
-from langgraph_agui.client.langchain.outgoing import open_interrupts
+from langgraph_agui.client.langchain.to_agui_request import agui_messages_of, open_interrupts
 
 if TYPE_CHECKING:
     from langgraph_agui.client.agent import AGUIClient

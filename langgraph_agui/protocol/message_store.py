@@ -137,6 +137,11 @@ class MessageStore:
         holder = self._call_holders.get(call_id)
         return None if holder is None else holder[1]
 
+    def find_holder(self, call_id: str) -> StoredMessage | None:
+        """The message that has the first tool call of that id."""
+        holder = self._call_holders.get(call_id)
+        return None if holder is None else holder[0]
+
     def add(self, message: Message) -> StoredMessage:
         """Append a message."""
         held = StoredMessage(message)

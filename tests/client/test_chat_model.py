@@ -31,7 +31,7 @@ from langgraph_agui.client import (
     StreamTruncatedError,
     ToolNotCalledError,
 )
-from langgraph_agui.client.langchain.outgoing import agent_key
+from langgraph_agui.client.langchain.to_agui_request import agent_key
 from tests.adapter.graphs import chain_of, talker
 from tests.adapter.models import Scripted, add, call, said, thinking, used
 from tests.client.agents import WAYS, Ask, Remote, remote, tooled

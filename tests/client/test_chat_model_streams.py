@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from langchain_core.load import dumps, loads
 
 from langgraph_agui.client import MessageChunks, agui_messages_of
-from langgraph_agui.client.langchain.history import AGUI
-from langgraph_agui.client.langchain.outgoing import outgoing
+from langgraph_agui.client.langchain.to_agui_request import AGUI, to_agui_request
 from langgraph_agui.protocol import fold
 from tests.client.adding import encrypted, message_of, parsed, spoken, whole
 from tests.client.generated import metadata, streams
@@ -88,7 +87,7 @@ def test_two_runs_are_sent_back_as_a_client_holds_them(
         }
         answers.append(answer)
         messages = held(run, messages)
-    sent = outgoing(answers, "a").messages
+    sent = to_agui_request(answers, "a").messages
     by_id = {one["id"]: one for one in spoken(sent, ToolMessage)}
     assert len(by_id) == len(sent)
     assert by_id == {one["id"]: one for one in spoken(messages, ToolMessage)}

@@ -11,8 +11,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
-from langgraph_agui.client import AGUIChatModel, ResumeError
-from langgraph_agui.client.langchain.outgoing import open_interrupts
+from langgraph_agui.client import AGUIChatModel, ResumeError, open_interrupts
 from tests.adapter.frontends import Offered
 from tests.adapter.models import call, said, thinking
 from tests.client.agents import WAYS, Ask, ainvoked, invoked, remote, tooled

@@ -25,8 +25,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.types import Command
 from pydantic import BaseModel, ValidationError
 
-from langgraph_agui.client import AGUIChatModel, AGUIClient, AGUISession, RemoteAgent
-from langgraph_agui.client.langchain.outgoing import open_interrupts
+from langgraph_agui.client import AGUIChatModel, AGUIClient, AGUISession, RemoteAgent, open_interrupts
 from langgraph_agui.client.session import Turn
 from langgraph_agui.protocol import Fold
 from tests.interop.player import Wire

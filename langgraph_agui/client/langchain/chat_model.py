@@ -1,22 +1,35 @@
 """`AGUIChatModel`: a remote AG-UI agent as a LangChain chat model.
 
-In: LangChain messages, and what is bound or given with the call. Out: the chunks of one message, made of the events of
-one run.
+In: LangChain messages, and what is bound or passed with the call. Out: the chunks of one message, made of the events of
+one run. The last chunk has how the run ended, its usage, and what ties the message to the agent
+(:mod:`~langgraph_agui.client.langchain.to_agui_request`).
 """
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from typing import Any
 from uuid import uuid4
 
 import httpx2
-from ag_ui.core import Context, RunAgentInput
+from ag_ui.core import (
+    AssistantMessage,
+    Context,
+    Event,
+    FunctionCall,
+    RunAgentInput,
+    RunFinishedEvent,
+    TokenUsage,
+    ToolCall,
+)
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
 from langchain_core.language_models import LangSmithParams, LanguageModelInput
 from langchain_core.language_models.chat_models import BaseChatModel, agenerate_from_stream, generate_from_stream
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, UsageMetadata
+from langchain_core.messages import ToolCall as LCToolCall
+from langchain_core.messages.ai import InputTokenDetails, OutputTokenDetails, add_usage
 from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
@@ -25,15 +38,24 @@ from pydantic import ConfigDict, Field
 
 from langgraph_agui.client.agent import AGUIClient
 from langgraph_agui.client.endpoint import RETRIES, TIMEOUT, HTTPClient, parsed_url, public, resume_entries
-from langgraph_agui.client.langchain.answering import Answer
-from langgraph_agui.client.langchain.outgoing import Outgoing, agent_key, outgoing
+from langgraph_agui.client.errors import ToolNotCalledError
+from langgraph_agui.client.langchain.approvals import asks_about, is_approved
+from langgraph_agui.client.langchain.chunks import ChunkBuilder
+from langgraph_agui.client.langchain.event_history import EventHistory
+from langgraph_agui.client.langchain.to_agui_request import (
+    AGUI,
+    AGUIRequest,
+    agent_key,
+    normalized_arguments,
+    to_agui_request,
+)
 from langgraph_agui.client.remote_run import RemoteRun
 from langgraph_agui.client.tools import agui_tool
 from langgraph_agui.protocol.jsonable import to_jsonable
 
 logger = logging.getLogger(__name__)
 
-_OURS = frozenset(
+_CALL_ARGUMENTS = frozenset(
     {"tools", "wanted", "resume", "cancel", "state", "context", "forwarded_props", "thread_id", "on_event"}
 )
 
@@ -46,27 +68,27 @@ class AGUIChatModel(BaseChatModel):
     agent = create_agent(model, tools=[get_user_location])  # runs here, called by the agent over there
     ```
 
-    The answer is one `AIMessage` of standard content blocks: text, `reasoning` with the agent's encrypted values, calls
-    of bound tools as tool calls, the agent's own calls and results as `server_tool_call` and `server_tool_result`
-    blocks, which nobody here runs. A call of a bound tool that the agent answers itself, because it has one of that
-    name, stands among `invalid_tool_calls`, so that it is not run twice. `usage_metadata` counts the whole run;
-    `finish_reason` is `stop`, `tool_calls`, `interrupt` or `cancelled`. In the next call the agent gets back exactly
-    what it said. What AG-UI has no place for (`stop`, model settings) is left out with a warning.
+    The answer is one `AIMessage` of standard content blocks: text; `reasoning` with the agent's encrypted values; calls
+    of bound tools as tool calls; the agent's own calls and results as `server_tool_call` and `server_tool_result`
+    blocks, which do not run here. A call of a bound tool that the agent answers itself, because it has one of that
+    name, is among `invalid_tool_calls`, so that it does not run twice. `usage_metadata` counts the whole run;
+    `finish_reason` is `stop`, `tool_calls`, `interrupt` or `cancelled`. The next call gives the agent its messages back
+    exactly as it sent them. What AG-UI has no place for (`stop`, model settings) is left out with a warning.
 
-    The conversation's thread is that of the last message in it that the agent said, so it needs to be named nowhere; a
-    conversation without one begins a new thread.
+    The conversation's thread is that of the agent's last message in it, so nobody needs to name it. A conversation
+    without one begins a new thread.
 
     If the agent waits for an answer, `open_interrupts` of the message has the questions, and the next call must answer
     them: `model.invoke(messages, resume={interrupt_id: payload}, cancel=[])`.
-    A call of a bound tool that is asked about is no tool call either: it becomes one of the answer to that next call,
-    if the answer approves it (`true`, `{"approved": true, "editedArgs"?: {}}`, or LangChain's `approve`) and the agent
-    has not settled it.
+    A call of a bound tool that an interrupt asks about is no tool call yet. It becomes one of the answer to that next
+    call if the payload approves it (`true`, `{"approved": true, "editedArgs"?: {}}`, or LangChain's `approve`) and the
+    agent has not settled it.
     :class:`~langgraph_agui.client.langchain.remote_agent.RemoteAgent` does all of that by LangGraph's `interrupt()`.
 
-    Further keyword arguments of a call, or of `bind`: `state` (the shared state), `context`, `forwarded_props` and
-    `thread_id` in place of the model's own; `on_event`, which is given each event of the run.
+    Further keyword arguments of a call, or of `bind`: `state` (the shared state); `context`, `forwarded_props` and
+    `thread_id` instead of the model's own; `on_event`, which gets each event of the run.
 
-    Raises, from a call: the errors of :mod:`langgraph_agui.client.errors`.
+    A call raises the errors of :mod:`langgraph_agui.client.errors`.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True, hide_input_in_errors=True)
@@ -84,13 +106,13 @@ class AGUIChatModel(BaseChatModel):
     retries: int = RETRIES
     """See `AGUIClient`."""
     thread_id: str | None = None
-    """The agent's thread, if it is to be named."""
+    """The agent's thread; None finds it in the messages."""
     context: Sequence[Context] = ()
-    """What the application tells of itself."""
+    """What the agent should know about the application."""
     forwarded_props: Mapping[str, Any] = Field(default_factory=dict, repr=False)
-    """What else the agent is sent."""
+    """Sent to the agent as they are."""
     cache: Any = False
-    """None: an agent that acts must be asked."""
+    """No cache: an agent has effects, so each call must reach it."""
 
     def model_post_init(self, _context: Any) -> None:
         """Check address and headers. Raises `ValueError` if HTTP cannot carry them."""
@@ -115,15 +137,15 @@ class AGUIChatModel(BaseChatModel):
         return {"agent": self._agent}
 
     def _get_ls_params(self, stop: list[str] | None = None, **kwargs: Any) -> LangSmithParams:
-        return LangSmithParams(ls_provider="ag-ui", ls_model_name=self._shown, ls_model_type="chat")
+        return LangSmithParams(ls_provider="ag-ui", ls_model_name=self._public_url, ls_model_type="chat")
 
     def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
-        """Show where the agent is, and neither headers nor credentials."""
-        yield "url", self._shown
+        """Show where the agent is, without headers and credentials."""
+        yield "url", self._public_url
         yield from super().__repr_args__()
 
     @property
-    def _shown(self) -> str:
+    def _public_url(self) -> str:
         return public(parsed_url(self.url))
 
     def bind_tools(
@@ -135,8 +157,8 @@ class AGUIChatModel(BaseChatModel):
     ) -> Runnable[LanguageModelInput, AIMessage]:
         """Offer tools that run here to the agent (AG-UI 1.0, frontend tools).
 
-        Raises `ValueError` for a tool without a schema. Nobody can make an agent call one: where `tool_choice` asks for
-        a call (`any`, a name), an answer without it is a `ToolNotCalledError`.
+        Raises `ValueError` for a tool without a schema. AG-UI cannot force a call: where `tool_choice` asks for one
+        (`any`, a name), an answer without it raises `ToolNotCalledError`.
         """
         offered = [convert_to_openai_tool(tool) for tool in ([] if tool_choice == "none" else tools)]
         names = [agui_tool(tool).name for tool in offered]
@@ -151,9 +173,9 @@ class AGUIChatModel(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> Iterator[ChatGenerationChunk]:
-        sent, run_input = self._input(messages, stop, kwargs)
+        request, run_input = self._input(messages, stop, kwargs)
         with self._client(self.http_client).run(run_input) as run:
-            answer = self._answer(run, sent, kwargs)
+            answer = self._answer(run, request, kwargs)
             for event in run:
                 yield from answer.feed(event)
         yield from answer.finish()
@@ -165,9 +187,9 @@ class AGUIChatModel(BaseChatModel):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> AsyncIterator[ChatGenerationChunk]:
-        sent, run_input = self._input(messages, stop, kwargs)
+        request, run_input = self._input(messages, stop, kwargs)
         async with self._client(self.http_async_client).run(run_input) as run:
-            answer = self._answer(run, sent, kwargs)
+            answer = self._answer(run, request, kwargs)
             async for event in run:
                 for chunk in answer.feed(event):
                     yield chunk
@@ -192,26 +214,157 @@ class AGUIChatModel(BaseChatModel):
     ) -> ChatResult:
         return await agenerate_from_stream(self._astream(messages, stop, **kwargs))
 
-    def _answer(self, run: RemoteRun, sent: Outgoing, kwargs: Mapping[str, Any]) -> Answer:
-        tools = {tool.name for tool in run.input.tools or ()}
-        return Answer(run, self._agent, tools, sent, kwargs.get("on_event"), kwargs.get("wanted") or ())
+    def _answer(self, run: RemoteRun, request: AGUIRequest, kwargs: Mapping[str, Any]) -> _Answer:
+        return _Answer(run, self._agent, request, kwargs.get("on_event"), kwargs.get("wanted") or ())
 
     def _input(
         self, messages: Sequence[BaseMessage], stop: list[str] | None, kwargs: Mapping[str, Any]
-    ) -> tuple[Outgoing, RunAgentInput]:
-        """What the conversation comes to, and what the agent is sent of it."""
-        if unknown := [*(name for name in kwargs if name not in _OURS), *(["stop"] if stop else [])]:
+    ) -> tuple[AGUIRequest, RunAgentInput]:
+        if unknown := [*(name for name in kwargs if name not in _CALL_ARGUMENTS), *(["stop"] if stop else [])]:
             logger.warning("AG-UI has no place for %s, which was left out.", ", ".join(sorted(unknown)))
-        sent = outgoing(messages, self._agent, kwargs.get("thread_id") or self.thread_id)
-        resume = resume_entries(sent.interrupts, kwargs.get("resume") or {}, kwargs.get("cancel") or ())
+        request = to_agui_request(messages, self._agent, kwargs.get("thread_id") or self.thread_id)
+        resume = resume_entries(request.interrupts, kwargs.get("resume") or {}, kwargs.get("cancel") or ())
         run_input = RunAgentInput(
-            thread_id=sent.thread_id,
+            thread_id=request.thread_id,
             run_id=str(uuid4()),
-            messages=sent.messages,
+            messages=request.messages,
             state=to_jsonable(kwargs.get("state", {})),
             tools=[agui_tool(tool) for tool in kwargs.get("tools") or ()],
             context=list(kwargs.get("context", self.context)),
             forwarded_props=to_jsonable(kwargs.get("forwarded_props", self.forwarded_props)),
             resume=resume or None,
         )
-        return sent, run_input
+        return request, run_input
+
+
+class _Answer:
+    """Makes the chunks of one answer, all with the run's id.
+
+    A call of a local tool that the answers in the request approve becomes a call of this answer if it is open at the
+    run's end: the agent does not announce it again (AG-UI 1.0, interrupts).
+
+    Args:
+        run: The run. It has applied each event that comes here.
+        agent: The `agent_key` of its agent.
+        request: What the agent was sent.
+        on_event: Gets each event.
+        wanted: The tools of which the agent must call one, if any.
+    """
+
+    def __init__(
+        self,
+        run: RemoteRun,
+        agent: str,
+        request: AGUIRequest,
+        on_event: Callable[[Event], object] | None,
+        wanted: Sequence[str],
+    ) -> None:
+        self._run, self._agent, self._request, self._on_event, self._wanted = run, agent, request, on_event, wanted
+        self._tools = {tool.name for tool in run.input.tools or ()}
+        self._history = EventHistory(run._fold)
+        self._builder = ChunkBuilder(self._history, self._tools)
+
+    def feed(self, event: Event) -> Iterator[ChatGenerationChunk]:
+        """Yield what `event` adds; at the run's end also what only a snapshot contains."""
+        if self._on_event is not None:
+            self._on_event(event)
+        missing = self._history.missing_events() if isinstance(event, RunFinishedEvent) else []
+        for one in [*missing, event]:
+            self._history.observe(one)
+            for chunk in self._builder.feed(one):
+                yield self._generation(chunk)
+
+    def finish(self) -> Iterator[ChatGenerationChunk]:
+        """Yield what completes the message after a run without an error.
+
+        Raises:
+            ToolNotCalledError: The run was a success, but without a call of a `wanted` tool.
+        """
+        run, approved = self._run, list(self._approved_calls())
+        if self._wanted and run.outcome == "success" and not self._builder.leaves_calls:
+            raise run.broken(ToolNotCalledError(f"The agent has not called {' or '.join(self._wanted)}."))
+        *chunks, last = self._builder.finish()
+        for chunk in [*approved, *chunks]:
+            yield self._generation(chunk)
+        details: dict[str, object] = {"agent": self._agent, "thread": run.input.thread_id}
+        if run.interrupts:
+            details["interrupts"] = to_jsonable(run.interrupts)
+        last.additional_kwargs = {AGUI: {**last.additional_kwargs.get(AGUI, {}), **details}}
+        reason = "tool_calls" if self._builder.leaves_calls else "stop"
+        if run.outcome in ("interrupt", "cancelled"):
+            reason = run.outcome
+        last.response_metadata = {**last.response_metadata, "finish_reason": reason}
+        if models := {entry.model for entry in run.usage if entry.model}:
+            last.response_metadata["model_name"] = ", ".join(sorted(models))
+        last.usage_metadata = usage_metadata(run.usage)
+        yield self._generation(last)
+
+    def _approved_calls(self) -> Iterator[AIMessageChunk]:
+        """Yield the chunks after which the caller can run the calls of the request that it has approved.
+
+        The agent must have left a call open. The caller can run no other call that the agent has asked about, not even
+        one that the agent announces again.
+        """
+        assistants = [message for message in self._run.messages if isinstance(message, AssistantMessage)]
+        calls = {call.id: call for message in assistants for call in message.tool_calls or ()}
+        for call_id in self._history.open_calls:
+            if call_id not in self._request.asked_calls:
+                continue
+            repeated = self._builder.repeated_call(call_id)
+            call = repeated or self._edited(calls.get(call_id))
+            may_run = call is not None and call_id not in self._history.answered and self._may_run(call)
+            if repeated is not None and not may_run:
+                yield from self._builder.withhold([call_id])
+            elif repeated is None and call is not None and may_run:
+                yield self._builder.repeat_call(call)
+
+    def _edited(self, call: ToolCall | None) -> ToolCall | None:
+        """Return a call with the arguments that its approval gives it, which the agent need not send back."""
+        payloads = {entry.interrupt_id: entry.payload for entry in self._run.input.resume or ()}
+        if call is None or _parsed(call) is None:
+            return call
+        for one in self._request.interrupts:
+            payload = payloads.get(one.id) if asks_about(one, call.id, call.function.name) else None
+            args = payload.get("editedArgs") if isinstance(payload, Mapping) else None
+            if isinstance(args, Mapping):
+                function = FunctionCall(name=call.function.name, arguments=json.dumps(args, ensure_ascii=False))
+                return call.model_copy(update={"function": function})
+        return call
+
+    def _may_run(self, call: ToolCall) -> bool:
+        run, parsed = self._run, _parsed(call)
+        if run.outcome not in ("success", "interrupt") or parsed is None or parsed["name"] not in self._tools:
+            return False
+        if any(asks_about(one, call.id, call.function.name) for one in run.interrupts):
+            return False
+        return is_approved(parsed, self._request.interrupts, run.input.resume or ())
+
+    def _generation(self, chunk: AIMessageChunk) -> ChatGenerationChunk:
+        chunk.id = self._run.input.run_id
+        return ChatGenerationChunk(message=chunk)
+
+
+def _parsed(call: ToolCall) -> LCToolCall | None:
+    """Return a call in LangChain's form; None if its arguments cannot be parsed."""
+    arguments = normalized_arguments(call.function.arguments)
+    return None if arguments is None else LCToolCall(id=call.id, name=call.function.name, args=json.loads(arguments))
+
+
+def usage_metadata(usage: Sequence[TokenUsage]) -> UsageMetadata | None:
+    """Return the sum of a run's token counts as LangChain has them; None without any."""
+    found = None
+    for entry in usage:
+        given, made = entry.input_tokens or 0, entry.output_tokens or 0
+        total = given + made if entry.total_tokens is None else entry.total_tokens
+        counted = UsageMetadata(input_tokens=given, output_tokens=made, total_tokens=total)
+        details = InputTokenDetails()
+        if entry.cached_input_tokens is not None:
+            details["cache_read"] = entry.cached_input_tokens
+        if entry.cache_write_input_tokens is not None:
+            details["cache_creation"] = entry.cache_write_input_tokens
+        if details:
+            counted["input_token_details"] = details
+        if entry.reasoning_tokens is not None:
+            counted["output_token_details"] = OutputTokenDetails(reasoning=entry.reasoning_tokens)
+        found = add_usage(found, counted)
+    return found
