@@ -1,4 +1,4 @@
-# `make demo` shows the product, `make test` proves it. Both set up all they need in .venv.
+# `make demo` shows the product, `make test` proves it, `make test-deep` searches further. Each sets up all it needs in .venv.
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -7,8 +7,13 @@ ROUNDS ?= 9
 # More than cores: many tests wait for sockets, browsers and other processes.
 WORKERS ?= 4
 ARGS ?=
+# 1 draws the same random examples each time; 5, say, draws others, and five times as many.
+DEPTH ?= 1
 
-.PHONY: demo test interop lint format bench results chromium clean
+# Workers and the programs that tests start share compiled code, whatever the environment says.
+export PYTHONDONTWRITEBYTECODE :=
+
+.PHONY: demo test test-deep interop lint format bench results chromium clean
 
 demo: .venv/.demo
 	$(BIN)/langgraph-agui demo --port $(PORT) --ask "What is the weather in Rome and Paris?" $(ARGS)
@@ -16,6 +21,11 @@ demo: .venv/.demo
 test: .venv/.dev chromium
 	$(BIN)/python -c 'from tests.node_client import install; install()'
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --ignore=tests/interop $(ARGS)
+
+# What `make test` leaves out, and all that draws examples, with more of them.
+test-deep: .venv/.dev chromium
+	$(BIN)/python -c 'from tests.node_client import install; install()'
+	TEST_DEPTH=$(DEPTH) $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --ignore=tests/interop -m 'deep or hypothesis' $(ARGS)
 
 # Against other frameworks' servers, each with its own packages in .venv-interop.
 interop: .venv/.dev

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import gc
+import os
 import signal
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from tests import agreement
+from tests.deep import DEPTH, example_count
 from tests.postgres import fresh_database, make_database, postgres_saver, postgres_server
 
 if TYPE_CHECKING:
@@ -19,9 +22,20 @@ if TYPE_CHECKING:
 
 __all__ = ["fresh_database", "make_database", "node_client", "postgres_saver", "postgres_server"]
 
-# On a busy machine the time that an example takes says nothing about it; and the suite has its ten minutes.
-settings.register_profile("suite", max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# On a busy machine the time that an example takes says nothing about it.
+settings.register_profile(
+    "suite",
+    max_examples=example_count(15, 100),
+    derandomize=DEPTH <= 1,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("suite")
+
+# Every client of a provider reads all authorities of the web, several times: half of the CPU of a test that has one.
+os.environ["SSL_CERT_FILE"] = str(Path(__file__).parent / "authority.pem")
+
+gc.disable()  # until all is collected
 
 
 @pytest.fixture(scope="session")
@@ -52,3 +66,4 @@ def pytest_collection_finish() -> None:
     """Leave what was collected, and all that was imported for it, out of every later garbage collection."""
     gc.collect()
     gc.freeze()
+    gc.enable()

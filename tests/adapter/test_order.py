@@ -16,6 +16,7 @@ from langgraph_agui.translate.stream_sequencer import StreamSequencer
 from tests.adapter.graphs import Chat, chain_of
 from tests.adapter.models import Scripted
 from tests.adapter.streams import Told, run_input, tell
+from tests.deep import example_count
 
 Acts = list[str]
 acts = st.lists(st.sampled_from(["write", "stream", "yield", "dispatch", "nested"]), max_size=5)
@@ -108,7 +109,7 @@ def check_order(told: Told) -> None:
             assert event.delta.partition("#")[0] in opened, f"{event.delta} outside its step"
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=example_count(15, 120))
 @given(graphs)
 @example([[(False, []), (False, ["yield", "yield", "nested"])]])
 def test_whatever_a_node_says_stays_inside_its_step(layers: list[list[tuple[bool, Acts]]]) -> None:

@@ -15,6 +15,7 @@ from langgraph_agui import langchain_messages_to_agui
 from tests.adapter.graphs import agent_of, talker
 from tests.adapter.models import Scripted, add, calling, part
 from tests.adapter.streams import dumped, run_input, tell
+from tests.deep import example_count
 
 MESSAGE_ID = "msg_1"
 Cut = list[AIMessageChunk]
@@ -188,7 +189,7 @@ def spaced(dumps: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return dumps
 
 
-few = settings(max_examples=60, deadline=None)
+few = settings(max_examples=example_count(12, 120))
 
 
 @few

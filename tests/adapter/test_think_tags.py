@@ -22,6 +22,7 @@ from tests.adapter.canary import CANARY, SEAL, check_events, found
 from tests.adapter.graphs import Chat, agent_of, chain_of, sync_talker, talker
 from tests.adapter.models import Scripted, call, said
 from tests.adapter.streams import Told, dumped, run_input, tell
+from tests.deep import example_count
 from tests.providers.models import make_model
 from tests.providers.server import ProviderServer
 from tests.providers.tools import get_weather
@@ -79,7 +80,7 @@ def cut(text: str, places: set[int]) -> list[str]:
     return [text[start:end] for start, end in pairwise(edges)]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=example_count(15, 120))
 @given(st.sampled_from([*ANSWERS]), st.sets(st.integers(1, 60)))
 async def test_any_cutting(answer: str, places: set[int]) -> None:
     model = Scripted(cut(answer, places), ["More"])

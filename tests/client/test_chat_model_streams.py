@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ag_ui.core import Message, ToolMessage
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.load import dumps, loads
 
@@ -14,6 +14,7 @@ from langgraph_agui.client.langchain.to_agui_request import AGUI, to_agui_reques
 from langgraph_agui.protocol import fold
 from tests.client.adding import encrypted, message_of, parsed, spoken, whole
 from tests.client.generated import metadata, streams
+from tests.deep import example_count
 from tests.protocol.streams import Wire, call, in_run, result, snapshot
 
 TOOLS = [None, frozenset("f"), frozenset("fg")]
@@ -70,7 +71,7 @@ def conversations(draw: Any) -> tuple[list[Wire], list[Wire]]:
     return runs[0], runs[1]
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=example_count(12, 150))
 @given(conversations(), st.sampled_from(TOOLS))
 def test_two_runs_are_sent_back_as_a_client_holds_them(
     runs: tuple[list[Wire], list[Wire]], tools: frozenset[str] | None

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ag_ui.core import AssistantMessage, ReasoningMessage
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.language_models import BaseChatModel
 from langchain_core.load import dumps, loads
@@ -20,9 +20,10 @@ from tests.adapter.models import add
 from tests.adapter.streams import dumped
 from tests.client.adding import LOOP, chunks_of, message_of, parsed, spoken, whole
 from tests.client.generated import arguments, retold, specs, streams
+from tests.deep import example_count
 from tests.protocol.streams import Wire, in_run
 
-many = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+many = settings(max_examples=example_count(15, 160))
 
 
 @many
@@ -86,7 +87,7 @@ def no_bare_value(text: str) -> bool:
         return True
 
 
-@settings(many, max_examples=40)
+@settings(many, max_examples=example_count(10, 80))
 @given(streams(arguments.filter(no_bare_value)))
 def test_a_model_says_the_same_however_it_is_asked(wires: list[Wire]) -> None:
     expected = spoken(fold(wires).messages)

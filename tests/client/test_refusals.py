@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from langgraph_agui.client import MessageChunks
 from langgraph_agui.protocol import ProtocolError, Verifier, parse_event
 from tests.client.adding import encrypted, message_of, parsed
+from tests.deep import example_count
 from tests.protocol.generated import Streams
 from tests.protocol.streams import (
     ERROR,
@@ -85,7 +86,7 @@ def test_what_chunk_events_opened_ends_with_the_stream() -> None:
     assert message_of(event("TEXT_MESSAGE_CHUNK", messageId="m", delta="x")).text == "x"
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=example_count(50, 600))
 @given(st.integers(0, 2**32))
 def test_refused_is_what_the_verifier_refuses(seed: int) -> None:
     chunks, verifier, taken = MessageChunks(), Verifier(), []

@@ -7,23 +7,16 @@ import contextlib
 import gc
 import socket
 import threading
-import time
 from collections import defaultdict
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Coroutine, Iterator
 from typing import Any, TypeVar
 
 import uvicorn
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from tests.waiting import PATIENCE, wait_for
+
 T = TypeVar("T")
-
-
-def wait_for(met: Callable[[], object], what: str, timeout: float = 10.0) -> None:
-    """Wait until `met()` is true, but no longer than `timeout` seconds."""
-    end = time.monotonic() + timeout
-    while not met():
-        assert time.monotonic() < end, f"not within {timeout} s: {what}"
-        time.sleep(0.005)
 
 
 class Served(uvicorn.Server):
@@ -47,11 +40,11 @@ class Served(uvicorn.Server):
 
     def begin(self) -> None:
         self._thread.start()
-        assert self._up.wait(10), "the server did not start"
+        assert self._up.wait(PATIENCE), "the server did not start"
 
     def end(self) -> None:
         self.should_exit = True
-        self._thread.join(10)
+        self._thread.join(PATIENCE)
         assert not self._thread.is_alive(), "the server did not stop"
         gc.collect()  # a task that was dropped complains when it is collected
 
@@ -60,7 +53,7 @@ class Served(uvicorn.Server):
 
     def call(self, work: Coroutine[Any, Any, T]) -> T:
         """Run `work` in the server's loop."""
-        return asyncio.run_coroutine_threadsafe(work, self.loop).result(10)
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result(PATIENCE)
 
     def tasks(self) -> list[str]:
         """The tasks in the server's loop, but for those that an idle server has."""
@@ -70,7 +63,7 @@ class Served(uvicorn.Server):
 
         return self.call(others())
 
-    def wait_idle(self, timeout: float = 5.0) -> None:
+    def wait_idle(self, timeout: float = PATIENCE) -> None:
         """Wait until no request, no run and no other task is left."""
         wait_for(lambda: not self.tasks(), "no task is left", timeout)
 

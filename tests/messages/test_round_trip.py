@@ -17,6 +17,7 @@ from langgraph_agui.messages.options import ReasoningOptions, Visibility
 from langgraph_agui.messages.seal import ReasoningSeal
 from langgraph_agui.messages.think_tags import ThinkTagSplitter
 from langgraph_agui.protocol import to_jsonable
+from tests.deep import example_count
 from tests.messages.shapes import (
     MARK,
     OPAQUE,
@@ -90,7 +91,7 @@ def check_same(messages: list[BaseMessage], options: ReasoningOptions = FULL) ->
     return held
 
 
-few = settings(max_examples=60, deadline=None)
+few = settings(max_examples=example_count(12, 120))
 
 
 @few

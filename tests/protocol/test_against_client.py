@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import base64
 import json
-import os
 from itertools import pairwise
 from random import Random
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -18,6 +17,7 @@ from hypothesis import strategies as st
 
 from langgraph_agui.protocol import SSEDecoder
 from tests.agreement import Outcome, difference
+from tests.deep import example_count
 from tests.protocol.differences import DIFFERENCES
 from tests.protocol.generated import Streams
 from tests.protocol.malformed import every_harm, examples, harmed_somewhere, in_context
@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tests.node_client import NodeClient
-
-EFFORT = int(os.environ.get("AGREEMENT_EFFORT", "1"))
-"""The suite draws the same streams each time; `AGREEMENT_EFFORT=20` draws others, and more of them."""
 
 Case: TypeAlias = tuple[list[Wire], list[Wire], Any]
 
@@ -64,8 +61,8 @@ def case(random: Random) -> Case:
     return events, streams.history(), streams.record()
 
 
-@pytest.mark.timeout(240 * EFFORT)  # a failure takes a while to shrink
-@settings(max_examples=50 * EFFORT, derandomize=EFFORT == 1)
+@pytest.mark.timeout(600)  # a failure takes a while to shrink
+@settings(max_examples=example_count(10, 100))
 @given(cases=st.lists(choices.map(case), min_size=8, max_size=24))
 def test_random_streams(node_client: NodeClient, cases: list[Case]) -> None:
     found = [(told, one) for told, one in zip(differences(node_client, cases), cases, strict=True) if told]
@@ -141,8 +138,8 @@ def body(random: Random) -> list[bytes]:
     return chunks
 
 
-@pytest.mark.timeout(240 * EFFORT)
-@settings(max_examples=20 * EFFORT, derandomize=EFFORT == 1)
+@pytest.mark.timeout(600)
+@settings(max_examples=example_count(5, 60))
 @given(bodies=st.lists(choices.map(body), min_size=8, max_size=24))
 def test_random_bodies(node_client: NodeClient, bodies: list[list[bytes]]) -> None:
     requests = [

@@ -53,6 +53,7 @@ from langgraph_agui.protocol.jsonable import to_jsonable
 from langgraph_agui.state.contract import StateContract
 from langgraph_agui.state.options import PredictState, Private, StateOptions
 from tests.adapter.models import Scripted
+from tests.deep import example_count
 
 Messages = Annotated[list[AnyMessage], add_messages]
 
@@ -330,7 +331,7 @@ def plain_contract(show: Any) -> StateContract:
 
 
 @given(value=anything, older=anything, key=st.sampled_from(["thing", "count", "notes"]))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=example_count(30, 300))
 def test_an_echo_of_what_was_shown_is_never_a_change(value: Any, older: Any, key: str) -> None:
     for show in (to_jsonable, veiled):
         contract = plain_contract(show)

@@ -32,6 +32,7 @@ from langgraph_agui import LangGraphAgent, PredictState, Private, StateOptions, 
 from langgraph_agui.protocol import Fold, parse_event
 from tests.adapter.models import Scripted, calling, part
 from tests.adapter.streams import Told, run_input, user
+from tests.deep import example_count
 from tests.threads.joins import join_after
 
 CANARY = "canary-7f3a"
@@ -789,9 +790,7 @@ class Life(RuleBasedStateMachine):
 
 
 slow = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
-Life.TestCase.settings = settings(
-    max_examples=40, stateful_step_count=4, deadline=None, derandomize=True, suppress_health_check=slow
-)
+Life.TestCase.settings = settings(max_examples=example_count(10, 80), stateful_step_count=4, suppress_health_check=slow)
 TestLife = Life.TestCase
 
 
@@ -818,7 +817,7 @@ def seen_by(told: Told) -> list[str]:
     after=st.integers(1, 25),
     theirs=st.sampled_from([{}, {"theirs": 1}, {"theirs": {"a": 1}, "plan": "stale"}]),
 )
-@settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=slow)
+@settings(max_examples=example_count(10, 80), suppress_health_check=slow)
 def test_those_who_join_a_run_see_what_its_first_reader_sees(
     emit: str, program: list[Superstep], after: int, theirs: Any
 ) -> None:
@@ -856,6 +855,6 @@ class Stateless(RuleBasedStateMachine):
 
 
 Stateless.TestCase.settings = settings(
-    max_examples=20, stateful_step_count=3, deadline=None, derandomize=True, suppress_health_check=slow
+    max_examples=example_count(6, 40), stateful_step_count=3, suppress_health_check=slow
 )
 TestStateless = Stateless.TestCase

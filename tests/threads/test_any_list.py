@@ -14,6 +14,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from tests.adapter.histories import assert_valid
 from tests.adapter.streams import user
+from tests.deep import example_count
 from tests.threads.talks import Talk, talk
 
 TURNS = {"u1": "one", "u2": "two look", "u3": "three"}
@@ -77,6 +78,6 @@ async def judge(thread: Talk, client: Sequence[Message], before: Sequence[BaseMe
 
 
 @given(lists)
-@settings(max_examples=100)
+@settings(max_examples=example_count(20, 300))
 def test_any_list_of_known_messages(chosen: Sequence[tuple[str, int]]) -> None:
     asyncio.run(check(chosen))
