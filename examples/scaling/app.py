@@ -24,8 +24,7 @@ from psycopg.rows import DictRow, dict_row
 from psycopg_pool import AsyncConnectionPool
 
 from langgraph_agui import LangGraphAgent, add_langgraph_fastapi_endpoint
-from langgraph_agui.cli.demo_model import DemoModel
-from langgraph_agui.cli.demo_tools import get_weather
+from langgraph_agui.cli.demo import DemoModel, get_weather
 
 DATABASE_URL = os.environ.get("DATABASE_URL", "postgresql://postgres:postgres@localhost:5432/postgres")
 

@@ -1,159 +1,364 @@
-"""Open interrupts, put to the person: a panel for each, then a line that answers it."""
+"""Puts questions to the person: interrupts to answer (AG-UI 1.0, interrupts), lines to type, a text editor.
+
+In: open interrupts, and what the person types. Out: payloads for `AGUISession.resume`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+import os
+import select
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from enum import Enum
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Final, TypeAlias
 
 from ag_ui.core import Interrupt
-from rich.console import Group, RenderableType
+from pydantic_core import from_json
+from rich.console import Console, Group, RenderableType
 
-from langgraph_agui.cli import answers, prompt
-from langgraph_agui.cli.answers import CANCEL, EDIT, REJECT, RESPOND, Choices, Payload, Typed
-from langgraph_agui.cli.blocks import card, safe
+from langgraph_agui.cli.formatting import card, json_text, printable, safe, shorten
 from langgraph_agui.cli.view import View
-from langgraph_agui.cli.words import json_text, printable, shortened
+from langgraph_agui.interrupts.schema import misfit
 from langgraph_agui.protocol.jsonable import JsonValue
 from langgraph_agui.protocol.wire import has_expired
 
 
-class Reader(Protocol):
-    """Reads a line that is an answer; raises `EOFError`, or what ends the asking."""
+def _optional_module(name: str) -> ModuleType | None:
+    try:
+        return import_module(name)
+    except ImportError:  # on Windows
+        return None
 
-    def __call__(self, asked: str, *, filled: str = "") -> str:
-        """Ask for a line, in which `filled` stands already."""
+
+readline, termios = _optional_module("readline"), _optional_module("termios")
+
+ReadLine: TypeAlias = Callable[[str, str], str]
+"""Asks for a line: takes the prompt and the text to edit, and raises `EOFError` at the end of the input."""
+
+_QUIET_SECONDS: Final = 0.02
+"""How long no input must come until everything that was typed has arrived."""
 
 
-class Asking:
-    """Puts interrupts to the person."""
+class Cancelled(Exception):  # noqa: N818  # not an error
+    """The person cancels an interrupt instead of answering it."""
 
-    def __init__(self, view: View, read: Reader) -> None:
-        self._view, self._read = view, read
+
+class Action(Enum):
+    """What a word does that stands for no fixed payload. A text can follow it."""
+
+    EDIT = "edit"
+    RESPOND = "respond"
+    REJECT = "reject"
+    CANCEL = "cancel"
+
+
+@dataclass(slots=True)
+class Choices:
+    """The answers that an interrupt takes besides JSON."""
+
+    words: dict[str, JsonValue | Action] = field(default_factory=dict)
+    """The payload or the action of each word, in the order in which they are offered."""
+    text: bool = False
+    """Whether any other line is an answer as it is."""
+    json: bool = True
+    """Whether a line that is JSON means JSON, not text."""
+
+    def __post_init__(self) -> None:
+        self.words.setdefault("cancel", Action.CANCEL)  # the agent may offer a "cancel" of its own
+
+    def prompt(self) -> str:
+        """Return the line that offers the answers, such as `[a]pprove  [r]eject  or JSON: `."""
+        if self.text:
+            return f"{', '.join([*self.words, *(['JSON'] if self.json else [])])} or text: "
+        words = "  ".join(_bracketed(word, self.words) for word in self.words)
+        return printable(f"{words}  or JSON: ".replace("\n", " "))
+
+
+def choices_of(interrupt: Interrupt) -> Choices:
+    """Return what `interrupt` takes: by its schema, or without one by its reason."""
+    schema = interrupt.response_schema or {}
+    if not schema and interrupt.reason == "tool_call":
+        return Choices({"approve": {"approved": True}, "reject": {"approved": False}})
+    if not schema or schema.get("type") == "boolean":
+        # An agent that asks "Really?" takes any text for a yes, so a no has to be false.
+        return Choices({"yes": True, "no": False}, text=not schema and interrupt.reason == "input_required")
+    if words := [word for word in _list(schema.get("enum")) if isinstance(word, str)]:
+        return Choices({word: word for word in words})
+    if schema.get("type") == "string":
+        return Choices(text=True, json=False)
+    return Choices(_approval_words(schema) or _typed_words(schema))
+
+
+def _approval_words(schema: Mapping[str, object]) -> dict[str, JsonValue | Action]:
+    """Return the words of AG-UI's payload for approvals: `approved`, `editedArgs`, `message`."""
+    properties = _mapping(schema.get("properties"))
+    allowed = _list(_mapping(properties.get("type")).get("enum"))
+    explains = "message" in properties
+    approved = _mapping(properties.get("approved"))
+    is_approval = approved.get("type") == "boolean" and set(_list(schema.get("required"))) <= {"approved"}
+    can_approve = is_approval and approved.get("const") is not False
+    can_reject = is_approval and approved.get("const") is not True
+    words: dict[str, JsonValue | Action] = {}
+    if can_approve and (not allowed or "approve" in allowed):
+        words["approve"] = {"approved": True}
+    if can_approve and "editedArgs" in properties and (not allowed or "edit" in allowed):
+        words["edit"] = Action.EDIT
+    if explains and "respond" in allowed:
+        words["respond"] = Action.RESPOND
+    if can_reject and (not allowed or "reject" in allowed):
+        words["reject"] = Action.REJECT if explains else {"approved": False}
+    return words
+
+
+def _typed_words(schema: Mapping[str, object]) -> dict[str, JsonValue | Action]:
+    """Return the words of a choice between objects that need only their `type`, such as LangChain's decisions."""
+    definitions = _mapping(schema.get("$defs"))
+    words: dict[str, JsonValue | Action] = {}
+    for entry in _list(schema.get("oneOf")) or _list(schema.get("anyOf")) or [schema]:
+        option = _mapping(entry)
+        option = _mapping(definitions.get(str(option.get("$ref", "")).rpartition("/")[2], option))
+        kind = _mapping(_mapping(option.get("properties")).get("type"))
+        word = kind.get("const") or next(iter(_list(kind.get("enum"))), None)
+        if isinstance(word, str) and set(_list(option.get("required"))) <= {"type"}:
+            words[word] = {"type": word}
+    return words
+
+
+def find_word(line: str, choices: Choices) -> tuple[str, str] | None:
+    """Return the word that `line` begins with, and the text after it; None if no word or more than one is meant.
+
+    A word can be abbreviated. Where any text is an answer, only a whole line is one of the words.
+    """
+    words = choices.words
+    if line in words:
+        return line, ""
+    if choices.text:
+        return (line.lower(), "") if line.lower() in words else None
+    if len(meant := _matching(line, words)) == 1:
+        return meant[0], ""
+    abbreviation, _, rest = line.partition(" ")
+    actions = [word for word in _matching(abbreviation, words) if isinstance(words[word], Action)]
+    return (actions[0], rest.strip()) if len(actions) == 1 and words[actions[0]] is not Action.CANCEL else None
+
+
+def _matching(abbreviation: str, words: Iterable[str]) -> list[str]:
+    return [word for word in words if word.startswith(abbreviation.lower())]
+
+
+def _bracketed(word: str, words: Iterable[str]) -> str:
+    """Return the word with its shortest unique abbreviation in brackets: `[a]pprove`."""
+    for length in range(1, len(word)):
+        if _matching(word[:length], words) == [word]:
+            return f"[{word[:length]}]{word[length:]}"
+    return word
+
+
+def _mapping(value: object) -> Mapping[str, object]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _list(value: object) -> list[object]:
+    return value if isinstance(value, list) else []
+
+
+class InterruptPrompt:
+    """Puts interrupts to the person: a panel for each, then a line that answers it."""
+
+    def __init__(self, view: View, read_line: ReadLine) -> None:
+        self._view, self._read_line = view, read_line
 
     def ask(self, interrupts: Sequence[Interrupt]) -> tuple[dict[str, JsonValue], list[str]]:
-        """Return the payloads by the interrupts' ids, and the ids of those that are cancelled: `session.resume`."""
+        """Return the payloads by interrupt id, and the ids of the cancelled ones: the input of `session.resume`."""
         payloads: dict[str, JsonValue] = {}
         cancelled: list[str] = []
         for number, interrupt in enumerate(interrupts, 1):
-            place = f" ({number} of {len(interrupts)})" if len(interrupts) > 1 else ""
-            payload = self._one(interrupt, place)
-            if payload is None:
+            try:
+                place = f" ({number} of {len(interrupts)})" if len(interrupts) > 1 else ""
+                payloads[interrupt.id] = self._ask_one(interrupt, place)
+            except Cancelled:
                 cancelled.append(interrupt.id)
-            else:
-                payloads[interrupt.id] = payload.value
         return payloads, cancelled
 
-    def waiting(self, interrupts: Sequence[Interrupt]) -> None:
-        """Say what the run waits for, where nobody can be asked."""
+    def show_waiting(self, interrupts: Sequence[Interrupt]) -> None:
+        """Print what the run waits for, where no person can answer."""
         for interrupt in interrupts:
             self._view.line(f"waiting: {self._question(interrupt)}", "error")
 
-    def _one(self, interrupt: Interrupt, place: str) -> Payload | None:
-        """Ask until there is an answer; None cancels."""
+    def _ask_one(self, interrupt: Interrupt, place: str) -> JsonValue:
+        """Ask until there is a valid answer. Raises `Cancelled`."""
         if has_expired(interrupt):
             self._view.line(f"Too late to answer, so it is cancelled: {self._question(interrupt)}")
-            return None
-        choices = answers.choices_of(interrupt)
-        self._put(interrupt, choices, place)
-        prompt.forget_typed()  # only what is typed after the question was shown answers it
+            raise Cancelled
+        choices = choices_of(interrupt)
+        self._show(interrupt, choices, place)
+        discard_typed()  # only what the person types after seeing the question answers it
         while True:
             try:
-                answer = self._answer(interrupt, choices)
+                payload = self._read_answer(interrupt, choices)
             except ValueError as error:
                 self._view.line(str(error), "failed")
                 continue
-            if answer is None:
-                return None
-            if wrong := answers.fault(answer.value, interrupt):
-                self._view.line(wrong, "failed")
-            else:
-                return answer
+            problem = misfit(payload, interrupt.response_schema, interrupt.message or interrupt.reason)
+            if problem is None:
+                return payload
+            self._view.line(problem, "failed")
 
-    def _answer(self, interrupt: Interrupt, choices: Choices) -> Payload | None:
-        """Read one answer; None cancels. Raises `ValueError` if it is none."""
-        meant = answers.read(self._read(_prompt(choices)), choices)
-        if isinstance(meant, Payload):
-            return meant
-        if meant.word in choices.words:  # before all else: the agent may offer a "cancel" of its own
-            return Payload(self._rejected(choices, meant) if meant.word == REJECT else choices.words[meant.word])
-        if meant.word == EDIT:
-            return Payload(self._edited(interrupt, meant.rest))
-        if meant.word == RESPOND:
-            return Payload({"type": RESPOND, "message": self._response(meant)})
-        return None
+    def _read_answer(self, interrupt: Interrupt, choices: Choices) -> JsonValue:
+        """Read one answer. Raises `ValueError` if the line is none, and `Cancelled`."""
+        line = self._read_line(choices.prompt(), "").strip()
+        if not line:
+            raise ValueError("That is empty: type an answer, or cancel.")
+        if (found := find_word(line, choices)) is None:
+            try:
+                return from_json(line, allow_inf_nan=False) if choices.json else line
+            except ValueError as error:
+                if choices.text:
+                    return line
+                raise ValueError(f"That is neither one of the answers nor JSON: {error}") from None
+        word, rest = found
+        match choices.words[word]:
+            case Action.CANCEL:
+                raise Cancelled
+            case Action.EDIT:
+                return self._edited(interrupt, rest)
+            case Action.REJECT:
+                reason = rest or (self._read_line("why (optional): ", "").strip() if is_person() else "")
+                return {"approved": False, **({"message": reason} if reason else {})}
+            case Action.RESPOND:
+                if not (response := rest or self._read_line("result: ", "").strip()):
+                    raise ValueError("There is nothing to respond with.")
+                return {"type": "respond", "message": response}
+            case payload:
+                return payload
 
-    def _edited(self, interrupt: Interrupt, given: str) -> JsonValue:
-        """The payload with the arguments that the person has changed."""
+    def _edited(self, interrupt: Interrupt, text: str) -> JsonValue:
+        """Return the approval with the arguments that the person has changed."""
         before = (interrupt.metadata or {}).get("args") or {}
-        if given:
-            return answers.edited_args(given)
-        command = prompt.editor()
-        if not command:
-            return answers.edited_args(self._read("arguments as JSON: ", filled=json_text(before)))
+        command = [] if text else editor_command()
         try:
-            payload = answers.edited_args(prompt.edited(command, json_text(before, indent=2) + "\n"))
+            if command:
+                text = edit_text(command, json_text(before, indent=2) + "\n")
+            elif not text:
+                text = self._read_line("arguments as JSON: ", json_text(before))
+            arguments = from_json(text, allow_inf_nan=False)
         except OSError as error:
             raise ValueError(f"The editor could not be used: {error}") from None
-        if payload == {"approved": True, "editedArgs": before}:
+        except ValueError as error:
+            raise ValueError(f"That is not JSON: {error}") from None
+        if not isinstance(arguments, dict):
+            raise ValueError("Arguments must be a JSON object.")
+        if command and arguments == before:
             raise ValueError("Nothing was changed.")
-        return payload
-
-    def _rejected(self, choices: Choices, meant: Typed) -> JsonValue:
-        payload = choices.words[REJECT]
-        if not (choices.explains and isinstance(payload, dict)):
-            if meant.rest:
-                raise ValueError("The agent does not take a reason.")
-            return payload
-        why = meant.rest or (self._read("why (optional): ").strip() if prompt.is_person() else "")
-        return {**payload, "message": why} if why else payload
-
-    def _response(self, meant: Typed) -> str:
-        said = meant.rest or self._read("result: ").strip()
-        if not said:
-            raise ValueError("There is nothing to respond with.")
-        return said
+        return {"approved": True, "editedArgs": arguments}
 
     def _question(self, interrupt: Interrupt) -> str:
-        """The question on one line, with who asks it if that is a subagent."""
-        asked = interrupt.message or interrupt.reason
-        name, about = _call_of(interrupt)
+        """Return the question on one line, with the subagent that asks it."""
+        question = interrupt.message or interrupt.reason
+        name, arguments = _details(interrupt)
         if name:
-            asked = f"{asked}: {name} {json_text(about)}"
+            question = f"{question}: {name} {json_text(arguments)}"
         run = interrupt.subagent_run_id
-        return f"{self._view.speakers.who(run)} asks: {asked}" if run else asked
+        return f"{self._view.subagents.path(run)} asks: {question}" if run else question
 
-    def _put(self, interrupt: Interrupt, choices: Choices, place: str) -> None:
+    def _show(self, interrupt: Interrupt, choices: Choices, place: str) -> None:
         console = self._view.console
         if not console.is_terminal or console.is_dumb_terminal:
             self._view.line(self._question(interrupt) + place, "question")
             return
-        name, about = _call_of(interrupt)
         body: list[RenderableType] = [safe(interrupt.message or interrupt.reason)]
+        name, details = _details(interrupt)
         if name:
-            body += [safe(name, "bold"), safe(shortened(json_text(about, indent=2)), "call")]
-        elif _is_more(about := (interrupt.metadata or {}).get("value")):
-            body.append(safe(shortened(json_text(about, indent=2)), "call"))
-        if not (choices.text or choices.named[:-1]):
-            body.append(safe(f"to be answered by: {shortened(json_text(interrupt.response_schema))}", "note"))
+            body.append(safe(name, "bold"))
+        if name or details:
+            body.append(safe(shorten(json_text(details, indent=2)), "call"))
+        if not (choices.text or len(choices.words) > 1):
+            body.append(safe(f"to be answered by: {shorten(json_text(interrupt.response_schema))}", "note"))
         if interrupt.expires_at:
             body.append(safe(f"until {interrupt.expires_at}", "note"))
-        who = self._view.speakers.who(interrupt.subagent_run_id) if interrupt.subagent_run_id else "the agent"
-        self._view.show(card(f"{printable(who)} asks{place}", Group(*body), "question"))
+        run = interrupt.subagent_run_id
+        asker = self._view.subagents.path(run) if run else "the agent"
+        self._view.show(card(f"{printable(asker)} asks{place}", Group(*body), "question"))
 
 
-def _prompt(choices: Choices) -> str:
-    if choices.text:
-        return f"{', '.join([*choices.words, CANCEL, *(['JSON'] if choices.json else [])])} or text: "
-    return printable(f"{answers.hint(choices.named)}  or JSON: ".replace("\n", " "))
-
-
-def _call_of(interrupt: Interrupt) -> tuple[str, object]:
-    """The name and the arguments of the call that is to be approved, if the agent tells them."""
+def _details(interrupt: Interrupt) -> tuple[str, object]:
+    """Return the name and the arguments of the call to approve; without a call, the data of the interrupt."""
     about = interrupt.metadata or {}
-    name = about.get("name")
-    return (name, about.get("args")) if isinstance(name, str) else ("", None)
+    name, value = about.get("name"), about.get("value")
+    if isinstance(name, str):
+        return name, about.get("args")
+    return "", value if isinstance(value, dict | list) else None
 
 
-def _is_more(value: object) -> bool:
-    """Whether an interrupt's value says more than its message."""
-    return isinstance(value, dict | list) and bool(value)
+def is_person() -> bool:
+    """Return whether a person types, not a file or a pipe."""
+    return sys.stdin.isatty()
+
+
+def discard_typed() -> None:
+    """Discard what a person has typed so far: it was not meant for the next question.
+
+    `input` and `readline` read only one line from the terminal, so no input is buffered in this process. Input from a
+    file or a pipe stays.
+    """
+    if termios is None or not is_person():
+        return
+    stdin = sys.stdin.fileno()
+    with suppress(termios.error):  # the terminal is gone; the next read reports it
+        termios.tcflush(stdin, termios.TCIFLUSH)
+        while select.select([stdin], [], [], _QUIET_SECONDS)[0]:  # more than the terminal can buffer comes in pieces
+            termios.tcflush(stdin, termios.TCIFLUSH)
+
+
+def read_line(console: Console, prompt: str, initial: str = "", *, remember: bool = False) -> str:
+    """Ask for a line. Raises `EOFError` if there is no further line.
+
+    Args:
+        console: Where the prompt is printed.
+        prompt: It must contain no agent text.
+        initial: Text to edit, where the terminal can edit lines.
+        remember: Whether the arrow keys bring the line back later.
+    """
+    if not is_person() or not console.is_terminal or console.stderr:
+        console.print(prompt, end="", markup=False, soft_wrap=True)
+        console.file.flush()
+        line = sys.stdin.readline()
+        if not line:
+            raise EOFError
+        return line.rstrip("\r\n")
+    if readline is None:
+        return input(prompt)
+    if hasattr(readline, "set_auto_history"):
+        readline.set_auto_history(remember)
+    readline.set_startup_hook(lambda: readline.insert_text(initial))
+    try:
+        return input(prompt)  # readline has to know the prompt, or it deletes it
+    finally:
+        readline.set_startup_hook()
+
+
+def editor_command() -> list[str]:
+    """Return the command of the person's text editor; empty if there is none, or no terminal to use it in."""
+    if not (is_person() and sys.stdout.isatty()):
+        return []
+    with suppress(ValueError):  # quotes that do not match
+        return shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "")
+    return []
+
+
+def edit_text(command: list[str], text: str) -> str:
+    """Return `text` as the person has changed it in the editor. Raises `OSError` if the editor fails."""
+    with tempfile.TemporaryDirectory(prefix="agui-") as folder:
+        path = Path(folder, "arguments.json")
+        path.write_text(text, encoding="utf-8")
+        code = subprocess.run([*command, str(path)], check=False).returncode  # noqa: S603  # the person's own editor
+        if code:
+            raise OSError(f"{command[0]} ended with {code}")
+        return path.read_text(encoding="utf-8")

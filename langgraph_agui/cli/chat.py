@@ -1,275 +1,332 @@
-"""`langgraph-agui chat`: an AG-UI client for the terminal, for any agent and not just ours."""
+"""`langgraph-agui chat`: a terminal client for any AG-UI agent.
+
+In: lines that a person types; those that begin with a colon are commands. Out: the agent's events on a `View`.
+"""
 
 from __future__ import annotations
 
 import logging
+import re
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from ag_ui.core import RunFinishedEvent, RunStartedEvent, ToolCallResultEvent, ToolMessage
+from ag_ui import core
 from rich.console import Console
+from rich.text import Text
 
-from langgraph_agui.cli import prompt
-from langgraph_agui.cli.approval import Asking
-from langgraph_agui.cli.commands import Anew, Commands, Leave
-from langgraph_agui.cli.errors import CommandError, ExitCode, reason
-from langgraph_agui.cli.view import View, view_on
-from langgraph_agui.cli.words import json_text
-from langgraph_agui.client.agent import AGUIClient
+from langgraph_agui.cli.approval import InterruptPrompt, is_person, read_line
+from langgraph_agui.cli.formatting import CommandError, ExitCode, file_error, json_text, one_line, safe, summarize
+from langgraph_agui.cli.live_view import LiveView
+from langgraph_agui.cli.view import JsonLinesView, PlainView, View
+from langgraph_agui.client import AGUIClient, AGUISession, Turn, errors
 from langgraph_agui.client.endpoint import HEADER_NAME, parsed_url, public
-from langgraph_agui.client.errors import (
-    AgentError,
-    AgentStatusError,
-    AgentUnreachableError,
-    NotAnEventStreamError,
-    RunFailedError,
-    StreamInvalidError,
-)
-from langgraph_agui.client.session import AGUISession, Turn
 from langgraph_agui.client.tools import LocalTool
 
+HELP: Final = """\
+:state            show the shared state
+:history          list the messages, in short
+:reasoning, :r    show the reasoning of the last turn and keep reasoning open; again: fold it
+:clear            forget the conversation and begin a new one
+:save [FILE]      save the conversation, by default in agui-THREAD.json
+:load FILE        continue a saved conversation
+:help             show this list
+:q                quit, as Ctrl-D does
+Ctrl-C            stop the agent; at the prompt, quit
+To send a line that begins with a colon, put a space before it."""
 _STOPPED: Final = "The user stopped it."
+_MAX_HISTORY_WIDTH: Final = 160
+
+
+class Quit(Exception):  # noqa: N818  # not an error
+    """The person wants to leave."""
+
+
+class SessionReplaced(Exception):  # noqa: N818  # not an error
+    """A command replaced the conversation: the question that was open no longer counts."""
 
 
 def run(
     url: str,
     question: str | None,
-    *,
     headers: Sequence[str] = (),
-    as_json: bool = False,
     tools: Sequence[LocalTool] = (),
-    kept: Path | None = None,
+    *,
+    as_json: bool = False,
+    saved: Path | None = None,
     thread: str | None = None,
 ) -> ExitCode:
-    """Ask `question`, or hold a conversation when there is none. `CommandError` when nobody can be asked.
+    """Ask `question`, or hold a conversation when there is none. Raises `CommandError` if no agent can be asked.
 
     Args:
         url: The agent's address.
-        question: What to ask, once; None to converse.
+        question: The one question to ask; None to converse.
         headers: `Name: value`, sent with each request.
-        as_json: Whether to print the events instead.
-        tools: What the agent may call and this process carries out.
-        kept: A conversation that `:save` has kept, to go on with.
-        thread: The id of a thread that the agent has, to go on with.
+        as_json: Whether to print the events as JSON lines.
+        tools: Tools that the agent may call and that run in this process.
+        saved: A file that `:save` wrote, to continue from.
+        thread: The id of a thread on the server, to continue.
     """
-    told = _headers(headers)
     try:
-        client = AGUIClient(url, headers=told)
+        client = AGUIClient(url, headers=_parse_headers(headers))
     except ValueError as error:
         raise CommandError(str(error)) from error
-    session: AGUISession[object] = AGUISession(client, thread_id=thread, tools=tools)
-    chat = Chat(session, view_on(Console(highlight=False), as_json=as_json), tools)
-    with chat.logged():
-        if kept is not None:
-            chat.load(kept)
+    view = view_for(Console(highlight=False), as_json=as_json)
+    chat = Chat(AGUISession(client, thread_id=thread, tools=tools), view, tools)
+    handler, logger = _WarningHandler(view), logging.getLogger("langgraph_agui")
+    logger.addHandler(handler)
+    try:
+        if saved is not None:
+            chat.load(saved)
         elif thread is not None:
-            chat.recall()
-        return chat.converse() if question is None else chat.once(question, interactive=not as_json)
+            chat.connect()
+        return chat.converse() if question is None else chat.ask_once(question, interactive=not as_json)
+    finally:
+        logger.removeHandler(handler)
+
+
+def view_for(console: Console, *, as_json: bool = False) -> View:
+    """Return the view for `console`: live on a terminal, else plain lines.
+
+    Outside the main thread it is plain too: nothing would restore the terminal when the process ends.
+    """
+    if as_json:
+        return JsonLinesView()
+    is_main = threading.current_thread() is threading.main_thread()
+    return LiveView(console) if console.is_terminal and not console.is_dumb_terminal and is_main else PlainView(console)
 
 
 class Chat:
-    """A conversation on a view. `session` is what has been said in it."""
+    """A conversation between a person and an agent."""
 
     def __init__(self, session: AGUISession[object], view: View, tools: Sequence[LocalTool] = ()) -> None:
-        self.session, self.view = session, view
-        self._tools = tools
-        self._local: set[str] = set()
-        """The calls that tools answer here."""
-        self._asking = Asking(view, self._answer)
-        self._commands = Commands(self)
+        self._session, self._view, self._tools = session, view, tools
+        self._local_calls: set[str] = set()
+        """The calls that tools of this process answer, until their results are shown."""
+        self._interrupts = InterruptPrompt(view, self._read_line)
 
     def load(self, path: Path) -> None:
-        """Go on with a conversation that was kept. Raises `CommandError` if it cannot be read."""
+        """Continue a saved conversation. Raises `CommandError` if the file cannot be read."""
         try:
             path = path.expanduser()
-            kept = path.read_bytes()
-        except (OSError, RuntimeError, ValueError) as error:  # no such user, no such name
-            raise CommandError(f"{path} cannot be read: {reason(error)}.") from error
+            saved = path.read_bytes()
+        except (OSError, RuntimeError, ValueError) as error:  # RuntimeError: no such user; ValueError: a null byte
+            raise CommandError(f"{path} cannot be read: {file_error(error)}.") from error
         try:
-            self.session = AGUISession.from_json(kept.decode(), self.session.client, tools=self._tools)
+            self._session = AGUISession.from_json(saved.decode(), self._session.client, tools=self._tools)
         except (KeyError, RecursionError, TypeError, ValueError) as error:
             raise CommandError(f"{path} is no saved AG-UI session.") from error
 
-    def recall(self) -> None:
-        """Learn from the agent what was said in the thread, if it can tell. Raises `CommandError` if nobody answers."""
+    def connect(self) -> None:
+        """Fetch the thread from the agent, if the agent supports it. Raises `CommandError` if nothing answers."""
         try:
-            with self.session.connect() as turn:
+            with self._session.connect() as turn:
                 for event in turn:
-                    self.view.speakers.feed(event)
-        except AgentUnreachableError as error:
-            raise _no_agent(error) from error
-        except AgentError as error:
-            self.view.line(f"The agent does not tell what was said in this thread: {error}", "failed")
+                    self._view.subagents.receive(event)
+        except errors.AgentUnreachableError as error:
+            raise _unreachable(error) from error
+        except errors.AgentError as error:
+            self._view.line(f"The agent does not send the messages of this thread: {error}", "failed")
         else:
-            self.view.line(f"{len(self.session.messages)} messages; :history shows them.")
+            self._show_message_count()
 
-    def once(self, question: str, *, interactive: bool = True) -> ExitCode:
-        """Ask one question. What the agent asks in turn is put to the person, if there is one."""
-        if self.session.interrupts:
-            raise CommandError("The conversation waits for answers: leave out the question to give them.")
-        code = self._turn(self.session.send(question))
-        while self.session.interrupts:
-            if not (interactive and prompt.is_person()):
-                self._asking.waiting(self.session.interrupts)
+    def ask_once(self, question: str, *, interactive: bool = True) -> ExitCode:
+        """Ask one question, and put the agent's interrupts to the person if there is one."""
+        if self._session.interrupts:
+            raise CommandError("The conversation waits for answers. Leave out the question to give them.")
+        code = self._run_turn(self._session.send(question))
+        while self._session.interrupts:
+            if not (interactive and is_person()):
+                self._interrupts.show_waiting(self._session.interrupts)
                 break
             try:
-                code = self._turn(self._resumed())
-            except (Anew, Leave, EOFError):
+                code = self._run_turn(self._resume())
+            except (SessionReplaced, Quit, EOFError):
                 break
         return code
 
     def converse(self) -> ExitCode:
-        """Talk until the person is done. Ctrl-C stops a turn, and leaves when there is none."""
+        """Talk until the person is done. Ctrl-C stops a turn; without one, it quits."""
         code = ExitCode.OK
-        self._greet()
+        if self._view.console.is_terminal and is_person():
+            url = public(parsed_url(self._session.client.url))
+            self._view.line(f"Talking to {url} · :help lists the commands, :q quits")
         while True:
             try:
-                turn = self._next()
-            except Anew:
+                turn = self._next_turn()
+            except SessionReplaced:
                 continue
-            except Leave:
+            except Quit:
                 return ExitCode.OK
             except (EOFError, KeyboardInterrupt):
-                self.view.line("")
+                self._view.line("")
                 return code
-            if turn is not None:
-                code = self._survived(turn)
-
-    def _next(self) -> Turn | None:
-        """What the person says next, or answers; None for nothing.
-
-        A run that failed leaves its interrupts open: nothing else can be said before they are answered.
-        """
-        if self.session.interrupts:
-            return self._resumed()
-        line = self._line("> ", remembered=True)
-        return self.session.send(line.strip()) if line.strip() else None
-
-    def _resumed(self) -> Turn:
-        while True:
-            payloads, cancelled = self._asking.ask(self.session.interrupts)
+            if turn is None:
+                continue
             try:
-                return self.session.resume(payloads, cancel=cancelled)
-            except AgentError as error:  # one has expired meanwhile
-                self.view.line(str(error), "error")
+                code = self._run_turn(turn)
+            except KeyboardInterrupt:
+                self._view.line("Stopped.")
+                code = ExitCode.INTERRUPTED
+            except CommandError as error:
+                if not is_person():
+                    raise
+                self._view.line(str(error), "error")
+                code = error.code
 
-    def _survived(self, turn: Turn) -> ExitCode:
-        """Show a turn; for a person, no failure ends the conversation."""
-        try:
-            return self._turn(turn)
-        except KeyboardInterrupt:
-            self.view.line("Stopped.")
-            return ExitCode.INTERRUPTED
-        except CommandError as error:
-            if not prompt.is_person():
-                raise
-            self.view.line(str(error), "error")
-            return error.code
+    def _next_turn(self) -> Turn | None:
+        """Read what starts the next turn: answers while interrupts are open, else a message. None if it is empty."""
+        if self._session.interrupts:
+            return self._resume()
+        line = self._read_line("> ", remember=True).strip()
+        return self._session.send(line) if line else None
 
-    def _turn(self, turn: Turn) -> ExitCode:
-        """Show a turn and say how it went. Raises `CommandError` where no agent has answered."""
-        before = json_text(self.session.state)
+    def _resume(self) -> Turn:
+        while True:
+            payloads, cancelled = self._interrupts.ask(self._session.interrupts)
+            try:
+                return self._session.resume(payloads, cancel=cancelled)
+            except errors.AgentError as error:  # one has expired meanwhile
+                self._view.line(str(error), "error")
+
+    def _read_line(self, prompt: str, initial: str = "", *, remember: bool = False) -> str:
+        """Read a line. Commands that come instead are carried out; they may raise `Quit` or `SessionReplaced`."""
+        while (line := read_line(self._view.console, prompt, initial, remember=remember)).startswith(":"):
+            try:
+                self._run_command(line)
+            except CommandError as error:
+                self._view.line(str(error), "failed")
+        return line
+
+    def _run_turn(self, turn: Turn) -> ExitCode:
+        """Show a turn and return how it ended. Raises `CommandError` if no agent answered."""
+        before = json_text(self._session.state)
         try:
-            self._show(turn)
-        except (AgentUnreachableError, AgentStatusError, NotAnEventStreamError) as error:
-            raise _no_agent(error) from error
-        except RunFailedError:
-            return ExitCode.FAILED  # the event has told why
-        except AgentError as error:
-            self.view.line(_broken(error), "error")
+            self._show_turn(turn)
+        except (errors.AgentUnreachableError, errors.AgentStatusError, errors.NotAnEventStreamError) as error:
+            raise _unreachable(error) from error
+        except errors.RunFailedError:
+            return ExitCode.FAILED  # the view has shown why
+        except errors.AgentError as error:
+            broken = "The stream broke off: " if isinstance(error, errors.StreamInvalidError) else ""
+            self._view.line(f"{broken}{error}", "error")
             return ExitCode.FAILED
         finally:
-            self.view.ended(self._changed(before), turn.usage)
-        return ExitCode.WAITING if self.session.interrupts else ExitCode.OK
+            state = self._session.state
+            has_values = any(state.values()) if isinstance(state, dict) else bool(state)
+            after = json_text(state)
+            self._view.end_turn(after if has_values and after != before else None, turn.usage)
+        return ExitCode.WAITING if self._session.interrupts else ExitCode.OK
 
-    def _show(self, turn: Turn) -> None:
-        self.view.begin()
+    def _show_turn(self, turn: Turn) -> None:
+        self._view.begin()
         try:
             with turn:
                 for event in turn:
-                    if isinstance(event, RunStartedEvent):
-                        self._show_local()
-                    self.view.feed(event)
-                    if isinstance(event, RunFinishedEvent):
-                        self._local.update(call.id for call in self.session.pending_tool_calls)
+                    if isinstance(event, core.RunStartedEvent):
+                        self._show_local_results()
+                    self._view.feed(event)
+                    if isinstance(event, core.RunFinishedEvent):
+                        self._local_calls.update(call.id for call in self._session.pending_tool_calls)
         except KeyboardInterrupt:
-            self._stop_local()
+            for call in self._session.pending_tool_calls:  # the thread cannot continue without results
+                self._session.answer(call.id, _STOPPED, error=_STOPPED)
             raise
         finally:
-            self._show_local()
-            self.view.finish()
+            self._show_local_results()
+            self._view.finish()
 
-    def _show_local(self) -> None:
-        """Show the results of tools that ran here: no event tells of them."""
-        for message in self.session.messages:
-            if isinstance(message, ToolMessage) and message.tool_call_id in self._local:
-                self._local.discard(message.tool_call_id)
-                about = {"status": "error"} if message.error else None
-                self.view.answered(
-                    ToolCallResultEvent(
-                        message_id=message.id,
-                        tool_call_id=message.tool_call_id,
-                        content=message.content,
-                        metadata=about,
-                    )
-                )
+    def _show_local_results(self) -> None:
+        """Show the results of tools that ran here: no event carries them."""
+        for message in self._session.messages:
+            if not isinstance(message, core.ToolMessage) or message.tool_call_id not in self._local_calls:
+                continue
+            self._local_calls.discard(message.tool_call_id)
+            result = core.ToolCallResultEvent(
+                message_id=message.id,
+                tool_call_id=message.tool_call_id,
+                content=message.content,
+                metadata={"status": "error"} if message.error else None,
+            )
+            self._view.show_result(result)
 
-    def _stop_local(self) -> None:
-        """Answer the calls that were to run here: the thread cannot go on without."""
-        for call in self.session.pending_tool_calls:
-            self.session.answer(call.id, _STOPPED, error=_STOPPED)
+    def _run_command(self, line: str) -> None:
+        """Carry out a command. Raises `CommandError`; `Quit` or `SessionReplaced` where the conversation ends."""
+        name, _, argument = line.removeprefix(":").strip().partition(" ")
+        match name:
+            case "state":
+                self._view.show(safe(json_text(self._session.state, indent=2)))
+            case "history":
+                self._show_history()
+            case "reasoning" | "r":
+                self._toggle_reasoning()
+            case "clear":
+                self._session.clear()
+                self._view.line("Forgotten. This is a new conversation.")
+                raise SessionReplaced
+            case "save":
+                self._save(argument.strip())
+            case "load" if argument.strip():
+                self.load(Path(argument.strip()))
+                self._show_message_count()
+                raise SessionReplaced
+            case "load":
+                raise CommandError("Which file? :load FILE")
+            case "help":
+                self._view.show(safe(HELP))
+            case "q" | "quit":
+                raise Quit
+            case _:
+                raise CommandError(f"There is no command :{name}. :help lists the commands.")
 
-    def _changed(self, before: str) -> str | None:
-        """The state as JSON, if it is another one and holds something."""
-        state = self.session.state
-        holds = any(state.values()) if isinstance(state, dict) else bool(state)
-        now = json_text(state)
-        return now if holds and now != before else None
+    def _show_history(self) -> None:
+        width = min(self._view.console.width, _MAX_HISTORY_WIDTH)
+        lines = list(summarize(self._session.messages, self._view.subagents))
+        for number, (author, content) in enumerate(lines, 1):
+            lead = f"{number:>{len(str(len(lines)))}} {one_line(author, 40)}: "
+            self._view.show(Text.assemble((lead, "bold"), one_line(content, max(width - len(lead) - 1, 20))))
+        if not lines:
+            self._view.line("There are no messages.")
 
-    def _line(self, asked: str, *, filled: str = "", remembered: bool = False) -> str:
-        """Read a line, carrying out the commands that come instead."""
-        while True:
-            line = prompt.read_line(self.view.console, asked, filled=filled, remembered=remembered)
-            if not line.startswith(":"):
-                return line
-            self._commands.run(line)
+    def _toggle_reasoning(self) -> None:
+        self._view.unfolded = not self._view.unfolded
+        if not self._view.unfolded:
+            self._view.line("Reasoning is folded when it ends.")
+            return
+        messages = self._session.messages
+        last = max((at for at, message in enumerate(messages) if isinstance(message, core.UserMessage)), default=-1)
+        reasoning = [message.content for message in messages[last + 1 :] if isinstance(message, core.ReasoningMessage)]
+        shown = [text for text in reasoning if text.strip()]
+        for text in shown:
+            self._view.show(safe(text, "thinking"))
+        none = "" if shown else "The last turn had no reasoning. "
+        self._view.line(f"{none}Reasoning stays open from now on.")
 
-    def _answer(self, asked: str, *, filled: str = "") -> str:
-        return self._line(asked, filled=filled)
-
-    def _greet(self) -> None:
-        if self.view.console.is_terminal and prompt.is_person():
-            where = public(parsed_url(self.session.client.url))
-            self.view.line(f"Talking to {where} · :help shows what else there is, :q leaves")
-
-    @contextmanager
-    def logged(self) -> Iterator[None]:
-        """Show what the client logs, such as why a local tool failed, as all else is shown."""
-        handler, loggers = _Shown(self.view), [logging.getLogger(f"langgraph_agui.{room}") for room in _ROOMS]
-        for logger in loggers:
-            logger.addHandler(handler)
+    def _save(self, name: str) -> None:
+        thread = re.sub(r"[^\w.-]", "_", self._session.thread_id)[:100]
+        path = Path(name or f"agui-{thread}.json")
         try:
-            yield
-        finally:
-            for logger in loggers:
-                logger.removeHandler(handler)
+            path = path.expanduser()
+            content = self._session.to_json().encode()  # before the file is opened, which empties it
+            path.write_bytes(content)
+        except (OSError, RuntimeError, ValueError) as error:  # RuntimeError: no such user; ValueError: a null byte
+            raise CommandError(f"{path} could not be written: {file_error(error)}.") from error
+        self._view.line(f"Saved in {path}.")
+
+    def _show_message_count(self) -> None:
+        self._view.line(f"{len(self._session.messages)} messages; :history shows them.")
 
 
-_ROOMS: Final = ("client", "protocol")
-
-
-class _Shown(logging.Handler):
-    """Shows the warnings of this conversation; those of others in the process go where they went before."""
+class _WarningHandler(logging.Handler):
+    """Shows the warnings of this thread on a view; those of other threads go where they went before."""
 
     def __init__(self, view: View) -> None:
         super().__init__(logging.WARNING)
         self._view, self._thread = view, threading.get_ident()
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Show a warning on a line, and an exception by its name."""
+        """Print a warning on one line, with the name of its exception."""
         if record.thread != self._thread:
             if logging.lastResort is not None:
                 logging.lastResort.handle(record)
@@ -278,22 +335,18 @@ class _Shown(logging.Handler):
         self._view.line(record.getMessage() + (f": {type(error).__name__}: {error}" if error else ""), "failed")
 
 
-def _no_agent(error: AgentError) -> CommandError:
-    astray = isinstance(error, AgentStatusError) and error.status in {404, 405}
-    hint = " Is this the address of the agent itself, such as …/agent?" if astray else ""
+def _unreachable(error: errors.AgentError) -> CommandError:
+    wrong_path = isinstance(error, errors.AgentStatusError) and error.status in {404, 405}
+    hint = " Is this the address of the agent itself, such as …/agent?" if wrong_path else ""
     return CommandError(f"{error}{hint}", ExitCode.UNREACHABLE)
 
 
-def _broken(error: AgentError) -> str:
-    return f"The stream broke off: {error}" if isinstance(error, StreamInvalidError) else str(error)
-
-
-def _headers(lines: Sequence[str]) -> dict[str, str]:
+def _parse_headers(lines: Sequence[str]) -> dict[str, str]:
     headers = {}
     for line in lines:
         name, separator, value = line.partition(":")
         if not separator or not HEADER_NAME.fullmatch(name.strip()):
-            shown = HEADER_NAME.match(line.strip())  # what follows may be a secret
-            raise CommandError(f"--header {shown[0] if shown else ''}… must look like 'Name: value'.")
+            start = HEADER_NAME.match(line.strip())  # what follows may be a secret
+            raise CommandError(f"--header {start[0] if start else ''}… must look like 'Name: value'.")
         headers[name.strip()] = value.strip()
     return headers

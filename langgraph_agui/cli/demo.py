@@ -1,89 +1,276 @@
-"""The demo agent: a `create_agent` graph on the scripted model, or on a real one."""
+"""The demo agent: a `create_agent` graph with real tools, on a scripted model that needs no network.
+
+In: the user's messages. Out: what a front end must show: reasoning, tool calls in parallel, a call that fails, an
+approval, shared state, and subagents with streamed tool output.
+"""
 
 from __future__ import annotations
 
-import os
-from typing import TYPE_CHECKING, Any, Final
+import asyncio
+import json
+import operator
+import re
+import zlib
+from collections.abc import AsyncIterator, Collection, Iterator, Sequence
+from typing import Annotated, Any, Final, Literal, NamedTuple
+from uuid import uuid4
 
-from langchain.agents import create_agent
-from langchain.agents.middleware import HumanInTheLoopMiddleware
-from langchain.chat_models import init_chat_model
+from langchain.agents import AgentState, create_agent
+from langchain.agents.middleware import HumanInTheLoopMiddleware, InterruptOnConfig
+from langchain.tools import ToolRuntime
+from langchain_core.language_models import BaseChatModel, LanguageModelInput
+from langchain_core.language_models.chat_models import generate_from_stream
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, ToolCall, ToolMessage
+from langchain_core.messages.ai import UsageMetadata
+from langchain_core.messages.tool import tool_call_chunk
+from langchain_core.outputs import ChatGenerationChunk, ChatResult
+from langchain_core.runnables import Runnable
+from langchain_core.tools import BaseTool, InjectedToolCallId, ToolException, tool
+from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.types import Command
 
-from langgraph_agui.cli.demo_guide import plan_day_tool
-from langgraph_agui.cli.demo_model import DemoModel
-from langgraph_agui.cli.demo_tools import DEMO_TOOLS, DemoState
-from langgraph_agui.cli.errors import CommandError
+SUGGESTIONS: Final = (
+    "What is the weather in Rome?",
+    "Is it warmer in Lisbon or in Oslo, and by how much?",
+    "What is 12 * 7?",
+    "Remember that the demo works offline",
+    "Send an email to ada@example.com saying the demo works",
+    "Plan a day in Rome and one in Oslo",
+)
+"""Messages that show what the demo agent can do."""
 
-if TYPE_CHECKING:
-    from langchain_core.language_models import BaseChatModel
-    from langgraph.graph.state import CompiledStateGraph
-
-PROMPT: Final = (
+_PROMPT: Final = (
     "You are the demo agent of langgraph-agui. Use the tools whenever they help, in parallel where the calls "
     "do not depend on each other. Answer briefly, in plain text without markup."
 )
-KEY_VARIABLES: Final = {"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}
-_THINKING_BUDGET: Final = 2048
+_GUIDE_PROMPT: Final = "You are a city guide. Look up the weather and the sights, then answer in a sentence or two."
+_WEATHER: Final = {
+    "Lisbon": (23, "sunny"),
+    "London": (15, "rain"),
+    "Oslo": (11, "cloudy"),
+    "Paris": (18, "partly cloudy"),
+    "Rome": (25, "sunny"),
+}
+"""Degrees Celsius and the sky. Invented, and always the same."""
+_SIGHTS: Final = ("the botanical garden", "the clock museum", "the covered market", "the old harbour", "the tram depot")
+_OPERATORS: Final = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv}
+
+
+class Rule(NamedTuple):
+    """If the question contains one of `words`, the model calls `tool` for each match of the pattern `arguments`."""
+
+    tool: str
+    words: tuple[str, ...]
+    arguments: str
+    aim: str
+    """What the reasoning says that the user wants."""
+    answer: str
+    """How the answer states the result."""
+
+
+_CITY: Final = rf"\b(?:in|and|or) (?P<city>(?i:{'|'.join(_WEATHER)})\b|[A-Z]\w+(?: [A-Z]\w+)*)"
+_TERM: Final = r"(?P<left>[\d.]+)\s*(?P<sign>[-+*/])\s*(?P<right>[\d.]+)"
+_NOTE: Final = r"(?is)remember\b(?: that)?\s+(?P<note>.+)"
+_EMAIL: Final = r"(?is)(?P<to>[\w.+-]+@[\w.-]+\w)(?:.*\bsaying (?P<body>.+))?"
+_REPORT: Final = "In {city} it is {celsius} °C, {sky}."
+RULES: Final = (
+    Rule("get_weather", ("weather", "warmer", "colder", "and in "), _CITY, "the weather in {city}", _REPORT),
+    Rule("find_sights", ("to see in",), _CITY, "the sights of {city}", "Go and see {result}."),
+    Rule("plan_day", ("plan a ",), _CITY, "a guide's plan for a day in {city}", "{result}"),
+    Rule("calculate", ("what is",), _TERM, "the value of {left} {sign} {right}", "{left} {sign} {right} = {result}."),
+    Rule("remember", ("remember",), _NOTE, "me to remember “{note}”", "It is in the shared state: “{note}”."),
+    Rule("send_email", ("mail",), _EMAIL, "an e-mail to {to}, which a person has to approve first", "{result}"),
+)
+
+
+class Turn(NamedTuple):
+    """One answer of the model: reasoning, then text or tool calls. Without a text it crashes."""
+
+    reasoning: str
+    text: str | None = ""
+    calls: Sequence[ToolCall] = ()
+
+
+def next_turn(messages: Sequence[BaseMessage], tools: Collection[str]) -> Turn:
+    """Return the model's answer to `messages`. It calls only tools that are named in `tools`."""
+    start = max((at for at, message in enumerate(messages) if isinstance(message, HumanMessage)), default=0)
+    question = messages[start].text if messages else ""
+    made = [call for message in messages[start:] if isinstance(message, AIMessage) for call in message.tool_calls]
+    answers = {message.tool_call_id: message for message in messages[start:] if isinstance(message, ToolMessage)}
+    if results := [(call, answers[call["id"]]) for call in made if call["id"] in answers]:
+        return _answer(question, results, tools)
+    if "crash" in question.lower():
+        return Turn("The user asks me to crash. I will fail in the middle of this very tho", None)
+    wanted: dict[str, ToolCall] = {}
+    for rule in RULES:
+        if rule.tool in tools and any(word in question.lower() for word in rule.words):
+            for match in re.finditer(rule.arguments, question):
+                args = match.groupdict("Hello from the demo!")
+                wanted.setdefault(rule.aim.format(**args), _call(rule.tool, args))
+    if wanted:
+        plan = "I should not guess; a tool knows." if len(wanted) == 1 else "I can look these up at the same time."
+        return Turn(f"The user wants {' and '.join(wanted)}. {plan}", calls=[*wanted.values()])
+    text = f"I am a scripted model: I follow a few rules and cannot really talk. You wrote: {question}\n\nTry these:"
+    return Turn("No rule of mine matches, so I say what I can do.", "\n  • ".join([text, *SUGGESTIONS, "Please crash"]))
+
+
+def _call(tool: str, args: dict[str, Any]) -> ToolCall:
+    return ToolCall(name=tool, args=args, id=f"call_{uuid4().hex[:12]}")
+
+
+def _answer(question: str, results: Sequence[tuple[ToolCall, ToolMessage]], tools: Collection[str]) -> Turn:
+    """Return the turn that puts results into sentences, or first compares two temperatures if the user asked for it."""
+    sentences: list[str] = []
+    degrees: list[int] = []
+    rules = {rule.tool: rule for rule in RULES}
+    for call, message in results:
+        fields = {**call["args"], "result": message.text}
+        if message.status == "error":
+            sentences.append(f"I could not finish {call['name']}: {message.text}")
+            continue
+        if call["name"] == "get_weather":
+            fields |= json.loads(message.text)
+            degrees.append(fields["celsius"])
+        sentences.append(rules[call["name"]].answer.format(**fields))
+    if len(degrees) == len(results) > 1 and re.search("warmer|colder", question) and "calculate" in tools:
+        args = {"left": max(degrees), "sign": "-", "right": min(degrees)}
+        return Turn("For the difference I would rather calculate than guess.", calls=[_call("calculate", args)])
+    note = "" if "find_sights" in tools else "\n\n(I am a scripted model and run offline; what I report is invented.)"
+    return Turn("I have everything I need, so I can answer now.", " ".join(sentences) + note)
+
+
+class DemoModel(BaseChatModel):
+    """A scripted chat model that streams like a reasoning model: reasoning, then text or tool calls, then its usage.
+
+    `delay` is the pause in seconds before each chunk.
+    """
+
+    delay: float = 0.02
+    model_name: str = "scripted-demo"
+
+    @property
+    def _llm_type(self) -> str:
+        return "langgraph-agui-demo"
+
+    def bind_tools(self, tools: Sequence[Any], **kwargs: Any) -> Runnable[LanguageModelInput, AIMessage]:
+        """Offer `tools` to the model."""
+        return self.bind(tools=[convert_to_openai_tool(one) for one in tools])
+
+    def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
+        return generate_from_stream(self._chunks(messages, kwargs.get("tools") or ()))
+
+    async def _astream(self, messages: list[BaseMessage], *_: Any, **kwargs: Any) -> AsyncIterator[ChatGenerationChunk]:
+        for chunk in self._chunks(messages, kwargs.get("tools") or ()):
+            await asyncio.sleep(self.delay)
+            yield chunk
+
+    def _chunks(self, messages: list[BaseMessage], tools: Sequence[dict[str, Any]]) -> Iterator[ChatGenerationChunk]:
+        turn = next_turn(messages, {one["function"]["name"] for one in tools})
+        reasoning, arguments = _words(turn.reasoning), [json.dumps(call["args"]) for call in turn.calls]
+        for word in reasoning:
+            yield _chunk([{"type": "reasoning", "reasoning": word, "index": 0}])
+        if turn.text is None:
+            raise RuntimeError("The demo model was asked to crash.")
+        for word in _words(turn.text):
+            yield _chunk([{"type": "text", "text": word, "index": 1}])
+        for index, (call, text) in enumerate(zip(turn.calls, arguments, strict=True)):
+            yield _chunk([], tool_call_chunks=[tool_call_chunk(name=call["name"], args="", id=call["id"], index=index)])
+            for piece in re.findall(r"(?s).{1,7}", text):
+                yield _chunk([], tool_call_chunks=[tool_call_chunk(args=piece, index=index)])
+        # Count words as tokens.
+        read = sum(len(message.text.split()) for message in messages)
+        written = len(reasoning) + sum(len(text.split()) for text in (turn.text, *arguments))
+        usage = UsageMetadata(input_tokens=read, output_tokens=written, total_tokens=read + written)
+        usage["output_token_details"] = {"reasoning": len(reasoning)}
+        model = {"model_provider": "demo", "model_name": self.model_name}
+        yield _chunk([], response_metadata=model, usage_metadata=usage, chunk_position="last")
+
+
+def _chunk(content: list[str | dict[str, Any]], **fields: Any) -> ChatGenerationChunk:
+    fields.setdefault("response_metadata", {"model_provider": "demo"})
+    return ChatGenerationChunk(message=AIMessageChunk(content=content, **fields))
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\s*\S+|\s+$", text)
+
+
+class DemoState(AgentState[Any]):
+    """The state of the demo agent. Front ends share the notes that `remember` keeps."""
+
+    notes: Annotated[list[str], operator.add]
+
+
+@tool
+def get_weather(city: str) -> str:
+    """Get the current weather of a city."""
+    name = city.strip().title()
+    celsius, sky = _WEATHER.get(name, (zlib.crc32(name.encode()) % 30, "cloudy"))
+    return json.dumps({"city": name, "celsius": celsius, "sky": sky, "source": "invented"}, ensure_ascii=False)
+
+
+@tool
+def calculate(left: float, sign: Literal["+", "-", "*", "/"], right: float) -> str:
+    """Add, subtract, multiply or divide two numbers."""
+    try:
+        return f"{_OPERATORS[sign](left, right):.10g}"
+    except ZeroDivisionError:
+        raise ToolException(f"{left:g} / {right:g} divides by zero.") from None
+
+
+calculate.handle_tool_error = True
+
+
+@tool
+def remember(note: str, tool_call_id: Annotated[str, InjectedToolCallId]) -> Command[Any]:
+    """Remember a note in the state that the agent shares with the user interface."""
+    return Command(update={"notes": [note], "messages": [ToolMessage(f"Noted: {note}", tool_call_id=tool_call_id)]})
+
+
+@tool
+def send_email(to: str, body: str) -> str:
+    """Send an e-mail. The demo only pretends to."""
+    return f"Pretended to send {len(body)} characters to {to}. No e-mail left this machine."
+
+
+def _plan_day_tool(model: BaseChatModel, delay: float) -> BaseTool:
+    """Return a tool that asks a subagent, a city guide on `model` with tools of its own."""
+
+    @tool
+    async def find_sights(city: str, runtime: ToolRuntime[Any, Any]) -> str:
+        """Find what there is to see in a city."""
+        found = _SIGHTS[zlib.crc32(city.encode()) % 3 :][:3]
+        for sight in found:
+            await asyncio.sleep(10 * delay)
+            runtime.emit_output_delta(f"found {sight}\n")
+        return " and ".join(found)
+
+    guide = create_agent(model, [get_weather, find_sights], system_prompt=_GUIDE_PROMPT, name="guide")
+
+    @tool
+    async def plan_day(city: str) -> str:
+        """Ask a guide to plan a day in a city."""
+        question = f"What is the weather in {city}, and what is there to see in {city}?"
+        answer = await guide.ainvoke({"messages": [HumanMessage(question)]})
+        return str(answer["messages"][-1].text)
+
+    return plan_day
 
 
 def build_demo_graph(
     model: BaseChatModel | None = None, *, delay: float = 0.02
 ) -> CompiledStateGraph[Any, Any, Any, Any]:
-    """Build the demo agent on `model`, by default a scripted one that waits `delay` seconds per chunk."""
-    review = HumanInTheLoopMiddleware(
-        interrupt_on={
-            "send_email": {
-                "allowed_decisions": ["approve", "edit", "reject"],
-                "description": "The agent wants to send this e-mail.",
-            }
-        }
-    )
+    """Return the demo agent on `model`, by default a scripted one that waits `delay` seconds before each chunk."""
     chosen = model or DemoModel(delay=delay)
+    review = InterruptOnConfig(allowed_decisions=["approve", "edit", "reject"], description="Send this e-mail?")
     return create_agent(
         chosen,
-        [*DEMO_TOOLS, plan_day_tool(chosen, delay)],
-        system_prompt=PROMPT,
-        middleware=[review],
+        [get_weather, calculate, remember, send_email, _plan_day_tool(chosen, delay)],
+        system_prompt=_PROMPT,
+        middleware=[HumanInTheLoopMiddleware(interrupt_on={"send_email": review})],
         state_schema=DemoState,
         checkpointer=InMemorySaver(),
         name="demo",
     )
-
-
-def load_model(spec: str, *, reasoning: bool = True) -> BaseChatModel:
-    """Return the chat model that `spec` (`provider:model`) names, thinking aloud where it can.
-
-    Raises `CommandError` when the package, the key or the model is missing.
-    """
-    provider, separator, name = spec.partition(":")
-    if not separator or not name:
-        raise CommandError(f"--model {spec!r} must look like provider:model, e.g. anthropic:claude-sonnet-5.")
-    variable = KEY_VARIABLES.get(provider)
-    if variable and not os.environ.get(variable):
-        raise CommandError(f"--model {spec} needs an API key: set {variable}.")
-    try:
-        model = init_chat_model(name, model_provider=provider)
-        options = _reasoning_options(provider, model.profile) if reasoning else {}
-        return init_chat_model(name, model_provider=provider, **options) if options else model
-    except Exception as error:  # providers raise what they like for a wrong name or a missing key
-        raise CommandError(f"--model {spec} cannot be used: {error}") from error
-
-
-def _reasoning_options(provider: str, profile: Any) -> dict[str, Any]:
-    """Say how to switch visible reasoning on; a model without a profile is taken for a recent one."""
-    facts: dict[str, Any] = dict(profile or {})
-    if not facts.get("reasoning_output", True):
-        return {}
-    if provider == "openai":
-        return {"reasoning": {"effort": "medium", "summary": "auto"}}
-    if provider == "google_genai":
-        return {"include_thoughts": True}
-    if provider == "ollama":
-        return {"reasoning": True}
-    if provider == "anthropic":
-        adaptive = not facts or "xhigh" in facts.get("reasoning_effort_levels", ())
-        if adaptive:
-            return {"thinking": {"type": "adaptive", "display": "summarized"}}
-        return {"thinking": {"type": "enabled", "budget_tokens": _THINKING_BUDGET}}
-    return {}

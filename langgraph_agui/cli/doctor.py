@@ -8,8 +8,7 @@ from langgraph.pregel.remote import RemoteGraph
 from rich.console import Console
 from rich.text import Text
 
-from langgraph_agui.cli.errors import ExitCode
-from langgraph_agui.cli.words import printable
+from langgraph_agui.cli.formatting import ExitCode, printable
 from langgraph_agui.graphs import adapt_graph
 from langgraph_agui.models.find import Found, find
 from langgraph_agui.models.reasoning_support import Finding, examine, name_of

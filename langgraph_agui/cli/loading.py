@@ -1,73 +1,127 @@
-"""From what a user types, `module:name` or `file.py:name`, to an agent, or to tools."""
+"""Loads what a user names on the command line: an agent or tools by `module:name`, a model by `provider:name`.
+
+In: the argument as typed. Out: the loaded object, or a `CommandError` that says what is wrong with the argument.
+"""
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
 import inspect
+import os
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import Any, Final
 
+from langchain_core.language_models import BaseChatModel
 from langchain_core.tools import BaseTool
 from langchain_core.tools import tool as make_tool
 from langgraph.graph import StateGraph
 from langgraph.pregel.protocol import PregelProtocol
 
 from langgraph_agui import LangGraphAgent
-from langgraph_agui.cli.errors import CommandError
+from langgraph_agui.cli.formatting import CommandError
+from langgraph_agui.client.tools import LocalTools
 
-if TYPE_CHECKING:
-    from types import ModuleType
+_KEY_VARIABLES: Final = {"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}
+_THINKING_BUDGET: Final = 2048
 
 
 def load_agent(spec: str) -> LangGraphAgent:
-    """Return an agent for what `spec` names: a graph, a factory or an agent. Raises `CommandError`."""
-    target = _target(spec, "a graph", (PregelProtocol, LangGraphAgent))
+    """Return an agent for what `spec` names: a graph, a function that returns one, or an agent."""
+    target = _find(spec, "a graph", (PregelProtocol, LangGraphAgent))
     if not isinstance(target, (LangGraphAgent, PregelProtocol, StateGraph)) and callable(target):
         target = _call(target, spec, "a graph")
-    return _agent(target, spec)
+    if isinstance(target, LangGraphAgent):
+        return target
+    if isinstance(target, StateGraph):
+        raise CommandError(f"{spec} is a graph that is not compiled yet. Serve what its compile() returns.")
+    try:
+        return LangGraphAgent(graph=target, name=getattr(target, "name", None) or "agent")
+    except TypeError as error:
+        raise CommandError(f"{spec} cannot be served: {error}.") from error
 
 
 def load_tools(spec: str) -> list[BaseTool]:
     """Return the tools that `spec` names: a list or a dict of them, a function that returns one, or one tool.
 
-    A tool is one of LangChain's, or a function with annotations and a docstring. Raises `CommandError`.
+    A tool is one of LangChain's, or a function with annotations and a docstring.
     """
-    from langgraph_agui.client.tools import LocalTools
-
-    target = _target(spec, "a list of tools", (BaseTool, list, tuple, dict))
+    target = _find(spec, "a list of tools", (BaseTool, list, tuple, dict))
     if callable(target) and not isinstance(target, BaseTool):
         target = _call(target, spec, "a list of tools")
     if isinstance(target, Mapping):
         target = target.values()
-    tools = [target] if isinstance(target, BaseTool) else list(target) if isinstance(target, Iterable) else None
-    if tools is None or not all(callable(one) or isinstance(one, BaseTool) for one in tools):
+    tools: list[Any] = [target] if isinstance(target, BaseTool) or not isinstance(target, Iterable) else [*target]
+    if not all(callable(tool) or isinstance(tool, BaseTool) for tool in tools):
         raise CommandError(f"{spec} is no list of LangChain tools or functions.")
     try:
-        made = [one if isinstance(one, BaseTool) else make_tool(one) for one in tools]
-        LocalTools(made)
+        made = [tool if isinstance(tool, BaseTool) else make_tool(tool) for tool in tools]
+        LocalTools(made)  # it checks the names
     except (TypeError, ValueError) as error:
         raise CommandError(f"{spec} cannot be offered: {error}") from error
     return made
 
 
-def _target(spec: str, what: str, known: tuple[type, ...]) -> Any:
-    """What `spec` names; the hint for a wrong name tells of those that are `known`."""
-    source, separator, path = spec.rpartition(":")
-    if not separator or not source or not path:
+def load_model(spec: str, *, reasoning: bool = True) -> BaseChatModel:
+    """Return the chat model that `spec` (`provider:model`) names, with visible reasoning where it has that."""
+    from langchain.chat_models import init_chat_model
+
+    provider, _, name = spec.partition(":")
+    if not name:
+        raise CommandError(f"--model {spec!r} must look like provider:model, e.g. anthropic:claude-sonnet-5.")
+    variable = _KEY_VARIABLES.get(provider)
+    if variable and not os.environ.get(variable):
+        raise CommandError(f"--model {spec} needs an API key: set {variable}.")
+    try:
+        model = init_chat_model(name, model_provider=provider)
+        options = _reasoning_options(provider, model.profile) if reasoning else {}
+        return init_chat_model(name, model_provider=provider, **options) if options else model
+    except Exception as error:  # each provider raises its own errors for a wrong name or a missing key
+        raise CommandError(f"--model {spec} cannot be used: {error}") from error
+
+
+def _reasoning_options(provider: str, profile: Any) -> dict[str, Any]:
+    """Return the options that make reasoning visible. A model without a profile is assumed to be recent."""
+    facts: dict[str, Any] = dict(profile or {})
+    if not facts.get("reasoning_output", True):
+        return {}
+    adaptive = not facts or "xhigh" in facts.get("reasoning_effort_levels", ())
+    anthropic = {"type": "enabled", "budget_tokens": _THINKING_BUDGET}
+    options: dict[str, dict[str, Any]] = {
+        "openai": {"reasoning": {"effort": "medium", "summary": "auto"}},
+        "google_genai": {"include_thoughts": True},
+        "ollama": {"reasoning": True},
+        "anthropic": {"thinking": {"type": "adaptive", "display": "summarized"} if adaptive else anthropic},
+    }
+    return options.get(provider, {})
+
+
+def _find(spec: str, what: str, suggested: tuple[type, ...]) -> Any:
+    """Return what `spec` names. The error for a wrong name suggests names of these types."""
+    source, _, path = spec.rpartition(":")
+    if not source or not path:
         raise CommandError(f"{spec!r} does not name {what}. Write module:name or path/to/file.py:name.")
-    return _attribute(_module(source), source, path, known)
+    module = _import(source)
+    target: Any = module
+    for name in path.split("."):
+        try:
+            target = getattr(target, name)
+        except AttributeError:
+            public = {key: value for key, value in vars(module).items() if not key.startswith("_")}
+            names = [f"{source}:{key}" for key, value in public.items() if isinstance(value, suggested)]
+            hint = f" It has: {', '.join(names)}." if names else ""
+            raise CommandError(f"{source} has no {path!r}.{hint}") from None
+    return target
 
 
-def _module(source: str) -> ModuleType:
+def _import(source: str) -> ModuleType:
     if sys.path[:1] != [""]:
         sys.path.insert(0, "")
     try:
-        if source.endswith(".py"):
-            return _module_from_file(Path(source))
-        return importlib.import_module(source)
+        return _import_file(Path(source)) if source.endswith(".py") else importlib.import_module(source)
     except CommandError:
         raise
     except ModuleNotFoundError as error:
@@ -78,10 +132,10 @@ def _module(source: str) -> ModuleType:
         raise CommandError(f"Importing {source} failed: {type(error).__name__}: {error}") from error
 
 
-def _module_from_file(path: Path) -> ModuleType:
+def _import_file(path: Path) -> ModuleType:
     if not path.is_file():
         raise CommandError(f"There is no file {path}.")
-    # The file's folder is where its own imports look first, as when Python runs it.
+    # The file's own imports look in its folder first, as when Python runs it.
     sys.path.insert(0, str(path.resolve().parent))
     module_spec = importlib.util.spec_from_file_location(path.stem, path)
     if module_spec is None or module_spec.loader is None:
@@ -92,19 +146,6 @@ def _module_from_file(path: Path) -> ModuleType:
     return module
 
 
-def _attribute(module: ModuleType, source: str, path: str, known: tuple[type, ...]) -> Any:
-    target: Any = module
-    for name in path.split("."):
-        try:
-            target = getattr(target, name)
-        except AttributeError:
-            found = {key: value for key, value in vars(module).items() if not key.startswith("_")}
-            names = [f"{source}:{key}" for key, value in found.items() if isinstance(value, known)]
-            hint = f" It has: {', '.join(names)}." if names else ""
-            raise CommandError(f"{source} has no {path!r}.{hint}") from None
-    return target
-
-
 def _call(factory: Any, spec: str, what: str) -> Any:
     if inspect.iscoroutinefunction(factory):
         raise CommandError(f"{spec} is an async function. Name {what} or a plain function that returns one.")
@@ -113,19 +154,8 @@ def _call(factory: Any, spec: str, what: str) -> Any:
     except TypeError:
         raise CommandError(f"{spec} needs arguments. Name {what} or a function that takes none.") from None
     except ValueError:
-        pass  # a builtin without a signature: calling it will tell
+        pass  # a builtin without a signature: the call below shows whether it needs arguments
     try:
         return factory()
     except Exception as error:  # whatever the user's own code raises
         raise CommandError(f"Calling {spec} failed: {type(error).__name__}: {error}") from error
-
-
-def _agent(target: Any, spec: str) -> LangGraphAgent:
-    if isinstance(target, LangGraphAgent):
-        return target
-    if isinstance(target, StateGraph):
-        raise CommandError(f"{spec} is a graph that is not compiled yet. Serve what its compile() returns.")
-    try:
-        return LangGraphAgent(graph=target, name=getattr(target, "name", None) or "agent")
-    except TypeError as error:
-        raise CommandError(f"{spec} cannot be served: {error}.") from error

@@ -1,16 +1,18 @@
-"""One small web server: the playground at `/`, the agent at `/agent`."""
+"""A small web server: the playground at `/`, the agent at `/agent`.
+
+In: an agent, and where to listen. Out: a FastAPI application, served until Ctrl-C.
+"""
 
 from __future__ import annotations
 
 import errno
 import ipaddress
-import os
 import socket
 import webbrowser
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from threading import Thread
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import typer
 import uvicorn
@@ -18,53 +20,49 @@ from fastapi import FastAPI
 from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
+from langgraph_agui import LangGraphAgent
 from langgraph_agui.cli import chat
-from langgraph_agui.cli.errors import CommandError, ExitCode
+from langgraph_agui.cli.formatting import CommandError, ExitCode
 from langgraph_agui.fastapi import add_langgraph_fastapi_endpoint
 from langgraph_agui.playground import playground_router
-
-if TYPE_CHECKING:
-    from langgraph_agui import LangGraphAgent
 
 AGENT_PATH: Final = "/agent"
 _SHUTDOWN_SECONDS: Final = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Site:
-    """What to serve: an agent and how the playground presents it."""
+def build_app(
+    agent: LangGraphAgent,
+    title: str,
+    host: str = "127.0.0.1",
+    suggestions: Sequence[str] = (),
+    origins: Sequence[str] = (),
+) -> FastAPI:
+    """Return the application that serves `agent` with its playground on `host`.
 
-    agent: LangGraphAgent
-    title: str
-    suggestions: tuple[str, ...] = ()
-    origins: tuple[str, ...] = ()
-    """Origins of pages on other servers that may call the agent."""
-
-
-def build_app(site: Site, host: str = "127.0.0.1") -> FastAPI:
-    """Return the application that serves `site` on `host`."""
-    app = FastAPI(title=site.title, docs_url=None, redoc_url=None)
-    add_langgraph_fastapi_endpoint(app, site.agent, AGENT_PATH)
-    app.include_router(playground_router(AGENT_PATH, title=site.title, suggestions=site.suggestions))
-    if site.origins:
-        app.add_middleware(CORSMiddleware, allow_origins=site.origins, allow_methods=["*"], allow_headers=["*"])
+    The playground shows `title` and offers `suggestions` as first messages. Pages of the web sites `origins` may call
+    the agent too.
+    """
+    app = FastAPI(title=title, docs_url=None, redoc_url=None)
+    add_langgraph_fastapi_endpoint(app, agent, AGENT_PATH)
+    app.include_router(playground_router(AGENT_PATH, title=title, suggestions=suggestions))
+    if origins:
+        app.add_middleware(CORSMiddleware, allow_origins=origins, allow_methods=["*"], allow_headers=["*"])
     if _is_local(host):
-        # A page elsewhere could point a name of its own at this machine and so read a local agent's answers.
+        # A page elsewhere could point a host name of its own at this machine, and so read a local agent's answers.
         app.add_middleware(TrustedHostMiddleware, allowed_hosts=["localhost", "127.0.0.1", "[::1]", host])
     return app
 
 
 def run(
-    site: Site, host: str, port: int, *, heading: str, open_browser: bool = False, question: str | None = None
+    app: FastAPI, host: str, port: int, *, heading: str, open_browser: bool = False, question: str | None = None
 ) -> None:
-    """Serve `site` until Ctrl-C, asking it `question` first. `CommandError` says why listening was not possible."""
+    """Serve `app` until Ctrl-C. Raises `CommandError` if it cannot listen on `host` and `port`.
+
+    `heading` is printed above the URLs. `question` is sent to the agent once, and its answer printed here.
+    """
     listener = _listen(host, port)
     url = _url(listener, host)
-    config = uvicorn.Config(
-        build_app(site, host),
-        log_level="warning",
-        timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
-    )
+    config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=_SHUTDOWN_SECONDS)
     typer.echo(
         f"{heading}\n\n"
         f"  Playground  {url}/\n"
@@ -75,7 +73,7 @@ def run(
     if open_browser:
         webbrowser.open(f"{url}/")
     if question is not None:
-        # The socket takes connections already; the answer comes when the server below has started.
+        # The socket accepts connections already; the answer comes once the server below has started.
         Thread(target=_ask, args=(f"{url}{AGENT_PATH}", question), daemon=True).start()
     with listener, suppress(KeyboardInterrupt):
         uvicorn.Server(config).run(sockets=[listener])
@@ -90,29 +88,21 @@ def _ask(url: str, question: str) -> None:
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    """Open the listening socket first, so that a URL is only ever printed when it works."""
+    """Open the listening socket before the server starts, so that a printed URL always works."""
     try:
-        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        dual = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
+        return socket.create_server((host, port), family=family, dualstack_ipv6=dual)
     except OSError as error:
-        raise CommandError(f"Cannot listen on {host}: {error.strerror}.", ExitCode.FAILED) from error
-    listener = socket.socket(family, kind, protocol)
-    try:
-        if os.name == "posix":  # elsewhere the option would let two servers share a port
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(address)
-        listener.listen()
-    except OSError as error:
-        listener.close()
+        message = f"Cannot listen on {host}:{port}: {error.strerror}."
         if error.errno == errno.EADDRINUSE:
-            hint = f"Port {port} is already in use. Choose another one with --port, or 0 for any free port."
-            raise CommandError(hint, ExitCode.FAILED) from error
-        raise CommandError(f"Cannot listen on {host}:{port}: {error.strerror}.", ExitCode.FAILED) from error
-    return listener
+            message = f"Port {port} is already in use. Choose another one with --port, or 0 for any free port."
+        raise CommandError(message, ExitCode.FAILED) from error
 
 
 def _url(listener: socket.socket, host: str) -> str:
     port = listener.getsockname()[1]
-    if host in {"0.0.0.0", "::", ""}:  # noqa: S104  # not bound here: only shown as an address one can open
+    if host in {"0.0.0.0", "::", ""}:  # noqa: S104  # only printed, as an address that a browser can open
         host = "localhost"
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 

@@ -1,200 +1,240 @@
-"""What shows a conversation: plain lines, a terminal's live region, or the events as JSON lines."""
+"""Shows a conversation without cursor control: as plain lines, or its events as JSON lines.
+
+In: AG-UI events, and messages of our own. Out: text on a console. `live_view.py` is the view for terminals.
+"""
 
 from __future__ import annotations
 
-import threading
-from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from typing import Literal, Protocol, TypeAlias
+from dataclasses import dataclass, field
+from typing import Final, Literal, TypeAlias
 
-from ag_ui.core import (
-    BaseEvent,
-    ReasoningMessageContentEvent,
-    ReasoningMessageEndEvent,
-    ReasoningMessageStartEvent,
-    RunErrorEvent,
-    RunFinishedEvent,
-    RunStartedEvent,
-    TextMessageContentEvent,
-    TextMessageEndEvent,
-    TextMessageStartEvent,
-    TokenUsage,
-    ToolCallArgsEvent,
-    ToolCallEndEvent,
-    ToolCallResultEvent,
-    ToolCallStartEvent,
-)
+from ag_ui import core
 from rich.console import Console, RenderableType
 
-from langgraph_agui.cli.output import Outputs
-from langgraph_agui.cli.speakers import Speakers
-from langgraph_agui.cli.words import Line, json_text, printable, told, told_end_of_turn
+from langgraph_agui.cli.formatting import (
+    ActivityLines,
+    Subagents,
+    has_failed,
+    json_text,
+    plain_text,
+    printable,
+    safe,
+    shorten,
+)
 
 Kind: TypeAlias = Literal["text", "thinking", "call"]
 Key: TypeAlias = tuple[Kind, str]
-"""An item that streams: what it is, and its id."""
+"""The kind and the id of an item that streams."""
 
 
-class View(Protocol):
-    """Shows the events of any number of runs, and what else there is to say."""
+class View:
+    """Shows the events of any number of runs, and messages of our own.
 
-    speakers: Speakers
-    """Who speaks in the runs; learns it from the events."""
-    console: Console
-    """Where people are talked to."""
-    unfolded: bool
-    """Whether reasoning stays readable when it has ended, where that makes a difference."""
+    This class decides which event opens, extends or ends which item; subclasses decide how items look.
+    """
 
-    def begin(self) -> None:
-        """A turn begins."""
-
-    def feed(self, event: BaseEvent) -> None:
-        """Show what `event` adds."""
-
-    def answered(self, event: ToolCallResultEvent) -> None:
-        """Show the result of a tool that ran here: no event of the agent tells of it."""
-
-    def finish(self) -> None:
-        """Nothing more comes for now: end what is still open."""
-
-    def ended(self, state: str | None, usage: Iterable[TokenUsage]) -> None:
-        """Show what came of a turn: the state, as JSON, if it has changed, and the tokens."""
-
-    def line(self, text: str, style: str = "note") -> None:
-        """Show a line of its own."""
-
-    def show(self, what: RenderableType) -> None:
-        """Show something that a person has asked for, or is asked."""
-
-
-class ItemView(ABC):
-    """A `View` for people: knows which event opens, grows or ends which item, not how that looks."""
-
-    def __init__(self, console: Console, *, unfolded: bool) -> None:
-        self.console, self.unfolded = console, unfolded
-        self.speakers = Speakers()
-        self._outputs = Outputs()
-
-    def feed(self, event: BaseEvent) -> None:
-        """Show what `event` adds."""
-        self.speakers.feed(event)
-        match event:
-            case RunStartedEvent():
-                self.begin()
-            case TextMessageStartEvent(message_id=key, subagent_run_id=run):
-                self._open(("text", key), run)
-            case ReasoningMessageStartEvent(message_id=key, subagent_run_id=run):
-                self._open(("thinking", key), run)
-            case ToolCallStartEvent(tool_call_id=key, tool_call_name=name, subagent_run_id=run):
-                self._open(("call", key), run, name)
-            case TextMessageContentEvent(message_id=key, delta=delta):
-                self._grow(("text", key), delta)
-            case ReasoningMessageContentEvent(message_id=key, delta=delta):
-                self._grow(("thinking", key), delta)
-            case ToolCallArgsEvent(tool_call_id=key, delta=delta):
-                self._grow(("call", key), delta)
-            case TextMessageEndEvent(message_id=key):
-                self._end(("text", key))
-            case ReasoningMessageEndEvent(message_id=key):
-                self._end(("thinking", key))
-            case ToolCallEndEvent(tool_call_id=key):
-                self._end(("call", key))
-            case ToolCallResultEvent():
-                self.answered(event)
-            case _:
-                self._whole(event)
-
-    def ended(self, state: str | None, usage: Iterable[TokenUsage]) -> None:
-        """Print the state if it has changed, and the tokens."""
-        for line in told_end_of_turn(state, usage):
-            self._tell(line)
-
-    def line(self, text: str, style: str = "note") -> None:
-        """Print a line of its own."""
-        self._tell(Line(text, style))
-
-    def _whole(self, event: BaseEvent) -> None:
-        """Show an event that belongs to no item."""
-        if isinstance(event, RunErrorEvent | RunFinishedEvent):
-            self.finish()
-        for line in told(event, self.speakers, self._outputs):
-            self._tell(line)
-
-    @abstractmethod
-    def begin(self) -> None:
-        """A turn, or a run of it, begins."""
-
-    @abstractmethod
-    def answered(self, event: ToolCallResultEvent) -> None:
-        """Show the result of a tool."""
-
-    @abstractmethod
-    def finish(self) -> None:
-        """End what is still open."""
-
-    @abstractmethod
-    def _open(self, key: Key, run: str | None, name: str = "") -> None:
-        """An item of the subagent `run` begins; a call has a name."""
-
-    @abstractmethod
-    def _grow(self, key: Key, delta: str) -> None:
-        """An item goes on."""
-
-    @abstractmethod
-    def _end(self, key: Key) -> None:
-        """An item is complete."""
-
-    @abstractmethod
-    def _tell(self, line: Line) -> None:
-        """Print a line of its own."""
-
-
-class JsonLines:
-    """Prints each event as a line of JSON on stdout. All else goes to stderr."""
-
-    def __init__(self) -> None:
-        self.speakers = Speakers()
-        self.console = Console(stderr=True, highlight=False)
-        self.unfolded = True
+    def __init__(self, console: Console, *, unfolded: bool = True) -> None:
+        self.console = console
+        self.unfolded = unfolded
+        """Whether reasoning stays open when it has ended; plain lines always stay."""
+        self.subagents = Subagents()
+        self._activities = ActivityLines()
 
     def begin(self) -> None:
-        """There is nothing to prepare."""
+        """Prepare for a turn, or for one of its runs."""
 
-    def feed(self, event: BaseEvent) -> None:
-        """Print the event in its wire form; chunk events have become what they stand for."""
-        self.speakers.feed(event)
-        print(json_text(event), flush=True)  # noqa: T201  # this is the output
-
-    def answered(self, event: ToolCallResultEvent) -> None:
-        """Print nothing: only what the agent sent is in the output."""
+    def show_result(self, event: core.ToolCallResultEvent) -> None:
+        """Show a tool result: the agent's, or that of a tool that ran here."""
 
     def finish(self) -> None:
-        """There is nothing to end."""
+        """Complete what is still open: no more events come for now."""
 
-    def ended(self, state: str | None, usage: Iterable[TokenUsage]) -> None:
-        """Print nothing: the events have it."""
-
-    def line(self, text: str, style: str = "note") -> None:
-        """Print it where it does not get into the way."""
+    def line(self, text: str, style: str = "note", indent: str = "") -> None:
+        """Print `text` on a line of its own; `indent` stands before each further line."""
         self.console.print(printable(text), markup=False, soft_wrap=True)
 
     def show(self, what: RenderableType) -> None:
-        """Print it where it does not get into the way."""
+        """Print something that the person asked for, or must answer."""
         self.console.print(what)
 
+    def _open(self, key: Key, run: str | None, name: str = "") -> None:
+        """Begin an item of the subagent `run`; a call has a name."""
 
-def view_on(console: Console, *, as_json: bool = False) -> View:
-    """Return what shows a conversation on `console`: live where it is a terminal that can, else line by line.
+    def _extend(self, key: Key, delta: str) -> None:
+        """Add text to an item."""
 
-    Outside of the main thread it is line by line too: when the process ends, nobody would give the terminal back.
-    """
-    if as_json:
-        return JsonLines()
-    here = threading.current_thread() is threading.main_thread()
-    if console.is_terminal and not console.is_dumb_terminal and here:
-        from langgraph_agui.cli.live import LiveRenderer
+    def _end(self, key: Key) -> None:
+        """Complete the text of an item."""
 
-        return LiveRenderer(console)
-    from langgraph_agui.cli.render import Renderer
+    def feed(self, event: core.BaseEvent) -> None:
+        """Show what `event` adds."""
+        self.subagents.receive(event)
+        match event:
+            case core.RunStartedEvent():
+                self.begin()
+            case core.TextMessageStartEvent(message_id=id_, subagent_run_id=run):
+                self._open(("text", id_), run)
+            case core.ReasoningMessageStartEvent(message_id=id_, subagent_run_id=run):
+                self._open(("thinking", id_), run)
+            case core.ToolCallStartEvent(tool_call_id=id_, tool_call_name=name, subagent_run_id=run):
+                self._open(("call", id_), run, name)
+            case core.TextMessageContentEvent(message_id=id_, delta=delta):
+                self._extend(("text", id_), delta)
+            case core.ReasoningMessageContentEvent(message_id=id_, delta=delta):
+                self._extend(("thinking", id_), delta)
+            case core.ToolCallArgsEvent(tool_call_id=id_, delta=delta):
+                self._extend(("call", id_), delta)
+            case core.TextMessageEndEvent(message_id=id_):
+                self._end(("text", id_))
+            case core.ReasoningMessageEndEvent(message_id=id_):
+                self._end(("thinking", id_))
+            case core.ToolCallEndEvent(tool_call_id=id_):
+                self._end(("call", id_))
+            case core.ToolCallResultEvent():
+                self.show_result(event)
+            case _:
+                self._show_other(event)
 
-    return Renderer(console)
+    def _show_other(self, event: core.BaseEvent) -> None:
+        """Show an event that belongs to no item."""
+        subagents = self.subagents
+        match event:
+            case core.ActivitySnapshotEvent(subagent_run_id=run) | core.ActivityDeltaEvent(subagent_run_id=run):
+                for line in self._activities.receive(event):
+                    self.line(f"{subagents.prefix(run)}  {shorten(line)}", "note", subagents.indent(run))
+            case core.SubagentStartedEvent(subagent_run_id=run, description=task):
+                started = f"started: {shorten(task)}" if task else "started"
+                self.line(f"{subagents.heading(run)} {started}", "subagent", subagents.indent(run))
+            case core.SubagentFinishedEvent(subagent_run_id=run, outcome=outcome):
+                suspended = isinstance(outcome, core.SubagentFinishedSuspendedOutcome)
+                ended = "waits for an answer" if suspended else "done"
+                self.line(f"{subagents.heading(run)} {ended}", "subagent", subagents.indent(run))
+            case core.SubagentErrorEvent(subagent_run_id=run, message=message, code=code):
+                ended = "stopped" if code == "cancelled" else f"failed: {message}"
+                self.line(f"{subagents.heading(run)} {ended}", "failed", subagents.indent(run))
+            case core.RunErrorEvent(message=message, code=code):
+                self.finish()
+                self.line(f"error: {code}: {message}" if code else f"error: {message}", "error")
+                for key, value in (event.metadata or {}).items():
+                    self.line(f"  {key}: {value}")
+            case core.RunFinishedEvent(outcome=outcome):
+                self.finish()
+                if isinstance(outcome, core.RunFinishedCancelledOutcome):
+                    self.line("The agent cancelled the run.")
+
+    def end_turn(self, state: str | None, usage: Iterable[core.TokenUsage]) -> None:
+        """Show the result of a turn: the state as JSON if it changed, and the tokens of each model."""
+        if state is not None:
+            self.line(f"state: {state}")
+        for entry in usage:
+            counts = {
+                "in": entry.input_tokens,
+                "cached": entry.cached_input_tokens,
+                "out": entry.output_tokens,
+                "reasoning": entry.reasoning_tokens,
+            }
+            known = ", ".join(f"{count} {name}" for name, count in counts.items() if count is not None)
+            self.line(f"tokens: {known}" + (f" ({entry.model})" if entry.model else ""))
+
+
+class JsonLinesView(View):
+    """Prints each event as one line of JSON on stdout, and everything else on stderr. Chunk events come expanded."""
+
+    def __init__(self) -> None:
+        super().__init__(Console(stderr=True, highlight=False))
+
+    def feed(self, event: core.BaseEvent) -> None:
+        """Print the event in its wire format."""
+        self.subagents.receive(event)
+        print(json_text(event), flush=True)  # noqa: T201  # this is the output
+
+    def end_turn(self, state: str | None, usage: Iterable[core.TokenUsage]) -> None:
+        """Print nothing: the events have it."""
+
+
+_LOOKS: Final[dict[Kind, tuple[str, str]]] = {
+    "text": ("", ""),
+    "thinking": ("thinking", "thinking: "),
+    "call": ("call", "tool {} "),
+}
+"""The style of each kind of item, and what stands before its text."""
+
+
+@dataclass(slots=True)
+class _Item:
+    """An item of `PlainView`: `prefix` is printed before its first text, `indent` before each further line."""
+
+    style: str
+    prefix: str
+    indent: str = ""
+    pending: list[str] = field(default_factory=list)
+    printed: bool = False
+    ended: bool = False
+
+
+class PlainView(View):
+    """Prints plain lines. Items interleave on the wire, lines cannot: the oldest open item prints, the others wait."""
+
+    def __init__(self, console: Console) -> None:
+        super().__init__(console)
+        self._items: dict[tuple[str, str], _Item] = {}
+
+    def show_result(self, event: core.ToolCallResultEvent) -> None:
+        """Print the result of a tool."""
+        run, label = event.subagent_run_id, "failed" if has_failed(event) else "result"
+        text = f"{self.subagents.prefix(run)}  {label}: {shorten(plain_text(event.content))}"
+        self.line(text, label, self.subagents.indent(run))
+
+    def finish(self) -> None:
+        """End every item that is still open."""
+        for item in self._items.values():
+            item.ended = True
+        self._print_pending()
+
+    def line(self, text: str, style: str = "note", indent: str = "") -> None:
+        """Print `text` once every item before it has ended."""
+        item = _Item(style, "", indent, [text], ended=True)
+        self._items["line", str(id(item))] = item
+        self._print_pending()
+
+    def show(self, what: RenderableType) -> None:
+        """Print something and leave long lines to the terminal."""
+        self.console.print(what, soft_wrap=True)
+
+    def _open(self, key: Key, run: str | None, name: str = "") -> None:
+        style, label = _LOOKS[key[0]]
+        item = _Item(style, self.subagents.prefix(run) + label.format(name), self.subagents.indent(run))
+        self._items.setdefault(key, item)
+        self._print_pending()
+
+    def _extend(self, key: Key, delta: str) -> None:
+        if delta and (item := self._items.get(key)):
+            item.pending.append(delta)
+            self._print_pending()
+
+    def _end(self, key: Key) -> None:
+        if item := self._items.get(key):
+            item.ended = True
+            self._print_pending()
+
+    def _print_pending(self) -> None:
+        """Print what the first item has, then continue with the next one if it has ended."""
+        while self._items:
+            key, item = next(iter(self._items.items()))
+            # An item without text would leave an empty line, but a call without arguments counts.
+            if not item.printed and (item.pending or key[0] == "call"):
+                item.printed = True
+                self._print(item.prefix, item.style)
+            if item.pending:
+                self._print("".join(item.pending).replace("\n", f"\n{item.indent}"), item.style)
+                item.pending.clear()
+            if not item.ended:
+                return
+            if item.printed:
+                self._print("\n", "")
+            del self._items[key]
+
+    def _print(self, text: str, style: str) -> None:
+        self.console.print(safe(text, style), end="", soft_wrap=True, highlight=False)
+        self.console.file.flush()

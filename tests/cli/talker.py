@@ -17,7 +17,7 @@ from langchain_core.tools import ToolException, tool
 from langgraph.checkpoint.memory import InMemorySaver
 
 from langgraph_agui import LangGraphAgent
-from langgraph_agui.cli.serve import Site, build_app
+from langgraph_agui.cli.serve import build_app
 from langgraph_agui.middleware import AGUIMiddleware
 from tests.adapter.models import Scripted, Turn, call, said, thinking, used
 from tests.http.serving import serving
@@ -113,7 +113,7 @@ class Talker:
 def talking() -> Iterator[Talker]:
     """A running agent; the gates are opened at the end, so that nothing waits for ever."""
     talker = Talker()
-    with serving(build_app(Site(talker.agent(), title="Test"))) as served:
+    with serving(build_app(talker.agent(), "Test")) as served:
         talker.url = served.url("/agent")
         try:
             yield talker

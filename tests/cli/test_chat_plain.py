@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 from langgraph_agui import LangGraphAgent
 from langgraph_agui.cli.app import app
-from langgraph_agui.cli.serve import Site, build_app
+from langgraph_agui.cli.serve import build_app
 from langgraph_agui.interrupts.decisions import answer_schema
 from langgraph_agui.protocol import verify
 from tests.cli.talker import EVIL, Talker, talking
@@ -45,7 +45,7 @@ def asker() -> Iterator[str]:
         return {"messages": [AIMessage(f"got {interrupt(json.loads(asked))!r}" if asked[0] == "{" else f"so {asked}")]}
 
     graph = StateGraph(MessagesState).add_node("ask", ask).add_edge(START, "ask").compile(checkpointer=InMemorySaver())
-    with serving(build_app(Site(LangGraphAgent(graph=graph), title="Test"))) as served:
+    with serving(build_app(LangGraphAgent(graph=graph), "Test")) as served:
         yield served.url("/agent")
 
 
@@ -103,7 +103,7 @@ def talker() -> Iterator[Talker]:
         (
             {"message": "May I?", "responseSchema": answer_schema(("approve", "edit"))},
             "reject\nedit 7\nap\n",
-            ["[a]pprove  [e]dit  [c]ancel", "nor JSON", "Arguments are a JSON object", "got {'approved': True}"],
+            ["[a]pprove  [e]dit  [c]ancel", "nor JSON", "Arguments must be a JSON object", "got {'approved': True}"],
         ),
         ({"message": "May I?", "reason": "tool_call"}, "r\n", ["[a]pprove  [r]eject", "got {'approved': False}"]),
         ({"message": "Name?"}, "cancel\n", ["The agent cancelled the run."]),

@@ -132,7 +132,7 @@ def test_a_conversation_keeps_its_thread_and_state(demo_url):
 def test_a_failed_tool_is_not_a_failed_run(demo_url):
     result = invoke("chat", demo_url, "What is 1/0?")
     assert result.exit_code == 0
-    assert "  failed: '1/0' divides by zero." in result.stdout
+    assert "  failed: 1 / 0 divides by zero." in result.stdout
 
 
 def test_a_run_error_is_shown_and_exits_with_1(demo_url):

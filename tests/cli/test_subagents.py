@@ -29,9 +29,9 @@ from typer.testing import CliRunner
 
 from langgraph_agui import LangGraphAgent
 from langgraph_agui.cli.app import app
-from langgraph_agui.cli.live import LiveRenderer
-from langgraph_agui.cli.render import Renderer
-from langgraph_agui.cli.serve import Site, build_app
+from langgraph_agui.cli.live_view import LiveView
+from langgraph_agui.cli.serve import build_app
+from langgraph_agui.cli.view import PlainView
 from langgraph_agui.protocol import verify
 from tests.adapter.streams import run_input, tell
 from tests.http.serving import serving
@@ -41,10 +41,10 @@ from tests.subagents.voices import voice
 
 def lines(*events: BaseEvent) -> list[str]:
     out = io.StringIO()
-    renderer = Renderer(Console(file=out, width=40))
+    view = PlainView(Console(file=out, width=40))
     for event in events:
-        renderer.feed(event)
-    renderer.finish()
+        view.feed(event)
+    view.finish()
     return out.getvalue().splitlines()
 
 
@@ -149,9 +149,9 @@ def test_however_deep_nothing_is_lost_at_the_edge_of_the_terminal(width: int) ->
     ]
     verify(events, strict=True)
     out = io.StringIO()
-    renderer = LiveRenderer(Console(file=out, width=width, height=24))
+    view = LiveView(Console(file=out, width=width, height=24))
     for event in events:
-        renderer.feed(event)
+        view.feed(event)
     assert said in "".join(out.getvalue().split())
 
 
@@ -160,7 +160,7 @@ def asking() -> Iterator[tuple[str, list[str]]]:
     """The address of an agent with two subagents that ask before they deploy, and what they have deployed."""
     done: list[str] = []
     graph = guarded(InMemorySaver(), "per_call", done, both=True).graph
-    with serving(build_app(Site(LangGraphAgent(graph=graph), title="Test"))) as served:
+    with serving(build_app(LangGraphAgent(graph=graph), "Test")) as served:
         yield served.url("/agent"), done
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from playwright.sync_api import expect
 
 from langgraph_agui import LangGraphAgent
-from langgraph_agui.cli.serve import Site, build_app
+from langgraph_agui.cli.serve import build_app
 from tests.http.serving import serving
 
 if TYPE_CHECKING:

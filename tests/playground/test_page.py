@@ -265,7 +265,7 @@ def test_a_new_thread_starts_empty(page):
 
 
 def test_the_log_holds_every_event(page, runs):
-    ask(page, "What is 12 * (3 + 4)?")
+    ask(page, "What is 12 * 7?")
     events = streamed(runs[0])
     expect(page.locator("#event-count")).to_have_text(str(len(events)))
     row = page.locator("#events li", has_text="TOOL_CALL_RESULT")

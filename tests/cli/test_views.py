@@ -20,16 +20,16 @@ from ag_ui.core import (
 )
 from rich.console import Console
 
-from langgraph_agui.cli.render import Renderer
-from langgraph_agui.cli.words import MAX_RESULT
+from langgraph_agui.cli.formatting import MAX_RESULT
+from langgraph_agui.cli.view import PlainView
 
 
 def shown(*events) -> str:
     out = io.StringIO()
-    renderer = Renderer(Console(file=out, width=40))
+    view = PlainView(Console(file=out, width=40))
     for event in events:
-        renderer.feed(event)
-    renderer.finish()
+        view.feed(event)
+    view.finish()
     return out.getvalue()
 
 
@@ -59,10 +59,10 @@ def test_interleaved_items_come_out_one_after_the_other():
 
 def test_text_grows_at_once():
     out = io.StringIO()
-    renderer = Renderer(Console(file=out))
+    view = PlainView(Console(file=out))
     start, first, *_ = text("m", "Hel", "lo")
-    renderer.feed(start)
-    renderer.feed(first)
+    view.feed(start)
+    view.feed(first)
     assert out.getvalue() == "Hel"
 
 

@@ -1,0 +1,254 @@
+"""Text for the terminal: makes agents' text safe to print, and names subagents, tool output and messages.
+
+In: AG-UI events and messages. Out: strings without control characters, rich renderables, and errors with an exit code.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from enum import IntEnum
+from itertools import count
+from typing import Any, Final
+
+from ag_ui import core
+from rich.box import ROUNDED
+from rich.console import RenderableType
+from rich.panel import Panel
+from rich.text import Text
+
+from langgraph_agui.protocol import to_jsonable
+
+MAX_RESULT: Final = 2000
+"""How many characters of a tool result are printed."""
+
+STYLES: Final = {
+    "thinking": "dim italic",
+    "call": "cyan",
+    "result": "green",
+    "failed": "red",
+    "subagent": "magenta",
+    "note": "dim",
+    "error": "bold red",
+    "question": "yellow",
+}
+"""Our style names, and what rich calls them."""
+
+# Agent text must not move the cursor, write to the clipboard or reverse text. Control characters are printed as
+# pictures or as U+FFFD, and so are lone surrogates, which no terminal can receive.
+_CONTROLS: Final = {
+    **{code: 0x2400 + code for code in range(32) if chr(code) not in "\n\t"},
+    **dict.fromkeys([*range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A)], 0xFFFD),
+    **dict.fromkeys(range(0xD800, 0xE000), 0xFFFD),
+}
+# In JSON the same characters are escaped, so that the text stays JSON.
+_JSON_ESCAPES: Final = {code: f"\\u{code:04x}" for code in _CONTROLS if code >= 0x7F}
+_TOOL_OUTPUT: Final = "langgraph:tool_output"
+
+
+class ExitCode(IntEnum):
+    """The exit codes of every command."""
+
+    OK = 0
+    """The command succeeded; for `chat`, the run finished."""
+    FAILED = 1
+    """The run failed or its stream broke off, or the server could not start."""
+    USAGE = 2
+    """The command line was wrong: an unknown option, or a graph that cannot be loaded."""
+    UNREACHABLE = 3
+    """Nothing answered at the URL, or the answer was not AG-UI."""
+    WAITING = 4
+    """The run waits for an answer, which a one-shot command cannot give."""
+    INTERRUPTED = 130
+    """The person pressed Ctrl-C."""
+
+
+class CommandError(Exception):
+    """A failure with a message for a person and an exit code for a script."""
+
+    def __init__(self, message: str, code: ExitCode = ExitCode.USAGE) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def file_error(error: Exception) -> str:
+    """Return why a file could not be read or written, to end a sentence with."""
+    text = error.strerror if isinstance(error, OSError) else None
+    return (text or str(error) or type(error).__name__).rstrip(".")
+
+
+def printable(text: str) -> str:
+    """Return `text` with its control characters replaced by pictures."""
+    return text.translate(_CONTROLS)
+
+
+def safe(text: str, style: str = "") -> Text:
+    """Return agent text as a rich renderable: no markup, no control characters."""
+    return Text(printable(text), style=STYLES.get(style, style), overflow="fold")
+
+
+def card(title: str, body: RenderableType, style: str, state: str = "") -> Panel:
+    """Return a frame around `body`, no wider than it needs to be."""
+    return Panel(
+        body,
+        box=ROUNDED,
+        expand=False,
+        title=safe(title, "bold"),
+        title_align="left",
+        subtitle=safe(state, "note") if state else None,
+        subtitle_align="right",
+        border_style=STYLES.get(style, style),
+    )
+
+
+def json_text(value: object, *, indent: int | None = None) -> str:
+    """Return `value` as JSON that is safe to print."""
+    return json.dumps(to_jsonable(value), ensure_ascii=False, indent=indent).translate(_JSON_ESCAPES)
+
+
+def shorten(text: str) -> str:
+    """Return the first `MAX_RESULT` characters of `text`, and how many more there are."""
+    cut = len(text) - MAX_RESULT
+    return f"{text[:MAX_RESULT]}… ({cut} more characters)" if cut > 0 else text
+
+
+def one_line(text: str, limit: int) -> str:
+    """Return `text` on one line of at most `limit` characters, safe to print."""
+    flat = printable(" ".join(text.split()))
+    return flat if len(flat) <= limit else f"{flat[: max(limit - 1, 0)]}…"
+
+
+def plain_text(content: str | Sequence[core.ContentPart] | None) -> str:
+    """Return the text of a message's content; other parts appear as `[image]` and the like."""
+    if content is None or isinstance(content, str):
+        return content or ""
+    return " ".join(part.text if isinstance(part, core.TextPart) else f"[{part.type}]" for part in content)
+
+
+def has_failed(event: core.ToolCallResultEvent) -> bool:
+    """Return whether the result reports a failure; `LangGraphAgent` marks it in the metadata."""
+    return (event.metadata or {}).get("status") == "error"
+
+
+class Subagents:
+    """The subagents of a conversation, learned from its events."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, str] = {}
+        self._parents: dict[str, str | None] = {}
+        self._running: set[str] = set()
+
+    def receive(self, event: core.BaseEvent) -> None:
+        """Record which subagents start and end."""
+        match event:
+            case core.SubagentStartedEvent(subagent_run_id=run, name=name, parent_subagent_run_id=parent):
+                if run not in self._names:  # else it continues after an interrupt
+                    self._names[run], self._parents[run] = self._unique(name), parent
+                self._running.add(run)
+            case core.SubagentFinishedEvent(subagent_run_id=run) | core.SubagentErrorEvent(subagent_run_id=run):
+                self._running.discard(run)
+            case core.RunFinishedEvent() | core.RunErrorEvent():
+                self._running.clear()
+
+    def indent(self, run: str | None) -> str:
+        """Return the spaces before each line of a subagent; none for the agent itself."""
+        return "" if run is None else "  " * (len(self._lineage(run)) or 1)
+
+    def prefix(self, run: str | None) -> str:
+        """Return what stands before a subagent's first line: its name only where others run at the same time."""
+        if run is None:
+            return ""
+        lineage = self._lineage(run)
+        others = any(other not in lineage and run not in self._lineage(other) for other in self._running)
+        return f"{self.indent(run)}[{self._names.get(run, run)}] " if others or not lineage else self.indent(run)
+
+    def heading(self, run: str) -> str:
+        """Return the name of a subagent for lines about its own start and end."""
+        return f"{self.indent(run)[2:]}[{self._names.get(run, run)}]"
+
+    def path(self, run: str) -> str:
+        """Return the names of a subagent's parents and its own, outermost first."""
+        return " › ".join(self._names[one] for one in reversed(self._lineage(run))) or "a subagent"
+
+    def _lineage(self, run: str | None) -> list[str]:
+        """Return the subagent, its parent, and so on, as far as they are known."""
+        lineage: list[str] = []
+        while run in self._names and run not in lineage:
+            lineage.append(run)
+            run = self._parents[run]
+        return lineage
+
+    def _unique(self, name: str) -> str:
+        """Return the name, with a number if a running subagent has it already."""
+        taken = {self._names[run] for run in self._running}
+        return next(unique for n in count(1) if (unique := f"{name} {n}" if n > 1 else name) not in taken)
+
+
+class ActivityLines:
+    """Turns activities into lines: streamed tool output line by line, any other activity as JSON."""
+
+    def __init__(self) -> None:
+        self._tools: dict[str, str] = {}
+        self._partial: dict[str, str] = {}
+
+    def receive(self, event: core.ActivitySnapshotEvent | core.ActivityDeltaEvent) -> Iterator[str]:
+        """Yield the lines that `event` completes."""
+        key, data = event.message_id, event.model_dump(mode="json", by_alias=True)
+        if isinstance(event, core.ActivityDeltaEvent):
+            if key not in self._tools:
+                yield f"{event.activity_type}: {json_text(data['patch'])}"
+                return
+            for operation in data["patch"]:
+                if operation["path"] == "/status":  # the tool has ended
+                    yield from self._flush(key)
+                else:
+                    yield from self._add(key, operation.get("value"))
+            return
+        content = data["content"]
+        if event.activity_type != _TOOL_OUTPUT or not isinstance(content.get("output"), list):
+            yield f"{event.activity_type}: {json_text(content)}"
+            return
+        self._tools[key], self._partial[key] = str(content.get("toolName", "tool")), ""
+        for part in content["output"]:
+            yield from self._add(key, part)
+
+    def _add(self, key: str, part: Any) -> Iterator[str]:
+        if not isinstance(part, str):
+            yield from self._flush(key)
+            yield f"{self._tools[key]}: {json_text(part)}"
+            return
+        *lines, self._partial[key] = (self._partial[key] + part).split("\n")
+        for line in lines:
+            yield f"{self._tools[key]}: {line}"
+
+    def _flush(self, key: str) -> Iterator[str]:
+        if partial := self._partial[key]:
+            self._partial[key] = ""
+            yield f"{self._tools[key]}: {partial}"
+
+
+def summarize(messages: Sequence[core.Message], subagents: Subagents) -> Iterator[tuple[str, str]]:
+    """Yield the author and the content of each message and tool call, for the command `:history`."""
+    tools: dict[str, str] = {}
+    for message in messages:
+        run = message.subagent_run_id
+        author = f"{subagents.path(run)} " if run else ""
+        match message:
+            case core.UserMessage(content=content):
+                yield "you", plain_text(content)
+            case core.AssistantMessage(content=content, tool_calls=calls):
+                if content or not calls:
+                    yield author.rstrip() or message.name or "agent", plain_text(content)
+                for call in calls or ():
+                    tools[call.id] = call.function.name
+                    yield f"{author}call {call.function.name}", call.function.arguments
+            case core.ReasoningMessage(content=content):
+                if content.strip():
+                    yield f"{author}thought", content
+            case core.ToolMessage(content=content, error=error):
+                tool = tools.get(message.tool_call_id, "tool")
+                yield f"{author}{'failed' if error else 'result'} {tool}", plain_text(content) or error or ""
+            case core.ActivityMessage(activity_type=kind, content=activity):
+                yield f"{author}{kind}", json_text(activity)
+            case _:
+                yield message.role, plain_text(message.content)
