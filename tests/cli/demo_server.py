@@ -1,4 +1,4 @@
-"""The demo as a user runs it: a process of its own, found by the URL that it prints."""
+"""Runs `langgraph-agui serve` or `demo` as a user does: in a process of its own, found by the URL that it prints."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ def running(*arguments: str, cwd: Path | None = None) -> Iterator[str]:
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment(), cwd=cwd
     )
     assert process.stdout is not None
-    said = []
+    output = []
     try:
         for line in process.stdout:
-            said.append(line)
+            output.append(line)
             if match := re.match(r"\s*Agent\s+(http://\S+)$", line):
                 threading.Thread(target=process.stdout.read, daemon=True).start()
                 yield match[1]
                 return
-        raise AssertionError(f"no URL in: {''.join(said)}")
+        raise AssertionError(f"no URL in: {''.join(output)}")
     finally:
         process.terminate()
         process.wait(20)

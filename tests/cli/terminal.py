@@ -1,4 +1,4 @@
-"""The chat client in a real pseudo-terminal, and what a person sees there."""
+"""Runs the chat client in a real pseudo-terminal, and reads what a person sees there."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LINES, COLUMNS = 50, 100
 
 
 class Terminal:
-    """`langgraph-agui chat` in a terminal: `raw` is all that it has written, `text` what can be read, by scrolling."""
+    """`langgraph-agui chat` in a terminal: `raw` is its output, `text` all that a person can scroll to."""
 
     def __init__(self, *arguments: str, cwd: Path | None = None, **variables: str) -> None:
         inherited = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "EDITOR", "VISUAL")}
@@ -47,7 +47,7 @@ class Terminal:
         """The line with the cursor."""
         return self._screen.display[self._screen.cursor.y].rstrip()
 
-    def wait(self, met: Callable[[], object], what: str, timeout: float = 20) -> None:
+    def wait(self, met: Callable[[], object], what: str, timeout: float = 60) -> None:
         end = time.monotonic() + timeout
         while not met():
             left = end - time.monotonic()
@@ -60,38 +60,38 @@ class Terminal:
             self.raw += piece
             self._stream.feed(piece)
 
-    def sees(self, *texts: str) -> None:
+    def expect(self, *texts: str) -> None:
         for text in texts:
             self.wait(lambda text=text: text in self.text, repr(text))
 
-    def asks(self, prompt: str = ">") -> None:
-        """Wait until a line can be typed."""
+    def expect_prompt(self, prompt: str = ">") -> None:
+        """Wait until the cursor stands after `prompt`."""
         self.wait(lambda: self.line == prompt.rstrip(), f"the prompt {prompt!r}")
 
-    def types(self, line: str) -> None:
-        """Type a line, and wait until it has been taken."""
+    def send(self, line: str) -> None:
+        """Type a line, and wait until the terminal has it."""
         since = len(self.raw)
         self._child.sendline(line)
         self.wait(lambda: "\n" in self.raw[since:], f"what was typed, {line!r},")
 
-    def says(self, line: str, prompt: str = ">") -> None:
-        """Type a line where `prompt` asks for one."""
-        self.asks(prompt)
-        self.types(line)
+    def enter(self, line: str, prompt: str = ">") -> None:
+        """Wait for `prompt`, then type a line."""
+        self.expect_prompt(prompt)
+        self.send(line)
 
-    def interrupts(self) -> None:
+    def press_ctrl_c(self) -> None:
         """Press Ctrl-C."""
         self._child.sendintr()
 
-    def left(self) -> int | None:
-        """Wait until it has ended, and return its exit code."""
+    def wait_exit(self) -> int | None:
+        """Wait until the process has ended, and return its exit code."""
         self.wait(lambda: not self._child.isalive() or self._ended(), "the end")
         self._child.wait()
         return self._child.exitstatus
 
     def _ended(self) -> bool:
         try:
-            self.raw += self._child.read_nonblocking(65536, timeout=20)
+            self.raw += self._child.read_nonblocking(65536, timeout=60)
         except pexpect.EOF:
             return True
         return False

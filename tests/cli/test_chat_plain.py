@@ -21,7 +21,7 @@ from langgraph_agui.cli.app import app
 from langgraph_agui.cli.serve import build_app
 from langgraph_agui.interrupts.decisions import answer_schema
 from langgraph_agui.protocol import verify
-from tests.cli.talker import EVIL, Talker, talking
+from tests.cli.chat_agent import EVIL, ChatAgent, chat_agent
 from tests.http.serving import serving
 
 DECISIONS = {
@@ -50,8 +50,8 @@ def asker() -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def talker() -> Iterator[Talker]:
-    with talking() as agent:
+def agent() -> Iterator[ChatAgent]:
+    with chat_agent() as agent:
         yield agent
 
 
@@ -121,18 +121,18 @@ def test_each_question_takes_its_answers(asker: str, asked: dict[str, Any], type
         assert text in result.stdout
 
 
-def test_decisions_fit_on_one_line(talker: Talker) -> None:
+def test_decisions_fit_on_one_line(agent: ChatAgent) -> None:
     typed = 'book\nedit {"item": "bed"}\nbook\nreject no room\nbook\nrej\n:q\nnever said\n'
-    result = chat(talker.url, typed=typed)
+    result = chat(agent.url, typed=typed)
     assert result.exit_code == 0
-    assert talker.booked == [{"item": "bed", "days": 1}]
+    assert agent.booked == [{"item": "bed", "days": 1}]
     assert "with reason: no room" in result.stdout
     assert result.stdout.count("  failed: User rejected the tool call for `book`") == 2
     assert "never said" not in result.output
 
 
-def test_json_lines_stay_apart_from_the_rest(talker: Talker) -> None:
-    result = chat(talker.url, "--json", typed="evil\nreject\n:history\n")
+def test_json_lines_stay_apart_from_the_rest(agent: ChatAgent) -> None:
+    result = chat(agent.url, "--json", typed="evil\nreject\n:history\n")
     assert result.exit_code == 0
     lines = result.stdout.splitlines()
     events = [json.loads(line) for line in lines]
@@ -144,14 +144,14 @@ def test_json_lines_stay_apart_from_the_rest(talker: Talker) -> None:
     assert "you: evil" in result.stderr
 
 
-def test_an_open_question_is_kept_with_the_conversation(talker: Talker, tmp_path: Path) -> None:
+def test_an_open_question_is_kept_with_the_conversation(agent: ChatAgent, tmp_path: Path) -> None:
     file = str(tmp_path / "kept.json")
-    assert f"Saved in {file}." in chat(talker.url, typed=f"book\n:save {file}\n:q\n").stdout
-    assert chat(talker.url, "and now?", "--session", file).exit_code == 2
-    before = len(talker.booked)
-    result = chat(talker.url, "--session", file, typed="a\n")
+    assert f"Saved in {file}." in chat(agent.url, typed=f"book\n:save {file}\n:q\n").stdout
+    assert chat(agent.url, "and now?", "--session", file).exit_code == 2
+    before = len(agent.booked)
+    result = chat(agent.url, "--session", file, typed="a\n")
     assert "Heard: booked chair." in result.stdout
-    assert len(talker.booked) == before + 1
+    assert len(agent.booked) == before + 1
 
 
 def test_a_thread_that_the_agent_has_is_gone_on_with(asker: str) -> None:
@@ -230,8 +230,8 @@ def offers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("offers")
 @pytest.mark.parametrize("spec", ["offers:named", "offers.py:made"])
-def test_tools_are_offered(talker: Talker, spec: str) -> None:
-    found = chat(talker.url, "where", "--tools", spec).stdout.splitlines()
+def test_tools_are_offered(agent: ChatAgent, spec: str) -> None:
+    found = chat(agent.url, "where", "--tools", spec).stdout.splitlines()
     assert found[:3] == ["tool where {}", "  result: in Oslo", "Heard: in Oslo."]
 
 
@@ -242,12 +242,12 @@ def test_tools_are_offered(talker: Talker, spec: str) -> None:
         ("offers", "'offers' does not name a list of tools"),
         ("offers:none", "offers has no 'none'. It has: offers:named, offers:twice."),
         ("offers:number", "is no list of LangChain tools or functions"),
-        ("offers:twice", "Two tools are called 'where'"),
+        ("offers:twice", "Two tools have the name 'where'"),
         ("offers:bare", "cannot be offered: "),
         ("offers:needy", "needs arguments. Name a list of tools or a function that takes none."),
     ],
 )
-def test_what_cannot_be_offered(talker: Talker, spec: str, message: str) -> None:
-    result = chat(talker.url, "where", "--tools", spec)
+def test_what_cannot_be_offered(agent: ChatAgent, spec: str, message: str) -> None:
+    result = chat(agent.url, "where", "--tools", spec)
     assert result.exit_code == 2
     assert message in result.stderr

@@ -36,7 +36,7 @@ def invoke(*arguments: str, typed: str = ""):
 def run(*arguments: str, typed: str = "") -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "langgraph_agui", *arguments]
     return subprocess.run(
-        command, input=typed, capture_output=True, text=True, env=environment(), timeout=50, check=False
+        command, input=typed, capture_output=True, text=True, env=environment(), timeout=200, check=False
     )
 
 
@@ -174,7 +174,7 @@ def test_ctrl_c_stops_a_run():
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment())
         assert process.stdout.read(9) == b"thinking:"
         process.send_signal(signal.SIGINT)
-        assert process.wait(20) == 130
+        assert process.wait(60) == 130
         assert b"Traceback" not in process.stderr.read()
 
 

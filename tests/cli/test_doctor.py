@@ -77,7 +77,7 @@ def doctor(spec: str) -> tuple[int, list[str]]:
 def test_as_a_command(project: Path) -> None:
     command = [sys.executable, "-m", "langgraph_agui", "doctor", "graphs:fine"]
     done = subprocess.run(
-        command, capture_output=True, text=True, env=environment(), cwd=project, timeout=50, check=False
+        command, capture_output=True, text=True, env=environment(), cwd=project, timeout=200, check=False
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [

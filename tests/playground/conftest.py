@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, expect, sync_playwright
 
 from tests.cli.demo_server import running
 
@@ -29,6 +29,7 @@ ARGUMENTS = [
 def browser() -> Iterator[Browser]:
     """A real Chromium: `$CHROMIUM`, one that is installed, or playwright's own."""
     found = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+    expect.set_options(timeout=60_000)  # a limit for failures only: each check ends as soon as it holds
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=found, args=ARGUMENTS)
         yield chromium
@@ -37,13 +38,14 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="package")
 def site() -> Iterator[str]:
-    """The address of a running demo that takes its time."""
+    """The address of a running demo that pauses before each word."""
     with running("demo", "--delay", "0.01") as url:
         yield url.removesuffix("/agent")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep the page's tests together in one process: each other one would start a browser of its own, over and over."""
+    """Run the page's tests in one process, which starts one browser, and give them time on a slow machine."""
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.xdist_group("playground"))
+            item.add_marker(pytest.mark.timeout(240))

@@ -1,4 +1,4 @@
-"""A graph behind the real server with its page, and what that page shows of it."""
+"""Opens the page of a real server in a browser, and reads what it shows."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+import httpx2
 from playwright.sync_api import expect
 
 from langgraph_agui import LangGraphAgent
@@ -33,28 +34,44 @@ OUTLINE = """() => {
 
 
 @contextmanager
+def opened(browser: Browser, url: str) -> Iterator[Page]:
+    """Open the page of a server. It must log nothing, and send requests to its own server only."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    page = context.new_page()
+    logged: list[str] = []
+    origins: set[str] = set()
+    page.on("console", lambda message: logged.append(message.text))
+    page.on("pageerror", lambda error: logged.append(str(error)))
+    page.on("request", lambda request: origins.add(str(httpx2.URL(request.url).copy_with(path="/", fragment=None))))
+    page.goto(url)
+    yield page
+    context.close()
+    assert logged == []
+    assert origins == {url}
+
+
+@contextmanager
 def shown(browser: Browser, graph: Any, **options: Any) -> Iterator[Page]:
-    """The page of a server that runs `graph`: it has nothing to say on the console."""
-    site = Site(LangGraphAgent(graph=graph, **options), title="Test")
-    with serving(build_app(site)) as served:
-        context = browser.new_context(viewport={"width": 1280, "height": 900})
-        page = context.new_page()
-        complaints: list[str] = []
-        page.on("console", lambda message: complaints.append(message.text))
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.goto(served.url())
+    """Serve `graph`, and open its page."""
+    app = build_app(LangGraphAgent(graph=graph, **options), "Test")
+    with serving(app) as served, opened(browser, served.url()) as page:
         yield page
-        context.close()
-    assert complaints == []
+
+
+def wait_for_frame(page: Page) -> None:
+    """Wait until the page has drawn what has happened so far."""
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => done()))")
 
 
 def ask(page: Page, text: str = "hello", status: str = "Finished") -> None:
+    """Send a message, and wait for the status of its run."""
     page.get_by_label("Message", exact=True).fill(text)
     page.get_by_role("button", name="Send", exact=True).click()
+    wait_for_frame(page)  # until then the status is that of the run before
     expect(page.locator("#status")).to_have_text(status)
 
 
 def outline(page: Page) -> list[Any]:
-    """What the conversation shows: words, (thoughts), [tool(), state, subagents], [subagent, state, what it says]."""
+    """Return what the conversation shows: texts, (reasoning), [tool(), state, subagents], [subagent, state, items]."""
     found: list[Any] = page.evaluate(OUTLINE)
     return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import re
+import threading
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,6 +12,10 @@ from playwright.sync_api import expect
 
 from langgraph_agui.protocol import Fold, SSEDecoder, verify
 from tests.agreement import note
+from tests.cli.chat_agent import chat_agent
+from tests.playground.sites import ask, opened, shown, wait_for_frame
+from tests.subagents.graphs import agent_of
+from tests.subagents.voices import gated
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,26 +33,9 @@ def runs() -> list[Response]:
 
 @pytest.fixture
 def page(browser: Browser, site: str, runs: list[Response]) -> Iterator[Page]:
-    """The page, which must do its work without a word on the console and without asking anyone else."""
-    context = browser.new_context(viewport={"width": 1280, "height": 800})
-    page = context.new_page()
-    complaints: list[str] = []
-    asked: set[str] = set()
-    page.on("console", lambda message: complaints.append(message.text))
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.on("request", lambda request: asked.add(re.match(r"\w+://[^/]*", request.url)[0]))
-    page.on("response", lambda response: runs.append(response) if response.request.method == "POST" else None)
-    page.goto(site)
-    yield page
-    context.close()
-    assert complaints == []
-    assert asked == {site}
-
-
-def ask(page: Page, text: str, status: str = "Finished") -> None:
-    page.get_by_label("Message", exact=True).fill(text)
-    page.get_by_role("button", name="Send", exact=True).click()
-    expect(page.locator("#status")).to_have_text(status)
+    with opened(browser, f"{site}/") as page:
+        page.on("response", lambda response: runs.append(response) if response.request.method == "POST" else None)
+        yield page
 
 
 def sent(response: Response) -> dict:
@@ -92,20 +79,23 @@ def test_reasoning_tools_and_answer(page, runs):
     assert streamed(runs[0])[-1]["type"] == "RUN_FINISHED"
 
 
-def test_reasoning_is_open_while_it_streams(page):
-    page.get_by_label("Message", exact=True).fill("What is the weather in Rome?")
-    page.keyboard.press("Enter")
-    expect(page.locator(".reasoning[open] summary")).to_have_text("Thinking…")
-    expect(page.locator("#status")).to_have_text("Finished")
-    expect(page.locator(".reasoning[open]")).to_have_count(0)
+def test_reasoning_is_open_while_it_streams(browser):
+    gate = threading.Event()
+    with shown(browser, agent_of(gated("ann", gate.is_set), name="ann")) as page:
+        ask(page, status="Running")
+        expect(page.locator(".reasoning[open] summary")).to_have_text("Thinking…")
+        gate.set()
+        expect(page.locator("#status")).to_have_text("Finished")
+        expect(page.locator(".reasoning[open]")).to_have_count(0)
 
 
 def test_the_second_turn_sends_all_of_the_first(page, runs):
     ask(page, "What is the weather in Rome?")
     page.get_by_label("Message", exact=True).fill("And in Oslo?")
     page.keyboard.press("Enter")
-    expect(page.locator(".text[data-role=assistant]").last).to_contain_text("In Oslo it is 11 °C")
+    wait_for_frame(page)
     expect(page.locator("#status")).to_have_text("Finished")
+    expect(page.locator(".text[data-role=assistant]").last).to_contain_text("In Oslo it is 11 °C")
 
     first, second = sent(runs[0]), sent(runs[1])
     assert first["protocolVersion"] == second["protocolVersion"] == "1.0"
@@ -151,7 +141,7 @@ def test_markup_is_shown_as_it_is(page):
 
 def test_two_guides_plan_at_once(page, runs):
     page.get_by_role("button", name="Plan a day in Rome and one in Oslo").click()
-    expect(page.locator("#status")).to_have_text("Finished", timeout=20_000)
+    expect(page.locator("#status")).to_have_text("Finished")
     for call, city in zip(page.locator("#transcript > .tool").all(), ("Rome", "Oslo"), strict=True):
         expect(call.locator("> .items > .subagent > summary > .name")).to_have_text("guide")
         expect(call.locator(".subagent .tool > summary > .name")).to_have_text(["get_weather", "find_sights"])
@@ -173,18 +163,18 @@ def test_a_failed_run(page):
     expect(page.locator(".text[data-role=assistant]")).to_contain_text("25 °C")
 
 
-def test_stop_leaves_the_thread_usable(page):
-    page.get_by_label("Message", exact=True).fill("hello")
-    page.keyboard.press("Enter")
-    expect(page.locator(".text[data-role=assistant]")).to_contain_text("I am a")
-    page.get_by_role("button", name="Stop").click()
-    expect(page.locator("#status")).to_have_text("Stopped")
-    expect(page.locator(".streaming")).to_have_count(0)
-    said = page.locator(".text[data-role=assistant]").inner_text()
-    page.wait_for_timeout(300)
-    assert page.locator(".text[data-role=assistant]").inner_text() == said
-    ask(page, "What is the weather in Rome?")
-    expect(page.locator(".text[data-role=assistant]").last).to_contain_text("25 °C")
+def test_stop_leaves_the_thread_usable(browser):
+    with chat_agent() as agent, opened(browser, agent.url.removesuffix("agent")) as page:
+        ask(page, "hang", "Running")
+        first = page.locator(".text[data-role=assistant]").first
+        expect(first).to_have_text("Begun")
+        page.get_by_role("button", name="Stop").click()
+        expect(page.locator("#status")).to_have_text("Stopped")
+        expect(page.locator(".streaming")).to_have_count(0)
+        agent.never.set()
+        ask(page, "hello")
+        expect(page.locator(".text[data-role=assistant]").last).to_contain_text("You said hello.")
+        expect(first).to_have_text("Begun")
 
 
 @pytest.mark.parametrize(
@@ -284,7 +274,7 @@ def test_the_end_stays_in_view_unless_one_scrolls_away(page):
     for box in ("#transcript", "#events"):
         assert page.locator(box).evaluate(IS_AT_END)
         page.locator(box).evaluate("box => box.scrollTo(0, 0)")
-    page.wait_for_timeout(100)
+    wait_for_frame(page)
     ask(page, "What is 1 + 1?")
     assert page.locator("#transcript").evaluate(IS_AT_END), "asking returns to the end"
     assert page.locator("#events").evaluate("box => box.scrollTop") == 0

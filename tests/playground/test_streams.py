@@ -10,6 +10,7 @@ import pytest
 from playwright.sync_api import expect
 
 from langgraph_agui.protocol import fold
+from tests.playground.sites import ask
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -40,11 +41,6 @@ def answer(page: Page, body: str, *, content_type: str = "text/event-stream", st
     return inputs
 
 
-def ask(page: Page, text: str = "hello") -> None:
-    page.get_by_label("Message", exact=True).fill(text)
-    page.keyboard.press("Enter")
-
-
 START = {"type": "RUN_STARTED", "threadId": "t", "runId": "r"}
 END = {"type": "RUN_FINISHED", "threadId": "t", "runId": "r"}
 
@@ -62,14 +58,13 @@ END = {"type": "RUN_FINISHED", "threadId": "t", "runId": "r"}
 )
 def test_answers_that_are_no_run(page, response, message):
     answer(page, **response)
-    ask(page)
-    expect(page.locator("#status")).to_have_text("Failed")
+    ask(page, status="Failed")
     expect(page.get_by_role("alert")).to_contain_text(message)
 
 
 def test_nobody_answers(page):
     page.route("**/agent", lambda route: route.abort())
-    ask(page)
+    ask(page, status="Failed")
     expect(page.get_by_role("alert")).to_contain_text("The agent cannot be reached")
 
 
@@ -111,7 +106,6 @@ RARE = [
 def test_the_page_holds_what_the_python_fold_holds(page):
     inputs = answer(page, frames(*RARE))
     ask(page)
-    expect(page.locator("#status")).to_have_text("Finished")
     expect(page.locator(".activity")).to_contain_text('{ "steps": [ "one" ] }')
     scout = page.locator(".subagent")
     expect(scout.locator("> summary")).to_have_text("scoutdone")
@@ -119,7 +113,6 @@ def test_the_page_holds_what_the_python_fold_holds(page):
     expect(scout.locator(".tool > summary > .name")).to_have_text("look")
     expect(page.locator(".reasoning summary")).to_have_text("Thought (not shown by the provider)")
     ask(page, "again")
-    expect(page.locator("#status")).to_have_text("Finished")
     held = fold(RARE)
     expected = [message.model_dump(mode="json", by_alias=True) for message in held.messages]
     second = inputs[1]
@@ -140,9 +133,7 @@ def test_a_messages_snapshot_restates(page, messages):
     events = [*RARE[:-1], snapshot, END]
     inputs = answer(page, frames(*events))
     ask(page)
-    expect(page.locator("#status")).to_have_text("Finished")
     ask(page, "again")
-    expect(page.locator("#status")).to_have_text("Finished")
     user = {key: inputs[0]["messages"][0][key] for key in ("id", "role", "content")}
     held = fold([{**START, "input": {**inputs[0], "messages": [user]}}, *events[1:]])
     expected = [message.model_dump(mode="json", by_alias=True) for message in held.messages]
@@ -204,7 +195,6 @@ def test_a_failing_state_patch_is_told_and_the_run_goes_on(page):
     delta = {"type": "STATE_DELTA", "delta": [{"op": "remove", "path": "/absent"}]}
     answer(page, frames(START, {"type": "STATE_SNAPSHOT", "snapshot": {"kept": 1}}, delta, END))
     ask(page)
-    expect(page.locator("#status")).to_have_text("Finished")
     expect(page.get_by_role("alert")).to_contain_text("A state change could not be applied")
     assert json.loads(page.locator("#state").inner_text()) == {"kept": 1}
 
@@ -227,13 +217,13 @@ INTERRUPTS = [
 def test_several_interrupts_are_answered_together(page):
     end = {**END, "outcome": {"type": "interrupt", "interrupts": INTERRUPTS}}
     inputs = answer(page, frames(START, end))
-    ask(page)
-    expect(page.locator("#status")).to_have_text("Waiting for you")
+    ask(page, status="Waiting for you")
     cards = page.locator(".interrupt")
     cards.nth(2).get_by_role("button", name="Deny").click()
     cards.nth(1).get_by_role("button", name="blue").click()
     assert len(inputs) == 1
-    cards.nth(0).get_by_role("button", name="Cancel").click()
+    with page.expect_response("**/agent"):
+        cards.nth(0).get_by_role("button", name="Cancel").click()
     expect(page.locator(".interrupt")).to_have_count(3)
     assert inputs[1]["resume"] == [
         {"interruptId": "one", "status": "cancelled"},

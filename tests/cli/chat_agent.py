@@ -1,4 +1,4 @@
-"""An agent for the chat client, whose words wait for a test to let them go on."""
+"""An agent for the chat client and the page. It waits in the middle of its answers until a test opens a gate."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ EVIL = "\x1b]52;c;eA==\x07\x9b2J[red]x"
 """Writes to the clipboard, clears the screen and is red, where it is not shown as it is."""
 
 
-class Held(Scripted):
+class GatedModel(Scripted):
     """A scripted model that waits where its script has an event."""
 
     async def _astream(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
@@ -46,8 +46,8 @@ class Held(Scripted):
 
 
 @dataclass
-class Talker:
-    """The agent, where it is, what it has done, and the gates at which it waits. `never` does not open."""
+class ChatAgent:
+    """A running agent: its URL, what its tools have booked, and the gates at which it waits. `never` does not open."""
 
     url: str = ""
     booked: list[dict[str, Any]] = field(default_factory=list)
@@ -55,7 +55,7 @@ class Talker:
     second: threading.Event = field(default_factory=threading.Event)
     tools: threading.Event = field(default_factory=threading.Event)
     never: threading.Event = field(default_factory=threading.Event)
-    model: Held = None  # type: ignore[assignment]  # made with the agent
+    model: GatedModel = None  # type: ignore[assignment]  # made with the agent
 
     def script(self, messages: list[BaseMessage]) -> Turn:
         start = max(at for at, one in enumerate(messages) if isinstance(one, HumanMessage))
@@ -82,7 +82,7 @@ class Talker:
         }
         return turns.get(asked, [said(f"You said {asked}."), used(3, 4)])
 
-    def agent(self) -> LangGraphAgent:
+    def build(self) -> LangGraphAgent:
         @tool
         async def look(at: str) -> str:
             """Look at something."""
@@ -99,24 +99,24 @@ class Talker:
             return f"booked {item}"
 
         look.handle_tool_error = True
-        self.model = Held(script=self.script)
+        self.model = GatedModel(script=self.script)
         review = HumanInTheLoopMiddleware(
             {"book": {"allowed_decisions": ["approve", "edit", "reject"], "description": f"May I {EVIL}?"}}
         )
         graph = create_agent(
             self.model, [look, book], middleware=[review, AGUIMiddleware()], checkpointer=InMemorySaver()
         )
-        return LangGraphAgent(graph=graph, name="talker")
+        return LangGraphAgent(graph=graph, name="agent")
 
 
 @contextmanager
-def talking() -> Iterator[Talker]:
-    """A running agent; the gates are opened at the end, so that nothing waits for ever."""
-    talker = Talker()
-    with serving(build_app(talker.agent(), "Test")) as served:
-        talker.url = served.url("/agent")
+def chat_agent() -> Iterator[ChatAgent]:
+    """Run the agent. At the end all gates open, so that nothing waits forever."""
+    agent = ChatAgent()
+    with serving(build_app(agent.build(), "Test")) as served:
+        agent.url = served.url("/agent")
         try:
-            yield talker
+            yield agent
         finally:
-            for gate in (talker.first, talker.second, talker.tools, talker.never):
+            for gate in (agent.first, agent.second, agent.tools, agent.never):
                 gate.set()
