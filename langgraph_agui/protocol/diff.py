@@ -1,9 +1,9 @@
 """The RFC 6902 patch from one JSON value to the next.
 
-Made for state that an agent changes step by step: one walk over both values finds what differs, and the operations
-name it as deep down as they can. Only ``add``, ``remove`` and ``replace`` are used, and no path that clients refuse.
-The new value may be a live Python object; what comes back never shares a dict or list with it, so that user code may
-go on changing it.
+Made for state that an agent changes step by step. One walk over both values finds the differences, and the operations
+name them as deep down as they can. Lists of one length are compared place by place; others share a beginning and an
+end. Only `add`, `remove` and `replace` are used, and no path that clients refuse. The new value may be a live Python
+object: the result never shares a dict or list with it, so user code may change it afterwards.
 """
 
 from __future__ import annotations
@@ -13,16 +13,14 @@ import sys
 from itertools import pairwise, repeat
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, cast
 
-from langgraph_agui.protocol.align import aligned
-
 if TYPE_CHECKING:
     from langgraph_agui.protocol.jsonable import JsonValue
 
 Operation: TypeAlias = "dict[str, JsonValue]"
-"""``op`` (``add``, ``remove`` or ``replace``), ``path`` and, unless it is a ``remove``, ``value``."""
+"""`op` (`add`, `remove` or `replace`), `path` and, unless it is a `remove`, `value`."""
 
 MAX_LEVELS: Final = 64
-"""How many containers may stand inside each other in plain data, and how deep changes are looked for."""
+"""How deep plain data may be nested, and how deep changes are searched for."""
 
 _OPERATION: Final = 34  # characters of a replace without path and value
 _REMOVAL: Final = 25
@@ -32,11 +30,11 @@ _NOTHING: Final[Any] = object()
 
 
 class NotPlain(Exception):  # noqa: N818
-    """The value is no plain JSON data; convert it with ``to_jsonable`` first."""
+    """The value is no plain JSON data; convert it with `to_jsonable` first."""
 
 
 class Unpatchable(Exception):  # noqa: N818
-    """No patch that clients accept leads there; send the whole document anew."""
+    """No patch that clients accept leads there; send the whole document instead."""
 
 
 class _Change(NamedTuple):
@@ -48,14 +46,20 @@ class _Change(NamedTuple):
 def changes(
     before: JsonValue, after: object, path: str = "", *, owned: bool = False
 ) -> tuple[list[Operation], JsonValue]:
-    """Return the operations that turn ``before`` into ``after``, both at JSON pointer ``path``, and the new value.
+    """Return the operations that turn `before` into `after`, and the new value.
 
-    ``before`` is JSON data that nobody changes any more. The returned value shares with it, and the operations
-    share with the returned value: all of it is read only. It is ``before`` itself if nothing changed, and shares
-    no dict or list with ``after`` unless ``after`` is ``owned``: JSON data of any depth that nobody else changes.
+    The new value shares parts with `before`, and the operations share parts with the new value: all of it is read only.
 
-    Numbers are equal if they are of one type too. Where the value changes as a whole, the only operation replaces
-    ``path``. Raises :class:`NotPlain`, unless ``owned``, and :class:`Unpatchable`.
+    Args:
+        before: JSON data that nobody changes any more. It is returned as the new value if nothing changed.
+        after: The new value. Numbers are equal only if they are of one type.
+        path: The JSON pointer to both.
+        owned: Whether `after` is JSON data that nobody changes, of any depth. Otherwise it must be plain (see `plain`),
+            and the result shares no dict or list with it.
+
+    Raises:
+        NotPlain: `after` is not plain, and not `owned`.
+        Unpatchable: The change is at a path that clients refuse.
     """
     tokens = path.split("/")
     change = _compare(before, after, tokens[-1] if path else None, 1, owned)
@@ -67,24 +71,21 @@ def changes(
 
 
 def plain(value: object) -> JsonValue:
-    """Return a copy of plain JSON data, of dicts and lists of its own. Raises :class:`NotPlain`.
+    """Return a copy of plain JSON data that shares no dict or list with it. Raises `NotPlain`.
 
     Plain are, by exact type, dicts with string keys, lists, strings without unpaired surrogates, integers of 64
-    bits, finite floats, booleans and ``None``, nested up to :data:`MAX_LEVELS` deep.
+    bits, finite floats, booleans and `None`, nested up to `MAX_LEVELS` deep.
     """
     return _copy(value, 1)
 
 
 def escaped(key: str) -> str:
-    """Return ``key`` as one token of a JSON pointer (RFC 6901)."""
+    """Return `key` as one token of a JSON pointer (RFC 6901)."""
     return key.replace("~", "~0").replace("/", "~1")
 
 
 def weigh(value: object, limit: int) -> int:
-    """Return about how many characters JSON data takes as text; any number from ``limit`` on if it reaches that.
-
-    Takes no longer than counting up to ``limit`` does.
-    """
+    """Return about how many characters JSON data takes as text. Counting stops at `limit`."""
     waiting: list[Any] = [value]
     total = 0
     while waiting and total < limit:
@@ -109,7 +110,7 @@ def weigh(value: object, limit: int) -> int:
 
 
 def _compare(before: Any, after: Any, token: str | None, level: int, owned: bool) -> _Change | None:
-    """Return what changes at a value whose path ends in ``token``; nothing if it is the same."""
+    """Return the change of a value whose path ends in `token`; None if it is the same."""
     if before is after:
         return None
     kind = type(after)
@@ -134,35 +135,25 @@ def _compare_objects(
         if type(key) is not str:
             raise NotPlain("a key is no string")
         old: Any = get(key, _NOTHING)
-        if old is new:
-            continue
         kind = type(new)
+        if old is new or (kind is str and old == new):
+            continue
         change: _Change | None
         if old is _NOTHING:
             added += 1
-            change = _added(key, new, level + 1, owned)
-        elif kind is not type(old):
-            change = _whole(new if owned else _copy(new, level + 1))
-        elif kind is dict:
+            _check_text(key)
+            change = _whole(new if owned else _copy(new, level + 1), "add")
+        elif kind is dict and type(old) is dict:  # spares a call
             change = _compare_objects(old, new, key, level + 1, owned)
-        elif kind is list:
+        elif kind is list and type(old) is list:
             change = _compare_lists(old, new, level + 1, owned)
-        elif old == new:
-            continue
         else:
-            change = _whole(new if owned else _leaf(new))
+            change = _compare(old, new, key, level + 1, owned)
         if change is not None:
             edits[key] = change
     if len(after) - added != len(before):
         edits.update((key, _removal()) for key in before if key not in after)
     return _edited(before, edits, token) if edits else None
-
-
-def _added(key: str, value: Any, level: int, owned: bool) -> _Change:
-    if owned:
-        return _whole(value, "add")
-    _check_text(key)
-    return _whole(_copy(value, level), "add")
 
 
 def _edited(before: dict[str, JsonValue], edits: dict[str, _Change], token: str | None) -> _Change:
@@ -173,79 +164,51 @@ def _edited(before: dict[str, JsonValue], edits: dict[str, _Change], token: str 
             del merged[key]
         else:
             merged[key] = change.value
-    if any(_refused(token, key) for key in edits):
-        if token is None:
-            raise Unpatchable("a key of the document")
-        return _whole(merged)
-    return _container(merged, [(escaped(key), edits[key]) for key in edits])
+    if not any(_refused(token, key) for key in edits):
+        return _container(merged, [(escaped(key), change) for key, change in edits.items()])
+    if token is None:
+        raise Unpatchable("a key of the document")
+    return _whole(merged)
 
 
 def _compare_lists(before: list[Any], after: list[Any], level: int, owned: bool) -> _Change | None:
+    """Compare lists of one length place by place, others after what they have in common at both ends."""
     if level > MAX_LEVELS:
         return _compare_deep(before, after, owned)
-    room = MAX_LEVELS - level
-    start, end = 0, 0
-    for old, new in zip(before, after):  # noqa: B905
-        if old is not new:
-            kind = type(new)
-            if kind is dict or kind is list:
-                if not _same(old, new, room):
-                    break
-            elif kind is not type(old) or old != new:
-                break
-        start += 1
-    else:
-        if len(before) == len(after):
-            return None
-    # At equal length the pair after the start is known to differ.
-    spare = min(len(before), len(after)) - start - (len(before) == len(after))
-    while end < spare and _same(before[-1 - end], after[-1 - end], room):
-        end += 1
-    olds, news = before[start : len(before) - end], after[start : len(after) - end]
-    if _in_place(olds, news, room):
-        return _rearranged(before, start, news, [(place, place) for place in range(len(olds))], end, level, owned)
-    # Aligning looks into the values: they are copied first, and the copies are our own.
-    fresh = news if owned else [_copy(new, level + 1) for new in news]
-    return _rearranged(before, start, fresh, aligned(olds, fresh), end, level, True)
-
-
-def _in_place(olds: list[JsonValue], news: list[Any], room: int) -> bool:
-    """Return whether most elements are where they were, so that nothing need be aligned."""
-    if len(olds) != len(news):
-        return False
-    return len(olds) == 1 or sum(map(_same, olds, news, repeat(room))) * 2 >= len(olds)
-
-
-def _rearranged(
-    before: list[JsonValue],
-    start: int,
-    news: list[Any],
-    pairs: list[tuple[int, int]],
-    end: int,
-    level: int,
-    owned: bool,
-) -> _Change | None:
-    """Return the change of a list in which ``news`` comes between ``start`` elements that stay and ``end`` that stay.
-
-    ``pairs`` says what else stays in place, in order: where it was and where in ``news`` it is, counted from
-    ``start``. The operations go from the end of the list to its start, so that the indices before them hold.
-    """
+    start = end = 0
+    common = len(before)
+    if common != len(after):
+        common = min(common, len(after))
+        room = MAX_LEVELS - level
+        while start < common and _same(before[start], after[start], room):
+            start += 1
+        while end < common - start and _same(before[-1 - end], after[-1 - end], room):
+            end += 1
     steps: list[tuple[str, _Change]] = []
-    stop, until, merged = len(before) - end, len(news), list(news)
-    for i, j in [*reversed(pairs), (-1, -1)]:
-        first = start + i + 1
-        steps += [(str(place), _removal()) for place in range(stop - 1, first - 1, -1)]
-        for place, new in enumerate(news[j + 1 : until], first):
-            steps.append(("-" if stop == len(before) else str(place), _whole(new, "add")))
-        stop, until = first - 1, j
-        if i >= 0:
-            merged[j] = before[stop]
-            change = _compare(before[stop], news[j], "", level + 1, owned)
-            if change is not None:
-                merged[j] = change.value
-                steps.append((str(stop), change))
-    # Without any step, our own data was too deep to see at once that it is the same.
-    return _container([*before[:start], *merged, *before[len(before) - end :]], steps) if steps else None
+    merged: list[JsonValue] | None = None
+    for place in range(start, common - end):
+        old, new = before[place], after[place]
+        kind = type(new)
+        if old is new or (kind is str and old == new):
+            continue
+        change = (
+            _compare_objects(old, new, "", level + 1, owned)
+            if kind is dict and type(old) is dict
+            else _compare(old, new, "", level + 1, owned)
+        )
+        if change is not None:
+            merged = merged or before[: common - end]
+            merged[place] = change.value
+            steps.append((str(place), change))
+    if not steps and len(before) == len(after):
+        return None
+    merged = merged or before[: common - end]
+    for place in range(common - end, len(after) - end):
+        merged.append(after[place] if owned else _copy(after[place], level + 1))
+        steps.append((str(place) if end else "-", _whole(merged[-1], "add")))
+    # From the end, so that the indices before hold.
+    steps += [(str(place), _removal()) for place in range(len(before) - end - 1, len(after) - end - 1, -1)]
+    return _container([*merged, *before[len(before) - end :]], steps)
 
 
 def _compare_deep(before: JsonValue, after: Any, owned: bool) -> _Change | None:
@@ -263,7 +226,7 @@ def _removal() -> _Change:
 
 
 def _container(value: JsonValue, steps: list[tuple[str, _Change]]) -> _Change:
-    """Return the change of a container by those inside it, or as a whole if that is shorter."""
+    """Return the change of a container: the changes inside it, or the whole value if that is shorter."""
     operations: list[Operation] = []
     weight = 0
     for token, change in steps:
@@ -286,7 +249,7 @@ def _refused(before: str | None, token: str) -> bool:
 
 
 def _same(before: Any, after: Any, room: int) -> bool:
-    """Return whether both are the same as JSON; what is not plain, or has more than ``room`` levels, is not."""
+    """Return whether both are the same JSON. Data that is not plain, or deeper than `room` levels, never is."""
     try:
         return _alike(before, after, room)
     except RecursionError:
@@ -304,7 +267,7 @@ def _alike(before: Any, after: Any, room: int) -> bool:
             if type(key) is not str:
                 return False
             old = before.get(key, _NOTHING)
-            # Spares a call for most texts.
+            # Most texts need no further call.
             known = old is new or (type(new) is str and type(old) is str and old == new)
             if not known and not _alike(old, new, room - 1):
                 return False
