@@ -1,73 +1,54 @@
-"""What a client sends, read as a producer must read it (AG-UI 1.0, run input)."""
+"""Reads what a client sends as a producer must read it (AG-UI 1.0, run input).
+
+JSON objects enter; `RunAgentInput` and SDK messages leave.
+"""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
-from typing import cast
+from typing import cast, get_args
 
-from ag_ui.core import (
-    ActivityMessage,
-    AssistantMessage,
-    DeveloperMessage,
-    Message,
-    MessagesSnapshotEvent,
-    ReasoningMessage,
-    RunAgentInput,
-    SystemMessage,
-    ToolMessage,
-    UserMessage,
-)
-from pydantic import ValidationError
+from ag_ui.core import Message, MessagesSnapshotEvent, RunAgentInput
 
-from langgraph_agui.protocol.compat import modernise_input
-from langgraph_agui.protocol.schema import MalformedError, check, log_notes, record_of, strip
+from langgraph_agui.protocol.schema import MalformedError, conform, log_notes, modernise_input
 from langgraph_agui.protocol.wire import ProtocolError
 
 logger = logging.getLogger(__name__)
 
-_MESSAGES = (
-    ActivityMessage,
-    AssistantMessage,
-    DeveloperMessage,
-    ReasoningMessage,
-    SystemMessage,
-    ToolMessage,
-    UserMessage,
-)
-
+_MESSAGE_TYPES: tuple[type, ...] = get_args(get_args(Message)[0])
 _ABSENT: Mapping[str, object] = {"state": {}, "messages": [], "tools": [], "context": [], "forwardedProps": {}}
-"""What an absent member of the input means."""
+"""The values of absent members of the input."""
 
 
 def parse_input(value: Mapping[str, object]) -> RunAgentInput:
-    """Return the wire object `value` as a `RunAgentInput`.
+    """Return a wire object as a `RunAgentInput`.
 
     Absent lists and objects count as empty. Unknown members, roles and content parts are removed with one warning
-    each, so that a newer client is served. Raises `ProtocolError` (`malformed-input`) for a malformed value.
+    each, so that a newer client is served.
+
+    Raises:
+        ProtocolError: A value is malformed (`malformed-input`).
     """
     notes: list[str] = []
     wire = {**_ABSENT, **modernise_input(value, notes)}
     if wire["state"] is None:
         wire["state"] = {}
-    shape = record_of(RunAgentInput)
-    removed: list[str] = []
-    kept = cast("Mapping[str, object]", strip(wire, shape, "", removed))
-    log_notes([*notes, *(f"unknown {path} in RunAgentInput, removed" for path in removed)])
     try:
-        check(kept, shape, "")
-        return RunAgentInput.model_validate(kept)
+        return conform(wire, RunAgentInput, "RunAgentInput", notes)
     except MalformedError as error:
         raise ProtocolError("malformed-input", f"Malformed RunAgentInput: {error}") from error
-    except ValidationError as error:
-        places = ", ".join("/".join(str(step) for step in detail["loc"]) for detail in error.errors())
-        raise ProtocolError("malformed-input", f"Malformed RunAgentInput at {places}") from error
+    finally:
+        log_notes(notes)
 
 
 def known_messages(messages: object) -> list[Message]:
-    """Return `messages` as objects: each may be one already, or a wire object. Unknown and malformed ones are left out.
+    """Return messages as SDK objects; each may be one already, or a wire object.
 
-    One message that nobody understands must not cost the client its conversation: each is logged, none raises.
+    Unknown and malformed ones are logged and left out: one bad message must not cost the client its conversation.
+
+    Args:
+        messages: A list of messages, a `MessagesSnapshotEvent`, or an object with a `messages` member.
     """
     if isinstance(messages, Mapping):
         messages = messages.get("messages", ())
@@ -78,8 +59,8 @@ def known_messages(messages: object) -> list[Message]:
         return []
     known: list[Message] = []
     for message in messages:
-        if isinstance(message, _MESSAGES):
-            known.append(message)
+        if isinstance(message, _MESSAGE_TYPES):
+            known.append(cast("Message", message))
         elif isinstance(message, Mapping):
             try:
                 known += parse_input({"threadId": "", "runId": "", "messages": [message]}).messages
