@@ -51,8 +51,7 @@ from langgraph_agui.state.contract import StateContract
 from langgraph_agui.state.options import StateOptions
 from langgraph_agui.threads.locks import ThreadLease, locks_for
 from langgraph_agui.threads.planner import ThreadPolicy
-from langgraph_agui.translate.broadcast import Subscription
-from langgraph_agui.translate.event_sinks import EventSink, Sink, SSESink
+from langgraph_agui.translate.event_sinks import EventSink, Sink, SSESink, Subscription
 from langgraph_agui.translate.run_events import refused_run
 from langgraph_agui.translate.subagents import Subagents
 
@@ -177,10 +176,10 @@ class LangGraphAgent:
             for told in refused_run(run_input, error):
                 yield cast("Event", told)
             return
-        async with reader as outlet:
-            while batch := await outlet.take():
+        async with reader:
+            while batch := await reader.take():
                 for event in batch:
-                    outlet.behind = event is not batch[-1]
+                    reader.behind = event is not batch[-1]
                     yield cast("Event", event)
 
     async def stream_sse(
@@ -195,8 +194,8 @@ class LangGraphAgent:
         except (RunInputError, StateError) as error:
             yield b"".join(encode(event) for event in refused_run(run_input, error))
             return
-        async with reader as outlet:
-            while batch := await outlet.take():
+        async with reader:
+            while batch := await reader.take():
                 yield b"".join(batch)
 
     async def begin(
@@ -250,10 +249,10 @@ class LangGraphAgent:
             config: Configuration for reading the thread, over the agent's.
         """
         reader = self.look(EventSink, run_input, config=config)
-        async with reader as outlet:
-            while batch := await outlet.take():
+        async with reader:
+            while batch := await reader.take():
                 for event in batch:
-                    outlet.behind = event is not batch[-1]
+                    reader.behind = event is not batch[-1]
                     yield cast("Event", event)
 
     def look(

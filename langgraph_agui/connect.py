@@ -14,7 +14,7 @@ from langgraph_agui.interrupts.approval_tool import present_interrupts
 from langgraph_agui.interrupts.pending_reader import PendingInterrupts
 from langgraph_agui.settings import RunSettings
 from langgraph_agui.threads.thread import open_thread
-from langgraph_agui.translate.broadcast import Subscription
+from langgraph_agui.translate.event_sinks import Subscription
 
 T = TypeVar("T")
 
@@ -41,17 +41,17 @@ class ThreadSnapshot:
         self._graph = graph
         self._config = merge_run_configs(config, {"configurable": {"thread_id": run_input.thread_id}})
         self._settings = settings
-        self._outlet = reader.outlet
+        self._reader = reader
         self._thread_id = run_input.thread_id
         self._version: object = None
         self._translation = settings.translation(run_input, reader.sink)
         self._translation.emit_run_started()
         self._task = asyncio.create_task(self._work(), name=f"agui-look-{run_input.thread_id}")
-        reader.leave = self._leave
+        reader.on_leave = self._leave
 
     async def _leave(self) -> None:
         self._task.cancel()
-        if not self._outlet.unread and self._version is not None:
+        if not self._reader.unread and self._version is not None:
             self._settings.shown.open(self._thread_id).record_received(self._version)
 
     async def _work(self) -> None:
@@ -66,7 +66,7 @@ class ThreadSnapshot:
         except Exception as error:  # whatever fails, the client is told
             translation.fail_run(error)
         finally:
-            self._outlet.close()
+            self._reader.close()
 
     async def _read(self) -> PendingInterrupts:
         thread = await open_thread(self._graph, self._config, self._settings.messages_key)

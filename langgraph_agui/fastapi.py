@@ -24,9 +24,7 @@ from langgraph_agui.agent import LangGraphAgent
 from langgraph_agui.errors import SAFE_MESSAGES, ErrorCode, RunInputError, StateError
 from langgraph_agui.protocol.input import parse_input
 from langgraph_agui.protocol.wire import ProtocolError
-from langgraph_agui.translate.broadcast import Subscription
-from langgraph_agui.translate.event_queue import EventQueue
-from langgraph_agui.translate.event_sinks import SSESink
+from langgraph_agui.translate.event_sinks import SSESink, Subscription
 
 try:
     from fastapi import APIRouter, FastAPI, HTTPException, Request, params
@@ -213,7 +211,7 @@ class _EventStream(Response):
                     await task
 
     async def _send(self, send: Send) -> None:
-        async with self._reader as outlet, aclosing(_pieces(outlet)) as pieces:
+        async with self._reader as reader, aclosing(_pieces(reader)) as pieces:
             async for piece in _with_comments(pieces, self._keep_alive):
                 await send({"type": "http.response.body", "body": piece, "more_body": True})
         await send({"type": "http.response.body", "body": b"", "more_body": False})
@@ -224,8 +222,8 @@ async def _disconnect(receive: Receive) -> None:
         pass
 
 
-async def _pieces(outlet: EventQueue[bytes]) -> AsyncGenerator[bytes, None]:
-    while batch := await outlet.take():
+async def _pieces(reader: Subscription[bytes]) -> AsyncGenerator[bytes, None]:
+    while batch := await reader.take():
         yield b"".join(batch)
 
 

@@ -28,8 +28,7 @@ from langgraph_agui.state.client_state import RUN
 from langgraph_agui.threads.locks import ThreadLease
 from langgraph_agui.threads.planner import RunPlan, RunPlanner
 from langgraph_agui.threads.repair import cancelled_results
-from langgraph_agui.translate.broadcast import Broadcaster, JoinedSink, Subscription
-from langgraph_agui.translate.event_queue import EventQueue
+from langgraph_agui.translate.event_sinks import Broadcaster, JoinedSink, Subscription
 from langgraph_agui.translate.runners import graph_runner_for
 
 logger = logging.getLogger(__name__)
@@ -93,8 +92,8 @@ class Run:
         self._admission = lease if callable(lease) else None
         self._lease = None if callable(lease) else lease
         self._readers = Broadcaster(reader.sink)
-        self._closing: list[Callable[[], None]] = [reader.outlet.close]
-        reader.leave = partial(self._leave, reader.outlet)
+        self._closing: list[Callable[[], None]] = [reader.close]
+        reader.on_leave = partial(self._leave, reader)
         key = settings.messages_key
         self._translation = settings.translation(run_input, self._readers)
         self._pauses = settings.pauses(graph)
@@ -136,15 +135,15 @@ class Run:
         sink = JoinedSink(reader.sink, run_input)
         self._translation.replay(sink, run_input)
         self._readers.add(sink)
-        self._closing.append(reader.outlet.close)
+        self._closing.append(reader.close)
         self._translation.refresh_writers()
 
         async def leave() -> None:
             self._hush(sink)
-            if reader.outlet.unread:
-                self._note(reader.outlet)
+            if reader.unread:
+                self._note(reader)
 
-        reader.leave = leave
+        reader.on_leave = leave
 
     def _hush(self, sink: JoinedSink) -> None:
         self._readers.remove(sink)
@@ -161,9 +160,9 @@ class Run:
         self._drive.stop()
         keep_alive(asyncio.create_task(_end(self._task)))
 
-    async def _leave(self, outlet: EventQueue[T]) -> None:
+    async def _leave(self, reader: Subscription[T]) -> None:
         """The run's own reader has left."""
-        self._note(outlet)
+        self._note(reader)
         if self._task.done():
             return
         if self._settings.on_disconnect == "cancel":
@@ -172,10 +171,10 @@ class Run:
         else:
             keep_alive(self._task)
 
-    def _note(self, outlet: EventQueue[T]) -> None:
+    def _note(self, reader: Subscription[T]) -> None:
         """Note what the client knows whose reader leaves."""
         cache = self._settings.shown.open(self._input.thread_id)
-        self._translation.save_client_state(cache, unread=outlet.unread, behind=outlet.behind)
+        self._translation.save_client_state(cache, unread=reader.unread, behind=reader.behind)
 
     def _ended(self, _task: asyncio.Task[None]) -> None:
         try:

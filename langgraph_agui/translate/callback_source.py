@@ -242,7 +242,7 @@ class CallbackSource(BaseCallbackHandler):
             self.deliver(None, partial(self._translation.emit_tool_output, call_id, tool.name, delta, subagent))
 
         self.deliver(None, partial(self._translation.start_tool, call_id, subagent))
-        self._outputs.begin(run_id, emit_output)
+        self._outputs.capture(run_id, emit_output)
 
     def on_tool_end(self, output: object, *, run_id: UUID, **kwargs: object) -> None:
         """A tool has ended. Inside a node its message is emitted with the node's output."""
@@ -262,7 +262,7 @@ class CallbackSource(BaseCallbackHandler):
     def _end_tool(self, run_id: UUID, *, failed: bool, paused: bool = False) -> None:
         location = self.runs.find(run_id)
         self.runs.leave(run_id)
-        self._outputs.end(run_id)
+        self._outputs.release(run_id)
         if location.tool is not None and not paused:
             call_id = location.tool.call_id or str(run_id)
             end = partial(self._translation.end_tool, call_id, location.subagent, failed=failed)

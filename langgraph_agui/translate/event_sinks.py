@@ -1,53 +1,67 @@
-"""Where events go: as objects, or straight to SSE bytes.
+"""Where the events of a run go: to every reader, as objects or as SSE bytes.
 
-The items ask for a writer when they open and call it for every token; everything else goes to `event`. The bytes never
-build an object for a token.
+Events enter through a `Sink`, fragments of text through the `Writer` of their block. They leave through a
+`Subscription`, the queue that one reader takes from. On the way to bytes no object is built for a token.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Callable, Mapping
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from copy import copy
+from typing import Generic, Protocol, Self, TypeVar
 
 from ag_ui.core import (
+    ActivityMessage,
     BaseEvent,
+    Message,
     MessagesSnapshotEvent,
+    ReasoningMessage,
     ReasoningMessageContentEvent,
+    RunAgentInput,
+    RunFinishedEvent,
+    RunFinishedOutcome,
+    RunFinishedSuccessOutcome,
     StateDeltaEvent,
     StateSnapshotEvent,
     TextMessageContentEvent,
     ToolCallArgsEvent,
+    ToolCallStartEvent,
 )
 
 from langgraph_agui.errors import EventTooLarge
 from langgraph_agui.messages.blocks import BlockKind
+from langgraph_agui.messages.conversation import merge_messages
 from langgraph_agui.protocol.jsonable import to_jsonable
 from langgraph_agui.protocol.sse import MAX_FRAME, DeltaFrame, DeltaType, encode
 
 logger = logging.getLogger(__name__)
 
+T = TypeVar("T")
+
 Writer = Callable[[str], object]
+"""Receives the fragments of one block. It is called for every token."""
 
 
 class Sink(Protocol):
     """Receives the events of one run, in order."""
 
     def event(self, event: BaseEvent, /) -> object:
-        """Take a whole event."""
+        """Receive a whole event."""
 
-    def writer(self, kind: BlockKind, item_id: str, tag: str | None = None) -> Writer:
-        """Return what takes the fragments of an item, which is said under the `subagentRunId` `tag`."""
+    def writer(self, kind: BlockKind, block_id: str, subagent_run_id: str | None = None) -> Writer:
+        """Return what receives the fragments of a block."""
 
 
 class EventSink:
-    """Hands `BaseEvent` objects to `put`."""
+    """Puts `BaseEvent` objects into a queue."""
 
     def __init__(self, put: Callable[[BaseEvent], object]) -> None:
         self._put = put
 
     def event(self, event: BaseEvent) -> None:
-        """Hand an event on; the state in it is a copy, for the next patches are made from what was sent."""
+        """Put an event. State goes out as a copy, because the next patches are made from what was sent."""
         match event:
             case StateSnapshotEvent():
                 event = event.model_copy(update={"snapshot": to_jsonable(event.snapshot)})
@@ -55,36 +69,24 @@ class EventSink:
                 event = event.model_copy(deep=True)
         self._put(event)
 
-    def writer(self, kind: BlockKind, item_id: str, tag: str | None = None) -> Writer:
-        """Return what puts the content events of an item."""
-        put = self._put
-        first: TextMessageContentEvent | ReasoningMessageContentEvent | ToolCallArgsEvent
+    def writer(self, kind: BlockKind, block_id: str, subagent_run_id: str | None = None) -> Writer:
+        """Return what puts the content events of a block."""
+        template: TextMessageContentEvent | ReasoningMessageContentEvent | ToolCallArgsEvent
         if kind == "text":
-            first = TextMessageContentEvent(message_id=item_id, delta="")
+            template = TextMessageContentEvent(message_id=block_id, delta="")
         elif kind == "reasoning":
-            first = ReasoningMessageContentEvent(message_id=item_id, delta="")
+            template = ReasoningMessageContentEvent(message_id=block_id, delta="")
         else:
-            first = ToolCallArgsEvent(tool_call_id=item_id, delta="")
-        if tag is not None:
-            first.subagent_run_id = tag
-        another = _another(first)
-        return lambda text: put(another(text))
+            template = ToolCallArgsEvent(tool_call_id=block_id, delta="")
+        if subagent_run_id is not None:
+            template.subagent_run_id = subagent_run_id
+        put, fields = self._put, vars(template)
 
+        def write(text: str) -> None:
+            fields["delta"] = text  # a copy costs half of a new event, and a third of `model_copy(update=...)`
+            put(copy(template))
 
-def _another(first: BaseEvent) -> Callable[[str], BaseEvent]:
-    """Return what makes events like `first` with other deltas, at half the cost of constructing them."""
-    kind, fields, given = type(first), vars(first), first.model_fields_set
-    new, put = kind.__new__, object.__setattr__
-
-    def another(delta: str) -> BaseEvent:
-        event = new(kind)
-        put(event, "__dict__", {**fields, "delta": delta})
-        put(event, "__pydantic_fields_set__", {*given})
-        put(event, "__pydantic_extra__", {})
-        put(event, "__pydantic_private__", None)
-        return event
-
-    return another
+        return write
 
 
 _DELTA_TYPES: Mapping[BlockKind, DeltaType] = {
@@ -95,13 +97,13 @@ _DELTA_TYPES: Mapping[BlockKind, DeltaType] = {
 
 
 class SSESink:
-    """Hands SSE frames to `put`; a fragment is its item's ready-made frame around one JSON string."""
+    """Puts SSE frames into a queue. The frame of a fragment is its block's ready-made frame around one JSON string."""
 
     def __init__(self, put: Callable[[bytes], object]) -> None:
         self._put = put
 
     def event(self, event: BaseEvent) -> None:
-        """Encode a whole event. A snapshot that no client would take is left out, with a warning.
+        """Encode a whole event. A snapshot that no client would accept is left out, with a warning.
 
         Raises `EventTooLarge` for any other event of that size.
         """
@@ -113,7 +115,174 @@ class SSESink:
             return
         self._put(frame)
 
-    def writer(self, kind: BlockKind, item_id: str, tag: str | None = None) -> Writer:
-        """Return what puts the frames of an item's fragments."""
-        put, frame = self._put, DeltaFrame(_DELTA_TYPES[kind], item_id, tag).encode
-        return lambda text: put(frame(text))
+    def writer(self, kind: BlockKind, block_id: str, subagent_run_id: str | None = None) -> Writer:
+        """Return what puts the frames of a block's fragments."""
+        put, encode_delta = self._put, DeltaFrame(_DELTA_TYPES[kind], block_id, subagent_run_id).encode
+        return lambda text: put(encode_delta(text))
+
+
+class Broadcaster:
+    """The sink of a run: passes everything on to all of its readers."""
+
+    def __init__(self, first: Sink) -> None:
+        self._sinks: list[Sink] = [first]
+
+    def add(self, sink: Sink) -> None:
+        """Add a reader: it receives what comes from now on."""
+        self._sinks.append(sink)
+
+    def remove(self, sink: Sink) -> None:
+        """Remove a reader."""
+        if sink in self._sinks:
+            self._sinks.remove(sink)
+
+    def event(self, event: BaseEvent) -> None:
+        """Pass a whole event on."""
+        for sink in self._sinks:
+            sink.event(event)
+
+    def writer(self, kind: BlockKind, block_id: str, subagent_run_id: str | None = None) -> Writer:
+        """Return what passes fragments on to the present readers. With one reader it is that reader's own writer."""
+        writers = [sink.writer(kind, block_id, subagent_run_id) for sink in self._sinks]
+        if len(writers) == 1:
+            return writers[0]
+
+        def write(text: str) -> None:
+            for write_one in writers:
+                write_one(text)
+
+        return write
+
+
+class JoinedSink:
+    """A sink for a client that joins another client's run: makes the events fit its run id, messages and state.
+
+    Args:
+        sink: Receives the client's events.
+        run_input: The client's input.
+
+    Attributes:
+        own_state: The part of the client's state that is its own.
+    """
+
+    def __init__(self, sink: Sink, run_input: RunAgentInput) -> None:
+        self._sink = sink
+        self._run_id = run_input.run_id
+        self._messages: Sequence[Message] = [one for one in run_input.messages if not isinstance(one, ActivityMessage)]
+        self._calls: dict[str, int] = {}
+        self.own_state: Mapping[str, object] = {}
+        self.writer = sink.writer
+
+    def retract(self, message_ids: Collection[str]) -> None:
+        """Remove messages from what the client holds, because they are emitted again from their beginning.
+
+        A snapshot deletes what it leaves out, but for reasoning (AG-UI 1.0, client apply step): that is emptied.
+        """
+        kept: list[Message] = []
+        for message in self._messages:
+            if message.id not in message_ids:
+                kept.append(message)
+            elif isinstance(message, ReasoningMessage):
+                owner = message.subagent_run_id
+                kept.append(ReasoningMessage(id=message.id, role="reasoning", content="", subagent_run_id=owner))
+        self._messages = kept
+
+    def event(self, event: BaseEvent) -> None:
+        """Pass an event on in the client's terms."""
+        match event:
+            case ToolCallStartEvent():
+                self._calls[event.tool_call_id] = len(self._calls)
+            case RunFinishedEvent():
+                event = event.model_copy(update={"run_id": self._run_id, "outcome": self._ordered(event.outcome)})
+            case MessagesSnapshotEvent():
+                truth = [(message.id, [message]) for message in event.messages]
+                event = event.model_copy(update={"messages": merge_messages(self._messages, truth)})
+            case StateSnapshotEvent() if self.own_state and isinstance(event.snapshot, Mapping):
+                event = event.model_copy(update={"snapshot": {**self.own_state, **event.snapshot}})
+        self._sink.event(event)
+
+    def _ordered(self, outcome: RunFinishedOutcome | None) -> RunFinishedOutcome | None:
+        """Return the outcome with its pending calls in the order in which this client received them."""
+        if not isinstance(outcome, RunFinishedSuccessOutcome) or not outcome.pending_tool_call_ids:
+            return outcome
+        pending = sorted(outcome.pending_tool_call_ids, key=lambda call_id: self._calls.get(call_id, -1))
+        return outcome.model_copy(update={"pending_tool_call_ids": pending})
+
+
+INTERVAL = 0.005
+"""Seconds between two batches, at the least: a third of the time in which a screen shows one picture."""
+
+
+class Subscription(Generic[T]):
+    """One reader's subscription to a run: a queue of events or bytes, and a context manager that ends it.
+
+    Putting never waits: a slow reader does not stop the run. The first item after a silence wakes the reader at once;
+    items that follow within `INTERVAL` go out together, because waking a reader costs more than a token does.
+
+    Args:
+        make_sink: Makes the sink that puts items, in the form that the reader wants, into this queue.
+
+    Attributes:
+        sink: Receives the run's events.
+        behind: Whether the reader left items in the queue; the reader sets it if it left items of its last batch.
+        unread: Whether the reader left before the end of the run.
+        on_leave: Called when the reader leaves.
+    """
+
+    def __init__(self, make_sink: Callable[[Callable[[T], object]], Sink]) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._items: list[T] = []
+        self._waiter: asyncio.Future[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._closed = False
+        self._abandoned = False
+        self.sink = make_sink(self.put)
+        self.behind = False
+        self.unread = False
+        self.on_leave: Callable[[], Awaitable[None]] | None = None
+
+    def put(self, item: T) -> None:
+        """Add an item. Does nothing after the reader has left."""
+        if self._abandoned:
+            return
+        self._items.append(item)
+        if self._waiter is not None and self._timer is None:
+            self._wake()
+
+    def close(self) -> None:
+        """Note that the run has ended: nothing more will come."""
+        self._closed = True
+        self._wake()
+
+    async def take(self) -> list[T]:
+        """Wait for items and return all that there are; none after the end of the run."""
+        while not self._items or (self._timer is not None and not self._closed):
+            if self._closed:
+                return []
+            self._waiter = self._loop.create_future()
+            await self._waiter
+            self._waiter = None
+        batch, self._items = self._items, []
+        self._timer = self._loop.call_later(INTERVAL, self._end_interval)
+        return batch
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    def _end_interval(self) -> None:
+        self._timer = None
+        if self._items:
+            self._wake()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Leave: what still comes is dropped."""
+        self._abandoned = True
+        self.behind = self.behind or bool(self._items)
+        self.unread = self.behind or not self._closed
+        self._items.clear()
+        if self.on_leave is not None:
+            await self.on_leave()

@@ -11,16 +11,12 @@ from dataclasses import dataclass
 from threading import Lock
 from uuid import UUID
 
-from ag_ui.core import Message
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from langgraph_agui.messages.assistant_turn import AssistantTurn
 from langgraph_agui.messages.blocks import read_blocks
-from langgraph_agui.messages.encrypted_values import (
-    AGENT,
-    EncryptedValueCodec,
-    MessageSource,
-)
+from langgraph_agui.messages.conversation import Conversation
+from langgraph_agui.messages.encrypted_values import AGENT, MessageSource
 from langgraph_agui.messages.to_agui import agui_role
 from langgraph_agui.translate.message_emitter import MessageEmitter, StreamingMessage
 from langgraph_agui.translate.snapshot import StateMessages
@@ -51,27 +47,30 @@ class MessageTracker:
     """The messages of one run.
 
     Args:
+        conversation: What the client holds.
         emitter: Emits the messages.
-        codec: Encodes the encrypted values.
+        state: The messages of the root graph's state.
         subagents: Decides what the client sees of subagents.
     """
 
-    def __init__(self, emitter: MessageEmitter, codec: EncryptedValueCodec, subagents: SubagentTracker) -> None:
+    def __init__(
+        self, conversation: Conversation, emitter: MessageEmitter, state: StateMessages, subagents: SubagentTracker
+    ) -> None:
+        self._conversation = conversation
         self._emitter = emitter
-        self._conversation = emitter.conversation
+        self._state = state
         self._subagents = subagents
         self._calls: dict[UUID, _ModelCall] = {}
         self._known: set[str] = set()
         self._source_of: dict[str, str | None] = {}
         self._streamed: dict[str, list[tuple[BaseMessage, str]]] = {}
-        self._state = StateMessages(codec)
 
     # -- the thread ---------------------------------------------------------------------------------------------
 
     def load_thread(self, messages: Sequence[BaseMessage]) -> None:
         """Take the thread as the checkpoint holds it: none of its messages is new."""
         self.mark_known(messages)
-        self._state.begin(messages)
+        self._state.set_initial(messages)
         self._conversation.know_calls(
             (call["id"], call["name"])
             for message in messages
@@ -81,16 +80,16 @@ class MessageTracker:
 
     def set_initial(self, messages: Sequence[BaseMessage]) -> None:
         """Take the root graph's messages as the run finds them."""
-        self._state.begin(messages)
+        self._state.set_initial(messages)
 
     def update(self, messages: Sequence[BaseMessage]) -> None:
         """Take the root graph's messages after a superstep."""
-        self._state.update(messages)
+        self._state.now = messages
         self._resolve_shared_ids(messages)
         if subagent_messages := self._conversation.accounts:
             for message in messages:
-                if message.id is not None and (public := self._state.public(message.id)) in subagent_messages:
-                    self._emitter.of_thread(message, public)
+                if message.id is not None and (public := self._state.public_id(message.id)) in subagent_messages:
+                    self._emitter.mark_in_thread(message, public)
 
     def _resolve_shared_ids(self, messages: Sequence[BaseMessage]) -> None:
         """Find which message the state holds where several messages of this run have the same id."""
@@ -106,15 +105,6 @@ class MessageTracker:
     def mark_known(self, messages: Iterable[BaseMessage]) -> None:
         """Note messages that a graph or node was given: they are not new."""
         self._known.update(message.id for message in messages if message.id)
-
-    def snapshot(self) -> list[Message]:
-        """Return the whole conversation, as the graph's state has it."""
-        return self._state.snapshot(self._conversation, self._emitter.call_ids)
-
-    @property
-    def stored(self) -> Sequence[BaseMessage]:
-        """The messages of the root graph's state as they are now."""
-        return self._state.now
 
     # -- models -------------------------------------------------------------------------------------------------
 
@@ -134,15 +124,15 @@ class MessageTracker:
             if call.may_improve and message.id != call.best_id:
                 call.rank(message.id)
                 live.turn.rename(self._public_id(call.best_id, run_id))
-            live.add_chunk(message)
+            live.receive_chunk(message)
             return
         call.rank(message.id)
         if deltas := read_blocks(message):
             provider = message.response_metadata.get("model_provider") or call.metadata.get("ls_provider")
             model = call.metadata.get("ls_model_name")
             public = self._public_id(call.best_id, run_id)
-            call.live = live = self._emitter.begin(public, _text(provider), _text(model), source=call.source)
-            live.feed(deltas)
+            call.live = live = self._emitter.open(public, _text(provider), _text(model), source=call.source)
+            live.emit_deltas(deltas)
 
     def _public_id(self, message_id: str | None, run_id: UUID) -> str:
         if message_id is None or message_id in self._conversation.ids:
@@ -158,12 +148,14 @@ class MessageTracker:
             return
         if call.live is not None:
             public = call.live.turn.message_id
-            self._emitter.finish(call.live, message)
+            call.live.close()
+            if isinstance(message, AIMessage):
+                call.live.emit_values(message)
         elif self._repeats(message.id, call.source):
             return
         else:
             public = self._public_id(message.id, run_id)
-            self._emitter.whole(message, public, call.source)
+            self._emitter.emit_whole(message, public, call.source)
         if message.id is not None:
             self._streamed.setdefault(message.id, []).append((message, public))
             if call.source.subagent_run_id is None or message.id not in self._known:
@@ -182,7 +174,8 @@ class MessageTracker:
         call = self._calls.pop(run_id, None)
         if call is None or call.live is None:
             return []
-        self._emitter.fail(call.live)
+        call.live.close()
+        call.live.failed = True
         return [block.id for block in call.live.turn.blocks]
 
     # -- nodes --------------------------------------------------------------------------------------------------
@@ -205,7 +198,7 @@ class MessageTracker:
             if message.id not in self._known:
                 new.append((message, copied))
             elif (turn := self._turn(message.id, subagent)) is not None:
-                self._emitter.stored(turn, message)
+                self._emitter.update(turn, message)
         if new:
             self.mark_known(inputs())
         for message, copied in new:
@@ -216,7 +209,7 @@ class MessageTracker:
 
     def _turn(self, state_id: str | None, subagent: SubagentRun | None) -> AssistantTurn | None:
         """Return the turn of this run under the state's message id, if a node of this subagent may change it."""
-        turn = self._conversation.records.get(self._state.public(state_id or ""))
+        turn = self._conversation.records.get(self._state.public_id(state_id))
         return turn if turn is not None and (subagent is None or turn.source.subagent_run_id == subagent.id) else None
 
     def emit_message(self, message: BaseMessage, subagent: SubagentRun | None = None) -> None:
@@ -225,18 +218,18 @@ class MessageTracker:
             return
         self._known.add(message.id)
         if agui_role(message) is not None and message.id not in self._conversation.ids:
-            self._emitter.whole(message, message.id, self._subagents.message_source(subagent))
+            self._emitter.emit_whole(message, message.id, self._subagents.message_source(subagent))
 
     def emit_approval_calls(self, message: AIMessage) -> None:
         """Emit a message of approval calls, without those that the client has from an earlier run."""
         knows = self._conversation.knows_call
         message.tool_calls = [call for call in message.tool_calls if not knows(call["id"] or "")]
         if message.tool_calls:
-            self._emitter.whole(message, f"{message.tool_calls[0]['id']}:message")
+            self._emitter.emit_whole(message, f"{message.tool_calls[0]['id']}:message")
 
     def emit_added_results(self, messages: Sequence[BaseMessage]) -> None:
         """Emit the tool results that we have added to the thread, where the client has their calls."""
-        self._state.update([*self.stored, *messages])
+        self._state.now = [*self._state.now, *messages]
         for message in messages:
             if isinstance(message, ToolMessage) and self._conversation.holds_call(message.tool_call_id):
                 self.emit_message(message)

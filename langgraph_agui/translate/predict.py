@@ -59,9 +59,9 @@ class Predictor:
                 if (event.metadata or {}).get("status") == "error":  # a failed call has changed nothing
                     self._state.drop_previews({call_id})
 
-    def writer(self, kind: BlockKind, item_id: str, tag: str | None = None) -> Writer:
+    def writer(self, kind: BlockKind, item_id: str, subagent_run_id: str | None = None) -> Writer:
         """Return what passes the fragments of an item on."""
-        write = self._sink.writer(kind, item_id, tag)
+        write = self._sink.writer(kind, item_id, subagent_run_id)
         if kind != "call" or not self._state.expected:
             return write
 

@@ -1,9 +1,11 @@
-"""The first and the last event of a run (AG-UI 1.0, runs)."""
+"""The events of a run itself: its start and end, its steps, its token usage (AG-UI 1.0, runs, steps, token usage)."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping
+from itertools import count
+from typing import NamedTuple
 from uuid import uuid4
 
 from ag_ui.core import (
@@ -14,16 +16,23 @@ from ag_ui.core import (
     RunFinishedEvent,
     RunFinishedOutcome,
     RunStartedEvent,
+    StepFinishedEvent,
+    StepStartedEvent,
     TokenUsage,
+    aggregate_token_usage,
+    token_usage_from_langchain_metadata,
 )
+from langchain_core.messages import AIMessage, BaseMessage
 
 from langgraph_agui.errors import SAFE_MESSAGES, ErrorClassifier, ErrorCode, RunInputError
+from langgraph_agui.messages.provider import vendor
+from langgraph_agui.translate.event_sinks import Sink
 
 logger = logging.getLogger(__name__)
 
 
 def run_started(run_input: RunAgentInput) -> RunStartedEvent:
-    """The event that begins a run."""
+    """Return the event that begins a run."""
     return RunStartedEvent(
         thread_id=run_input.thread_id,
         run_id=run_input.run_id,
@@ -33,32 +42,27 @@ def run_started(run_input: RunAgentInput) -> RunStartedEvent:
 
 
 def run_finished(
-    run_input: RunAgentInput, outcome: RunFinishedOutcome, result: object, usage: Sequence[TokenUsage] | None
+    run_input: RunAgentInput, outcome: RunFinishedOutcome, result: object, usage: list[TokenUsage] | None
 ) -> RunFinishedEvent:
-    """The event that ends a run that did not fail."""
-    return RunFinishedEvent(
-        thread_id=run_input.thread_id,
-        run_id=run_input.run_id,
-        outcome=outcome,
-        result=result,
-        usage=list(usage) if usage is not None else None,
-    )
+    """Return the event that ends a run that did not fail."""
+    thread_id, run_id = run_input.thread_id, run_input.run_id
+    return RunFinishedEvent(thread_id=thread_id, run_id=run_id, outcome=outcome, result=result, usage=usage)
 
 
 def run_error(
     run_input: RunAgentInput,
     error: BaseException,
     code: ErrorCode,
-    usage: Sequence[TokenUsage] | None = None,
+    usage: list[TokenUsage] | None = None,
     *,
     expose: bool = False,
 ) -> RunErrorEvent:
-    """The event that ends a run that failed: a code and a safe text. The exception goes into the log.
+    """Return the event that ends a run that failed: a code and a safe text. The exception goes to the log.
 
     Args:
-        run_input: What the client sent.
-        error: Why it failed.
-        code: What that means for the client.
+        run_input: The client's input.
+        error: Why the run failed.
+        code: The code for the client.
         usage: The tokens used so far.
         expose: Whether the text may be the exception's own.
     """
@@ -66,14 +70,78 @@ def run_error(
     refused = isinstance(error, RunInputError)
     log = logger.warning if refused else logger.error
     log("Run %s failed: %s [%s]", run_input.run_id, code, correlation_id, exc_info=None if refused else error)
-    return RunErrorEvent(
-        message=str(error) if refused or expose else SAFE_MESSAGES[code],
-        code=code.value,
-        usage=list(usage) if usage is not None else None,
-        metadata={"correlationId": correlation_id},
-    )
+    message = str(error) if refused or expose else SAFE_MESSAGES[code]
+    metadata = {"correlationId": correlation_id}
+    return RunErrorEvent(message=message, code=code.value, usage=usage, metadata=metadata)
 
 
 def refused_run(run_input: RunAgentInput, error: Exception) -> list[BaseEvent]:
-    """The events of a run that was refused before it began."""
+    """Return the events of a run that was refused before it began."""
     return [run_started(run_input), run_error(run_input, error, ErrorClassifier().code(error, ErrorCode.INTERNAL))]
+
+
+class _Step(NamedTuple):
+    """An open step, and the `subagentRunId` that the client sees of it."""
+
+    name: str
+    subagent_run_id: str | None
+
+
+class Steps:
+    """The open steps of one run: one for each run of a node."""
+
+    def __init__(self, sink: Sink) -> None:
+        self._sink = sink
+        self._open: dict[Hashable, _Step] = {}
+
+    def start(self, key: Hashable, node: str, subagent_run_id: str | None = None) -> None:
+        """Open a step for `node`, as "name (2)" while the same agent has a step of that name open.
+
+        `key` is what `finish` closes it by.
+        """
+        taken = {step.name for step in self._open.values() if step.subagent_run_id == subagent_run_id}
+        name = next(name for number in count(1) if (name := node if number == 1 else f"{node} ({number})") not in taken)
+        self._open[key] = _Step(name, subagent_run_id)
+        self._sink.event(StepStartedEvent(step_name=name, subagent_run_id=subagent_run_id))
+
+    def replay(self, sink: Sink) -> None:
+        """Emit to a new reader the open steps, outermost first."""
+        for step in self._open.values():
+            sink.event(StepStartedEvent(step_name=step.name, subagent_run_id=step.subagent_run_id))
+
+    def finish(self, key: Hashable) -> None:
+        """Close the step of `key`, if it is open."""
+        step = self._open.pop(key, None)
+        if step is not None:
+            self._sink.event(StepFinishedEvent(step_name=step.name, subagent_run_id=step.subagent_run_id))
+
+    def close(self, subagent_run_id: str | None = None) -> None:
+        """Close the open steps of a subagent, or (None) of all, innermost first."""
+        for key, step in reversed(list(self._open.items())):
+            if subagent_run_id is None or step.subagent_run_id == subagent_run_id:
+                self.finish(key)
+
+
+class Usage:
+    """The tokens that the model calls of one run report, hidden calls included."""
+
+    def __init__(self) -> None:
+        self._calls: list[TokenUsage] = []
+
+    def add(self, message: BaseMessage, metadata: Mapping[str, object]) -> None:
+        """Count one finished call, from its whole message and the metadata of its start."""
+        if not isinstance(message, AIMessage) or not message.usage_metadata:
+            return
+        provider = message.response_metadata.get("model_provider") or metadata.get("ls_provider")
+        model = message.response_metadata.get("model_name") or metadata.get("ls_model_name")
+        entry = token_usage_from_langchain_metadata(
+            message.usage_metadata,
+            provider=vendor(provider) if isinstance(provider, str) else None,
+            model=model if isinstance(model, str) else None,
+        )
+        if entry is not None:
+            self._calls.append(entry)
+
+    def total(self) -> list[TokenUsage] | None:
+        """Return one entry for each provider and model; None if no call reported any."""
+        return aggregate_token_usage(self._calls) or None

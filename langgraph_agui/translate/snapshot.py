@@ -1,7 +1,7 @@
 """The closing snapshot: the graph's messages and the client's, as one conversation that loses nothing.
 
-The messages of the root graph's state enter while the run goes on; the list for `MESSAGES_SNAPSHOT` leaves at its end.
-A message that both sides hold is the client's copy unless this run said it or the graph changed it.
+The messages of the root graph's state enter while the run works; the list for `MESSAGES_SNAPSHOT` leaves at its end.
+Of a message that both sides hold, the client's copy stays unless this run emitted it or the graph changed it.
 """
 
 from __future__ import annotations
@@ -18,32 +18,32 @@ from langgraph_agui.messages.assistant_turn import AssistantTurn
 from langgraph_agui.messages.conversation import Conversation, merge_messages
 from langgraph_agui.messages.encrypted_values import AGENT, EncryptedValueCodec
 from langgraph_agui.messages.to_agui import agui_role, tool_message, user_message
-from langgraph_agui.translate.call_ids import CallIds
+from langgraph_agui.translate.subagents import PublicCallIds
 
-_Said: TypeAlias = tuple[str, tuple[str | None, ...]]
+_Content: TypeAlias = tuple[str, tuple[str | None, ...]]
 
 
 class StateMessages:
     """The messages of the root graph's state: as the run found them, as they are now, and under which public ids.
 
     Args:
-        values: Writes the opaque values of messages that the stream did not tell.
+        conversation: What the client holds.
+        call_ids: The client's ids of tool calls.
+        codec: Encodes the values of messages that were not streamed.
     """
 
-    def __init__(self, values: EncryptedValueCodec) -> None:
-        self._values = values
+    def __init__(self, conversation: Conversation, call_ids: PublicCallIds, codec: EncryptedValueCodec) -> None:
+        self._conversation = conversation
+        self._call_ids = call_ids
+        self._codec = codec
         self._before: dict[str, BaseMessage] = {}
         self.now: Sequence[BaseMessage] = ()
         self._aliases: dict[str, str] = {}
         self._hidden: set[str] = set()
 
-    def begin(self, messages: Sequence[BaseMessage]) -> None:
-        """Take what the run starts from."""
+    def set_initial(self, messages: Sequence[BaseMessage]) -> None:
+        """Take the messages that the run starts from."""
         self._before = {message.id: message for message in messages if message.id}
-        self.now = messages
-
-    def update(self, messages: Sequence[BaseMessage]) -> None:
-        """Take what a superstep has made of them."""
         self.now = messages
 
     def alias(self, state_id: str, public_id: str) -> None:
@@ -51,112 +51,98 @@ class StateMessages:
         self._aliases[state_id] = self._aliases.get(public_id, public_id)
 
     def hide(self, state_id: str) -> None:
-        """Note that the client is not to see this message."""
+        """Note that the client must not see this message."""
         self._hidden.add(state_id)
 
     def hides(self, state_id: str) -> bool:
-        """Whether the client is not to see this message."""
+        """Whether the client must not see this message."""
         return state_id in self._hidden
 
-    def snapshot(self, conversation: Conversation, call_ids: CallIds) -> list[Message]:
-        """The client's messages with the state's among them."""
-        shown = [message for message in self.now if self._is_shown(message, conversation)]
-        self._find_twins(shown, conversation)
-        self._find_results(shown, conversation)
-        return merge_messages(
-            conversation.messages(), [self._place(message, conversation, call_ids) for message in shown]
-        )
+    def public_id(self, state_id: str | None) -> str:
+        """Return the id under which the client knows the message `state_id`."""
+        return self._aliases.get(state_id or "", state_id or "")
 
-    def _is_shown(self, message: BaseMessage, conversation: Conversation) -> bool:
+    def snapshot(self) -> list[Message]:
+        """Return the client's messages with the state's among them."""
+        visible = [message for message in self.now if self._is_visible(message)]
+        self._find_twins(visible)
+        self._find_results(visible)
+        return merge_messages(self._conversation.messages(), [self._convert(message) for message in visible])
+
+    def _is_visible(self, message: BaseMessage) -> bool:
         if message.id is None or message.id in self._hidden or agui_role(message) is None:
             return False
-        hidden_call = isinstance(message, LCToolMessage) and not conversation.knows_call(message.tool_call_id)
-        return not hidden_call or message.id in conversation.ids
+        if message.id in self._conversation.ids or not isinstance(message, LCToolMessage):
+            return True
+        return self._conversation.knows_call(message.tool_call_id)  # the result of a hidden call is hidden
 
-    def public(self, state_id: str) -> str:
-        """The id under which the client knows the message `state_id`."""
-        return self._aliases.get(state_id, state_id)
+    def _find_twins(self, visible: Sequence[BaseMessage]) -> None:
+        """Find answers that the client holds under the id of an earlier run.
 
-    def _public(self, message: BaseMessage) -> str:
-        return self.public(cast("str", message.id))
-
-    def _find_twins(self, shown: Sequence[BaseMessage], conversation: Conversation) -> None:
-        """Find answers that the client holds under an id of an earlier run, which only that run could tell.
-
-        A node that streams a model may store the same words under an id of its own.
+        A node that streams a model may store the same words under an id of its own. Only the run itself knew both.
         """
-        lost = [
-            message
-            for message in shown
-            if isinstance(message, AIMessage) and self._public(message) not in conversation.ids
-        ]
+        ids = self._conversation.ids
+        lost = [one for one in visible if isinstance(one, AIMessage) and self.public_id(one.id) not in ids]
         if not lost:
             return
-        claimed = {self._public(message) for message in shown}
-        twins: dict[_Said, list[str]] = {}
-        for held in conversation.messages():
-            if isinstance(held, AssistantMessage) and held.id not in claimed and held.id not in conversation.sources:
-                said = (held.content or "", tuple(call.id for call in held.tool_calls or ()))
-                twins.setdefault(said, []).append(held.id)
+        claimed = {self.public_id(message.id) for message in visible} | self._conversation.sources.keys()
+        twins: dict[_Content, list[str]] = {}
+        for held in self._conversation.messages():
+            if isinstance(held, AssistantMessage) and held.id not in claimed:
+                content = (held.content or "", tuple(call.id for call in held.tool_calls or ()))
+                twins.setdefault(content, []).append(held.id)
         for message in lost:
-            its = AssistantTurn.from_message(message, cast("str", message.id), values=self._values).assistant_message()
-            ids = twins.get((its.content or "", tuple(call["id"] for call in message.tool_calls)))
-            if ids:
-                self._aliases[cast("str", message.id)] = ids.pop(0)
+            message_id = cast("str", message.id)
+            own = AssistantTurn.from_message(message, message_id, values=self._codec).assistant_message()
+            if found := twins.get((own.content or "", tuple(call["id"] for call in message.tool_calls))):
+                self._aliases[message_id] = found.pop(0)
 
-    def _find_results(self, shown: Sequence[BaseMessage], conversation: Conversation) -> None:
-        """Find results that the client holds and the thread has lost: what the thread has instead goes in their place.
+    def _find_results(self, visible: Sequence[BaseMessage]) -> None:
+        """Put the thread's results in the place of those that the client holds and the thread has lost.
 
-        A run that is killed may have told a result that was never saved; its call is answered as interrupted.
+        A run that is killed may have emitted a result that was never saved; its call is answered as interrupted.
         """
-        lost = {
-            message.tool_call_id: message
-            for message in shown
-            if isinstance(message, LCToolMessage) and self._public(message) not in conversation.ids
-        }
-        if lost:
-            claimed = {self._public(message) for message in shown}
-            for held in conversation.messages():
-                if isinstance(held, ToolMessage) and held.id not in claimed and held.tool_call_id in lost:
-                    self._aliases[cast("str", lost.pop(held.tool_call_id).id)] = held.id
+        ids = self._conversation.ids
+        results = [one for one in visible if isinstance(one, LCToolMessage) and self.public_id(one.id) not in ids]
+        if not results:
+            return
+        lost = {result.tool_call_id: result for result in results}
+        claimed = {self.public_id(message.id) for message in visible}
+        for held in self._conversation.messages():
+            if isinstance(held, ToolMessage) and held.id not in claimed and held.tool_call_id in lost:
+                self._aliases[cast("str", lost.pop(held.tool_call_id).id)] = held.id
 
-    def _place(
-        self, message: BaseMessage, conversation: Conversation, call_ids: CallIds
-    ) -> tuple[str, Sequence[Message]]:
-        """The public id that marks the message's place, and the AG-UI messages to put there, if any."""
-        public = self._public(message)
-        live = conversation.records.get(public)
-        before = self._before.get(cast("str", message.id))
-        if live is None and public in conversation.ids and before is message:
+    def _convert(self, message: BaseMessage) -> tuple[str, Sequence[Message]]:
+        """Return the public id that marks the message's place, and the AG-UI messages to put there, if any."""
+        conversation, public = self._conversation, self.public_id(message.id)
+        live, held = conversation.records.get(public), public in conversation.ids
+        before = self._before.get(message.id or "")
+        if live is None and held and before is message:
             return public, ()  # this run did not touch it
         source = conversation.sources.get(public, AGENT)
         if source.subagent_run_id is not None:  # the state holds it
             source = source._replace(in_thread=True)
+        public_call = partial(self._call_ids.find, source.subagent_run_id)
         match agui_role(message):
             case "assistant":
-                own = {item.id for item in live.blocks} if live is not None else set[str]()
-                taken, known = conversation.ids - own, partial(call_ids.of, source.subagent_run_id)
-                fresh = AssistantTurn.from_message(
-                    message, public, taken, self._values, like=live, source=source, public_call=known
+                own = {block.id for block in live.blocks} if live is not None else set[str]()
+                ids = conversation.ids - own
+                turn = AssistantTurn.from_message(
+                    message, public, ids, self._codec, like=live, source=source, public_call=public_call
                 )
-                if live is not None and live.same_content(fresh):
+                if live is not None and live.same_content(turn):
                     return public, ()
                 if isinstance(message, AIMessage):
-                    fresh.encode_values(message)
-                return public, _messages_of(fresh)
+                    turn.encode_values(message)
+                alone = Conversation()
+                alone.hold(turn)
+                return public, alone.messages()
             case "tool":
                 result = cast("LCToolMessage", message)
-                call_id = call_ids.of(source.subagent_run_id, result.tool_call_id)
+                call_id = public_call(result.tool_call_id)
                 name = conversation.call_name(call_id)
-                return public, [tool_message(result, public, self._values, name, source, call_id)]
+                return public, [tool_message(result, public, self._codec, name, source, call_id)]
             case _:
-                changed = before is not None and before.content != message.content
-                return public, [
-                    user_message(message, public, self._values, source)
-                ] if changed or public not in conversation.ids else ()
-
-
-def _messages_of(record: AssistantTurn) -> list[Message]:
-    alone = Conversation()
-    alone.hold(record)
-    return alone.messages()
+                if held and (before is None or before.content == message.content):
+                    return public, ()
+                return public, [user_message(message, public, self._codec, source)]

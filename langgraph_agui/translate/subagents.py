@@ -20,6 +20,7 @@ from ag_ui.core import (
 )
 
 from langgraph_agui.messages.blocks import BlockKind
+from langgraph_agui.messages.conversation import Conversation
 from langgraph_agui.messages.encrypted_values import AGENT, MessageSource
 from langgraph_agui.protocol.jsonable import clean_text
 from langgraph_agui.translate.event_sinks import Sink, Writer
@@ -79,15 +80,62 @@ def checked_subagents(mode: Subagents) -> Subagents:
     return mode
 
 
+class PublicCallIds:
+    """The ids under which the client knows the tool calls of one run.
+
+    Models may number their calls, and two agents may use the same number. A call keeps its model's id unless another
+    agent's call has it already: a client has one call under one id (AG-UI 1.0, tool calls).
+
+    Args:
+        conversation: What the client holds.
+    """
+
+    def __init__(self, conversation: Conversation) -> None:
+        self._conversation = conversation
+        self._ids: dict[tuple[str | None, str], str] = {}
+
+    def assign(self, subagent_run_id: str | None, call_id: str) -> str:
+        """Return the public id of a call that is about to be emitted; `call_id` is the model's."""
+        public = self._ids.get((subagent_run_id, call_id))
+        if public is None:
+            holder = self._conversation.holder(call_id)
+            free = holder is None or self._conversation.sources.get(holder, AGENT).subagent_run_id == subagent_run_id
+            public = call_id if free else _prefixed(subagent_run_id, call_id)
+            self._ids[subagent_run_id, call_id] = public
+        return public
+
+    def find(self, subagent_run_id: str | None, call_id: str) -> str:
+        """Return the public id of a call that was emitted, in this run or in an earlier one."""
+        public = self._ids.get((subagent_run_id, call_id))
+        if public is None:
+            prefixed = _prefixed(subagent_run_id, call_id)
+            public = prefixed if self._conversation.holds_call(prefixed) else call_id
+        return public
+
+    def find_asked(self, subagent_run_id: str | None, call_id: str | None) -> str | None:
+        """Return the public id of a call that needs an approval; None if it is only known as another agent's."""
+        public = self.find(subagent_run_id, call_id) if call_id is not None else None
+        others = {agent for (agent, _), known in self._ids.items() if known == public and agent != subagent_run_id}
+        return None if others else public
+
+    def locate(self, subagent_run_id: str | None, call_id: str) -> tuple[str, str] | None:
+        """Return the public id of a call and the id of the message that holds it; None if the client has neither."""
+        public = self.find(subagent_run_id, call_id)
+        holder = self._conversation.holder(public)
+        return (public, holder) if holder is not None else None
+
+
+def _prefixed(subagent_run_id: str | None, call_id: str) -> str:
+    return f"{subagent_run_id or 'agent'}:{call_id}"
+
+
 class SubagentTracker:
     """The subagents of one run.
 
     Args:
         sink: Receives the events.
         mode: What clients see of subagents.
-        find_call: Finds a tool call by the subagent that made it (None: the main agent) and the model's id for it.
-            Returns the id that the client knows, and the id of the message that holds the call; None if the client does
-            not have the call.
+        call_ids: Finds the tool calls that start subagents.
         close: Closes the open messages and steps of a subagent, by its id.
     """
 
@@ -95,13 +143,13 @@ class SubagentTracker:
         self,
         sink: Sink,
         mode: Subagents,
-        find_call: Callable[[str | None, str], tuple[str, str] | None],
+        call_ids: PublicCallIds,
         close: Callable[[str], None],
     ) -> None:
         self._sink = sink
         self._attributed = mode == "attributed"
         self.hidden = mode == "hidden"
-        self._find_call = find_call
+        self._call_ids = call_ids
         self._close = close
         self._started: dict[str, SubagentRun] = {}
         self._ends: dict[str, BaseEvent] = {}
@@ -137,7 +185,7 @@ class SubagentTracker:
 
     def _start_event(self, subagent: SubagentRun, parent: str | None) -> SubagentStartedEvent:
         around = subagent.parent.id if subagent.parent is not None else None
-        call = self._find_call(around, subagent.call_id) if subagent.call_id is not None else None
+        call = self._call_ids.locate(around, subagent.call_id) if subagent.call_id is not None else None
         return SubagentStartedEvent(
             subagent_run_id=subagent.id,
             name=clean_text(subagent.name),

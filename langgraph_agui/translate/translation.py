@@ -39,17 +39,15 @@ from langgraph_agui.messages.options import ReasoningOptions
 from langgraph_agui.messages.provider import maker_of
 from langgraph_agui.messages.redaction import redactor_for
 from langgraph_agui.state.client_state import ClientStateCache
-from langgraph_agui.translate.activities import Activities
-from langgraph_agui.translate.broadcast import JoinedSink
-from langgraph_agui.translate.event_sinks import Sink
+from langgraph_agui.translate.event_sinks import JoinedSink, Sink
 from langgraph_agui.translate.message_emitter import MessageEmitter
 from langgraph_agui.translate.message_tracker import CopyDetector, MessageTracker
 from langgraph_agui.translate.predict import Predictor
-from langgraph_agui.translate.run_events import run_error, run_finished, run_started
+from langgraph_agui.translate.run_events import Steps, Usage, run_error, run_finished, run_started
+from langgraph_agui.translate.snapshot import StateMessages
 from langgraph_agui.translate.state_view import StateView
-from langgraph_agui.translate.steps import Steps
-from langgraph_agui.translate.subagents import SubagentRun, Subagents, SubagentTracker
-from langgraph_agui.translate.usage import Usage
+from langgraph_agui.translate.subagents import PublicCallIds, SubagentRun, Subagents, SubagentTracker
+from langgraph_agui.translate.tool_output import Activities
 
 logger = logging.getLogger(__name__)
 
@@ -89,13 +87,15 @@ class Translation:
         codec = EncryptedValueCodec(reasoning, run_input.thread_id)
         # No snapshot holds activities: one that did would delete those of earlier runs in the client.
         held = [message for message in run_input.messages if not isinstance(message, ActivityMessage)]
-        self._conversation = Conversation(held)
-        self._subagents = SubagentTracker(sink, subagents, self._find_call, self._close_subagent)
-        self._emitter = MessageEmitter(self._conversation, Predictor(sink, self._state), codec)
-        self.messages = MessageTracker(self._emitter, codec, self._subagents)
+        conversation = Conversation(held)
+        self._call_ids = PublicCallIds(conversation)
+        self._subagents = SubagentTracker(sink, subagents, self._call_ids, self._close_subagent)
+        self._emitter = MessageEmitter(conversation, self._call_ids, Predictor(sink, self._state), codec)
+        self._stored = StateMessages(conversation, self._call_ids, codec)
+        self.messages = MessageTracker(conversation, self._emitter, self._stored, self._subagents)
         self._copies = CopyDetector()
         self._usage = Usage()
-        self._steps = Steps(sink.event)
+        self._steps = Steps(sink)
         self._activities = Activities(sink)
         self._errors = ErrorClassifier()
         self._redact = redactor_for(codec.options)
@@ -119,21 +119,21 @@ class Translation:
         It gets a snapshot of what is complete; what is still open is emitted again from its beginning.
         """
         sink.event(run_started(run_input))
-        sink.own = self._state.client_only(run_input.state)
-        for event in self._state.join(replace=sink.own != run_input.state):
+        sink.own_state = self._state.client_only(run_input.state)
+        for event in self._state.join(replace=sink.own_state != run_input.state):
             sink.event(event)
-        messages = self.messages.snapshot()
-        settled = self._emitter.settled(messages)
-        sink.take_back({message.id for message in messages} - {message.id for message in settled})
+        messages = self._stored.snapshot()
+        settled = self._emitter.without_unfinished(messages)
+        sink.retract({message.id for message in messages} - {message.id for message in settled})
         sink.event(MessagesSnapshotEvent(messages=settled))
         self._subagents.replay(sink)
-        self._steps.reopen(sink)
-        self._emitter.reopen(sink)
-        self._activities.reopen(sink)
+        self._steps.replay(sink)
+        self._emitter.replay(sink)
+        self._activities.replay(sink)
 
     def refresh_writers(self) -> None:
         """Make open messages write to the current readers: one has joined or left."""
-        self._emitter.rewrite()
+        self._emitter.refresh_writers()
 
     def emit_messages_snapshot(self, interrupts: Sequence[Interrupt] = ()) -> None:
         """Emit the whole conversation as the graph's state holds it. Nothing may follow but the terminal event.
@@ -147,7 +147,7 @@ class Translation:
             self._settle()
             self._subagents.close_all(interrupts)
             self._state.settle()
-            self._sink.event(MessagesSnapshotEvent(messages=self.messages.snapshot()))
+            self._sink.event(MessagesSnapshotEvent(messages=self._stored.snapshot()))
 
     def finish_run(self, interrupts: Sequence[Interrupt] | None = None) -> None:
         """End a run that has completed, or paused at `interrupts`; by default those that were raised in it."""
@@ -155,7 +155,7 @@ class Translation:
             return
         self._settle()
         if interrupts is None:
-            calls = calls_in(self.messages.stored)
+            calls = calls_in(self._stored.now)
             raised = [pending_interrupt(one, calls, self._redact) for one, _ in self._raised.values()]
             interrupts = self.attribute_interrupts([one for each in raised for one in each.interrupts])
         self._subagents.close_all(interrupts)
@@ -163,7 +163,7 @@ class Translation:
         if interrupts:
             outcome = RunFinishedInterruptOutcome(type="interrupt", interrupts=list(interrupts))
         else:
-            pending = self._emitter.pending()
+            pending = self._emitter.pending_calls()
             outcome = RunFinishedSuccessOutcome(type="success", pending_tool_call_ids=pending or None)
         self._emit_finished(outcome, None if interrupts else self._result)
 
@@ -198,13 +198,13 @@ class Translation:
 
     def _settle(self) -> None:
         client_tools = {tool.name for tool in self._input.tools or ()}
-        self._emitter.answer_failed(self._ended_subagents, client_tools)
+        self._emitter.interrupt_calls(self._ended_subagents, client_tools)
         self._close()
 
     def _close(self) -> None:
         self.messages.close()
         self._steps.close()
-        self._activities.close_all()
+        self._activities.close()
         self._state.drop_previews()
 
     # -- errors and interrupts ------------------------------------------------------------------------------------
@@ -238,7 +238,7 @@ class Translation:
             subagent_run_id = subagent.id if subagent is not None else interrupt.subagent_run_id
             ids = {
                 "subagent_run_id": self._subagents.visible_id(subagent_run_id),
-                "tool_call_id": self._emitter.call_ids.asked_about(subagent_run_id, interrupt.tool_call_id),
+                "tool_call_id": self._call_ids.find_asked(subagent_run_id, interrupt.tool_call_id),
             }
             result.append(interrupt.model_copy(update=ids))
         return result
@@ -368,11 +368,6 @@ class Translation:
                 message = str(error) if self._expose_errors else SAFE_MESSAGES[code]
                 self._subagents.fail(subagent, message, code.value)
 
-    def _find_call(self, subagent_run_id: str | None, call_id: str) -> tuple[str, str] | None:
-        public = self._emitter.call_ids.of(subagent_run_id, call_id)
-        holder = self._conversation.holder(public)
-        return (public, holder) if holder is not None else None
-
     def _close_subagent(self, subagent_run_id: str) -> None:
         self.messages.close(subagent_run_id)
         self._steps.close(subagent_run_id)
@@ -381,20 +376,20 @@ class Translation:
 
     def start_tool(self, call_id: str, subagent: SubagentRun | None = None) -> None:
         """A tool begins to work on a call."""
-        self._activities.begin(self._public_call_id(call_id, subagent))
+        self._activities.start(self._public_call_id(call_id, subagent))
 
     def emit_tool_output(self, call_id: str, tool: str, delta: object, subagent: SubagentRun | None = None) -> None:
         """Emit a part of a tool's output while it runs."""
         if not self._subagents.hides(subagent):
             public = self._public_call_id(call_id, subagent)
-            self._activities.output(public, tool, self._redact(delta), self._subagents.announce(subagent))
+            self._activities.add_output(public, tool, self._redact(delta), self._subagents.announce(subagent))
 
     def end_tool(self, call_id: str, subagent: SubagentRun | None = None, *, failed: bool = False) -> None:
         """A tool has ended its work on a call."""
         self._activities.end(self._public_call_id(call_id, subagent), "failed" if failed else "done")
 
     def _public_call_id(self, call_id: str, subagent: SubagentRun | None) -> str:
-        return self._emitter.call_ids.of(subagent.id if subagent is not None else None, call_id)
+        return self._call_ids.find(subagent.id if subagent is not None else None, call_id)
 
     def emit_written(self, value: object, subagent: SubagentRun | None = None) -> None:
         """Emit what a node has written to the custom stream: state, or a custom event."""

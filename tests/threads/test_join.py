@@ -13,7 +13,7 @@ from langgraph.types import interrupt
 
 from langgraph_agui import LangGraphAgent
 from langgraph_agui.protocol import decode, fold
-from langgraph_agui.translate.broadcast import Subscription
+from langgraph_agui.translate.event_sinks import Subscription
 from langgraph_agui.translate.event_sinks import EventSink, SSESink
 from tests.adapter.graphs import Chat, chain_of, talker
 from tests.adapter.models import Scripted, said, thinking
