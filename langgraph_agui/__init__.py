@@ -16,9 +16,7 @@ if TYPE_CHECKING:
     from langgraph_agui.fastapi import add_langgraph_fastapi_endpoint, agui_router
     from langgraph_agui.frontend import agui_context, frontend_tools
     from langgraph_agui.interrupts.approvals import Approval
-    from langgraph_agui.messages.options import ReasoningOptions
-    from langgraph_agui.messages.seal import ReasoningSeal
-    from langgraph_agui.messages.think_tags import ThinkTagSplitter
+    from langgraph_agui.messages.options import ReasoningOptions, ReasoningSeal, ThinkTagSplitter
     from langgraph_agui.messages.to_agui import langchain_messages_to_agui
     from langgraph_agui.messages.to_langchain import agui_messages_to_langchain, for_provider
     from langgraph_agui.middleware import AGUIMiddleware
@@ -58,9 +56,9 @@ _WHERE = {
     "PredictState": "state.options",
     "Private": "state.options",
     "ReasoningOptions": "messages.options",
-    "ReasoningSeal": "messages.seal",
+    "ReasoningSeal": "messages.options",
     "StateOptions": "state.options",
-    "ThinkTagSplitter": "messages.think_tags",
+    "ThinkTagSplitter": "messages.options",
     "add_langgraph_fastapi_endpoint": "fastapi",
     "agui_context": "frontend",
     "agui_messages_to_langchain": "messages.to_langchain",

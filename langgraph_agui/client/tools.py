@@ -23,7 +23,7 @@ from pydantic import AliasChoices, AliasPath, ValidationError
 
 from langgraph_agui.aio import run_sync
 from langgraph_agui.messages.media import content_parts
-from langgraph_agui.messages.user_tool_content import as_content
+from langgraph_agui.messages.to_agui import as_content
 
 logger = logging.getLogger(__name__)
 

@@ -17,7 +17,7 @@ from langgraph_agui.errors import ErrorCode, RunInputError
 from langgraph_agui.interrupts.decisions import Action
 from langgraph_agui.interrupts.pending import InterruptRequest
 from langgraph_agui.interrupts.pending_reader import PendingInterrupts
-from langgraph_agui.messages.user_tool_content import text_of
+from langgraph_agui.messages.to_agui import text_of
 
 REQUEST_APPROVAL = "request_approval"
 """The client tool: `{approval_id, function_name, function_arguments, message}`, answered `{approval_id, approved}`."""

@@ -22,11 +22,10 @@ from langgraph_agui.messages.encrypted_values import (
     MessageSource,
     has_only_source,
 )
-from langgraph_agui.messages.envelope import VisibleTurn, encode_envelopes
+from langgraph_agui.messages.envelope import Call, VisibleTurn, encode_envelopes
+from langgraph_agui.messages.options import Piece
 from langgraph_agui.messages.redaction import hides_reasoning, warn_reasoning_dropped
 from langgraph_agui.messages.template import VisibleText, parsed
-from langgraph_agui.messages.think_tags import Piece
-from langgraph_agui.messages.tool_calls import Call
 
 logger = logging.getLogger(__name__)
 

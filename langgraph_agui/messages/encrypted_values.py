@@ -1,23 +1,17 @@
-"""`encryptedValue` strings: envelopes, written and read for one thread.
+"""`encryptedValue` strings: envelopes, encoded and decoded for one thread.
 
-An envelope is a JSON object `{"v": 1, "p": <provider>, ...}` (docs/reasoning.md). It travels as base64url of its
-JSON, or, with a `ReasoningSeal`, as base64url of that JSON sealed and bound to the thread and to the message or call
-that carries it.
+An envelope is a JSON object `{"v": 1, "p": <provider>, ...}` (docs/reasoning.md). It travels as base64url of its JSON.
+With a `ReasoningSeal` the JSON is encrypted first, and bound to the thread and to the message or call that carries it.
 """
 
 from __future__ import annotations
 
 import json
-import logging
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Mapping
-from enum import StrEnum
 from typing import Literal, NamedTuple, TypeAlias
 
-from langgraph_agui.messages.options import ReasoningOptions
-from langgraph_agui.messages.seal import SEALED, ReasoningSeal, SealError
-
-logger = logging.getLogger(__name__)
+from langgraph_agui.messages.options import SEALED, ReasoningOptions, RejectReason, SealError
 
 Envelope: TypeAlias = Mapping[str, object]
 Holder: TypeAlias = Literal["user", "assistant", "tool", "reasoning", "call"]
@@ -33,22 +27,8 @@ _OWN = "eyJ2Ijo"
 """How every envelope that is not sealed begins: the base64 of `{"v":`."""
 
 
-class RejectReason(StrEnum):
-    """Why a value is not used."""
-
-    BARE = "no value of ours"
-    TOO_LARGE = "longer than max_bytes"
-    MALFORMED = "malformed"
-    NEWER = "of a newer version"
-    UNSEALED = "not sealed"
-    NO_SEAL = "sealed, and this agent has no seal"
-    UNKNOWN_KEY = "sealed with an unknown key"
-    ALTERED = "altered, or of another thread or message"
-    DAMAGED = "at odds with the message that it came with"
-
-
 class EncryptedValueCodec:
-    """Writes and reads the opaque values of one thread.
+    """Encodes and decodes the opaque values of one thread.
 
     Args:
         options: The agent's.
@@ -70,54 +50,56 @@ class EncryptedValueCodec:
             data = text.encode()
         except UnicodeEncodeError:  # half a surrogate pair: JSON has escapes for it, UTF-8 has not
             data = json.dumps(envelope, separators=(",", ":")).encode()
-        if self.options.seal is not None:
-            data = self._seal(self.options.seal, data, self._context(holder, entity_id))
+        if (seal := self.options.seal) is not None:
+            context = self._context(holder, entity_id)
+            known = self._sealed.get(context)
+            if known is None or known[0] != data:
+                # The same data is sealed once: the closing snapshot repeats the value of the stream.
+                known = self._sealed[context] = (data, seal.seal(data, context))
+            data = known[1]
         value = urlsafe_b64encode(data).rstrip(b"=").decode()
         return value if len(value) <= self.options.max_bytes else None
-
-    def _seal(self, seal: ReasoningSeal, data: bytes, context: bytes) -> bytes:
-        """Seal `data`, the same way again: a run's closing snapshot says what its stream has said."""
-        known = self._sealed.get(context)
-        if known is None or known[0] != data:
-            known = self._sealed[context] = (data, seal.seal(data, context))
-        return known[1]
 
     def decode(self, holder: Holder, entity_id: str, value: str) -> Envelope | RejectReason:
         """Return the envelope of a value that came with the message or call `entity_id`, or why there is none."""
         if len(value) > self.options.max_bytes:
             return RejectReason.TOO_LARGE
-        data = _decoded(value)
-        if self.options.seal is not None:
-            return self._open(data, self._context(holder, entity_id))
-        if data[:1] == bytes([SEALED]):
+        data = _from_base64(value)
+        if (seal := self.options.seal) is not None:
+            if data[:1] != bytes([SEALED]):
+                return RejectReason.UNSEALED
+            try:
+                data = seal.open(data, self._context(holder, entity_id))
+            except SealError as error:
+                return error.reason
+        elif data[:1] == bytes([SEALED]):
             return RejectReason.NO_SEAL
-        envelope = _parsed(data)
-        if isinstance(envelope, dict) and "v" in envelope:
-            return _of_version(envelope)
-        return RejectReason.MALFORMED if value.startswith(_OWN) else RejectReason.BARE
-
-    def _open(self, data: bytes, context: bytes) -> Envelope | RejectReason:
-        assert self.options.seal is not None  # noqa: S101
-        if data[:1] != bytes([SEALED]):
-            return RejectReason.UNSEALED
         try:
-            envelope = _parsed(self.options.seal.open(data, context))
-        except SealError as error:
-            return _FAULTS[error.reason]
-        return _of_version(envelope) if isinstance(envelope, dict) else RejectReason.MALFORMED
+            envelope: object = json.loads(data)
+        except (ValueError, RecursionError):
+            envelope = None
+        if not isinstance(envelope, dict) or (seal is None and "v" not in envelope):
+            is_ours = seal is not None or value.startswith(_OWN)
+            return RejectReason.MALFORMED if is_ours else RejectReason.BARE
+        version = envelope.get("v")
+        if isinstance(version, bool) or not isinstance(version, int) or version < 1:
+            return RejectReason.MALFORMED
+        return envelope if version <= VERSION else RejectReason.NEWER
 
     def _context(self, holder: Holder, entity_id: str) -> bytes:
-        """What a sealed value is bound to: the lengths keep ("a", "bc") and ("ab", "c") apart."""
-        told = (self._thread_id, f"{holder}:{entity_id}")
-        thread, entity = (text.encode("utf-8", "surrogatepass") for text in told)
-        return len(thread).to_bytes(4, "big") + thread + entity
+        """Return what a sealed value is bound to. The length keeps ("a", "bc") and ("ab", "c") apart."""
+        thread = self._thread_id.encode("utf-8", "surrogatepass")
+        return len(thread).to_bytes(4, "big") + thread + f"{holder}:{entity_id}".encode("utf-8", "surrogatepass")
 
 
-_FAULTS = {
-    "unknown_key": RejectReason.UNKNOWN_KEY,
-    "altered": RejectReason.ALTERED,
-    "malformed": RejectReason.MALFORMED,
-}
+def _from_base64(value: str) -> bytes:
+    """Return the bytes of a base64url value, padded or not; none if no encoder writes it so, spare bits included."""
+    value = value.rstrip("=")
+    try:
+        data = urlsafe_b64decode(value + "=" * (-len(value) % 4))
+    except ValueError:
+        return b""
+    return data if urlsafe_b64encode(data).rstrip(b"=").decode() == value else b""
 
 
 class MessageSource(NamedTuple):
@@ -157,28 +139,3 @@ def is_subagent_only(subagent_run_id: str | None, envelope: Envelope | RejectRea
 def has_only_source(envelope: Envelope) -> bool:
     """Whether the envelope holds nothing but `IN_THREAD`."""
     return IN_THREAD in envelope and "h" not in envelope
-
-
-def _decoded(value: str) -> bytes:
-    """The bytes of a base64url value, padded or not; none for what no encoder writes, spare bits included."""
-    value = value.rstrip("=")
-    try:
-        data = urlsafe_b64decode(value + "=" * (-len(value) % 4))
-    except ValueError:
-        return b""
-    return data if urlsafe_b64encode(data).rstrip(b"=").decode() == value else b""
-
-
-def _parsed(data: bytes) -> object:
-    try:
-        value: object = json.loads(data)
-    except (ValueError, RecursionError):
-        return None
-    return value
-
-
-def _of_version(envelope: Envelope) -> Envelope | RejectReason:
-    version = envelope.get("v")
-    if isinstance(version, bool) or not isinstance(version, int) or version < 1:
-        return RejectReason.MALFORMED
-    return envelope if version <= VERSION else RejectReason.NEWER

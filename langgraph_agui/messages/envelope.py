@@ -1,23 +1,24 @@
-"""What a LangChain assistant message is besides what the client sees of it, as envelopes.
+"""What a LangChain assistant message holds besides what the client sees of it, as envelopes.
 
-A message and what the client sees of it enter `wrap`; envelopes leave: one for each reasoning block, one for each
-signed call, one for the assistant message with what belongs to neither. `unwrap` makes the LangChain message again,
-the same for its provider in every byte: content and its shape, kwargs, calls, and the metadata that packages read when
-they send a message.
+A message and its visible part enter `encode_envelopes`. Envelopes leave: one for each reasoning block, one for each
+signed call, and one for the assistant message with all else. `decode_envelope` makes the LangChain message again, the
+same for its provider in every byte: content and its shape, kwargs, calls, and the metadata that packages read when they
+send a message.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple, cast
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple, TypeAlias, cast
 
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, InvalidToolCall
+from langchain_core.messages.tool import ToolCall, invalid_tool_call, tool_call
 
 from langgraph_agui.messages.blocks import ContentBlock, beside, is_reasoning
 from langgraph_agui.messages.encrypted_values import VERSION, Envelope
-from langgraph_agui.messages.provider import maker_of
-from langgraph_agui.messages.template import InvalidEnvelope, VisibleText, json_key, listed
-from langgraph_agui.messages.tool_calls import Call, Calls, same_calls, to_langchain_calls
+from langgraph_agui.messages.options import maker_of
+from langgraph_agui.messages.template import InvalidEnvelope, VisibleText, escape_list, json_key, parsed
 
 GEMINI_SIGNATURES = "__gemini_function_call_thought_signatures__"
 """Where langchain-google-genai keeps the signature of each call: in `additional_kwargs`, by call id."""
@@ -27,6 +28,47 @@ _SENT = ("output_version", "container")
 
 _LOCAL = frozenset({"parsed"})
 """`additional_kwargs` that are results for the program and are not sent to a provider."""
+
+
+class Call(NamedTuple):
+    """A tool call as AG-UI has it: the arguments are the model's own text."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+Calls: TypeAlias = tuple[Sequence[ToolCall], Sequence[InvalidToolCall]]
+
+
+def to_langchain_calls(calls: Iterable[Call]) -> Calls:
+    """Return LangChain's calls. One whose arguments are not a JSON object becomes an invalid call, not an error."""
+    valid: list[ToolCall] = []
+    invalid: list[InvalidToolCall] = []
+    for call in calls:
+        arguments = parsed(call.arguments)
+        if isinstance(arguments, dict):
+            valid.append(tool_call(name=call.name, args=arguments, id=call.id))
+        else:
+            error = "The arguments are not a JSON object."
+            invalid.append(invalid_tool_call(name=call.name, args=call.arguments, id=call.id, error=error))
+    return valid, invalid
+
+
+def _sent_calls(calls: Calls) -> list[tuple[str | None, ...]]:
+    """Return what a provider is sent of these calls, to compare."""
+    valid, invalid = calls
+    return [
+        *((call["id"], call["name"], _dumped(call["args"]), None) for call in valid),
+        *((call["id"], call["name"], None, call["args"]) for call in invalid),
+    ]
+
+
+def _dumped(arguments: object) -> str:
+    try:
+        return json.dumps(arguments)
+    except (RecursionError, TypeError, ValueError):
+        return ""  # what is not JSON is never what a client sees
 
 
 class Envelopes(NamedTuple):
@@ -41,44 +83,42 @@ class VisibleTurn(NamedTuple):
     """What a client sees of an assistant message, and under which ids."""
 
     message_id: str
-    words: VisibleText
+    text: VisibleText
     reasoning_ids: Sequence[str]
     calls: Sequence[Call]
 
 
-def encode_envelopes(message: AIMessage, shown: VisibleTurn) -> Envelopes:
-    """Return what is to be kept of `message` (of a streamed one: the sum of its chunks) besides what is shown."""
-    return _Wrapping(message, shown).envelopes()
+def encode_envelopes(message: AIMessage, visible: VisibleTurn) -> Envelopes:
+    """Return what is to be kept of `message` besides what is visible. A streamed message is the sum of its chunks."""
+    return _Encoder(message, visible).envelopes()
 
 
-class _Wrapping:
-    def __init__(self, message: AIMessage, shown: VisibleTurn) -> None:
+class _Encoder:
+    def __init__(self, message: AIMessage, visible: VisibleTurn) -> None:
         self._message = message
-        self._shown = shown
-        self._words = shown.words
+        self._visible = visible
+        self._text = visible.text
         provider = message.response_metadata.get("model_provider")
         self._provider = provider if isinstance(provider, str) else None
         self._head: Envelope = {"v": VERSION, "p": self._provider} if self._provider else {"v": VERSION}
         self._blocks: dict[int, Envelope] = {}
         self._calls: dict[int, Envelope] = {}
-        self._number = 0
+        self._number = 1 if beside(message) else 0
 
     def envelopes(self) -> Envelopes:
         kwargs = self._kwargs()  # first, as when a message is read: reasoning beside the content comes before it
-        own = {**self._content(), **({"k": kwargs} if kwargs else {}), **self._metadata(), **self._rest()}
-        if not (own or self._shown.reasoning_ids or self._calls):
+        own = {**self._content(), **({"k": kwargs} if kwargs else {}), **self._metadata(), **self._others()}
+        if not (own or self._visible.reasoning_ids or self._calls):
             return Envelopes({}, {}, None)
-        own["h"] = self._words.check
-        if ids := self._shown.reasoning_ids:
-            derived = [derived_id(self._shown.message_id, number) for number in range(len(ids))]
+        own["h"] = self._text.check
+        if ids := self._visible.reasoning_ids:
+            derived = [derived_id(self._visible.message_id, number) for number in range(len(ids))]
             own["r"] = len(ids) if list(ids) == derived else list(ids)
         return Envelopes(self._blocks, self._calls, {**self._head, **own})
 
     def _kwargs(self) -> dict[str, object]:
         kept: dict[str, object] = {}
-        kwargs = self._message.additional_kwargs
-        self._number = 1 if beside(self._message) else 0
-        for key, value in kwargs.items():
+        for key, value in self._message.additional_kwargs.items():
             if value is None or key in _LOCAL:
                 continue
             if key == "reasoning" and isinstance(value, Mapping):
@@ -86,14 +126,14 @@ class _Wrapping:
             elif key == GEMINI_SIGNATURES and isinstance(value, Mapping):
                 kept[key] = {json_key(call): self._signature(call, inner) for call, inner in value.items()}
             else:
-                kept[json_key(key)] = self._words.pack(value)
+                kept[json_key(key)] = self._text.to_template(value)
         return kept
 
     def _content(self) -> dict[str, object]:
         content = self._message.content
         if isinstance(content, str):
-            return {} if content == self._words.text else {"c": self._words.pack(content)}
-        return {"c": listed([self._block(block) for block in cast("list[str | ContentBlock]", content)])}
+            return {} if content == self._text.text else {"c": self._text.to_template(content)}
+        return {"c": escape_list([self._block(block) for block in cast("list[str | ContentBlock]", content)])}
 
     def _block(self, block: str | ContentBlock) -> object:
         if isinstance(block, Mapping):
@@ -101,73 +141,74 @@ class _Wrapping:
             inner: ContentBlock = value if isinstance(value, Mapping) else block
             if is_reasoning(inner):
                 return self._reasoning(block, inner)
-        return self._words.pack(block)
+        return self._text.to_template(block)
 
     def _reasoning(self, block: ContentBlock, inner: ContentBlock) -> object:
-        """The place of a reasoning block; its template goes with the first reasoning message that it is shown as."""
+        """Return a hole for a reasoning block. Its template goes with the first of its reasoning messages."""
         number = self._number
         summary = inner.get("summary")
         self._number += max(1, len(summary)) if isinstance(summary, list) else 1
-        if number >= len(self._shown.reasoning_ids):
-            return self._words.pack(block)
-        self._blocks[number] = {**self._head, "b": self._words.pack(block)}
+        if number >= len(self._visible.reasoning_ids):
+            return self._text.to_template(block)
+        self._blocks[number] = {**self._head, "b": self._text.to_template(block)}
         return ["$b", number]
 
     def _signature(self, call_id: object, signature: object) -> object:
-        for number, call in enumerate(self._shown.calls):
+        for number, call in enumerate(self._visible.calls):
             if call.id == call_id:
-                self._calls[number] = {**self._head, "s": self._words.pack(signature)}
+                self._calls[number] = {**self._head, "s": self._text.to_template(signature)}
                 return ["$s", number]
-        return self._words.pack(signature)
+        return self._text.to_template(signature)
 
     def _metadata(self) -> dict[str, object]:
-        told = self._message.response_metadata
-        kept = {key: self._words.pack(told[key]) for key in _SENT if told.get(key) is not None}
-        if self._provider == "bedrock_converse" or maker_of(told) != self._provider:
-            # Whose reasoning it is, where the provider's name does not tell (langchain-aws reads it, too).
-            kept["model_name"] = self._words.pack(told.get("model_name"))
-        if isinstance(told.get("id"), str) and told["id"].startswith("resp_"):
-            kept["id"] = told["id"]  # langchain-openai: `use_previous_response_id`
+        metadata = self._message.response_metadata
+        kept = {key: self._text.to_template(metadata[key]) for key in _SENT if metadata.get(key) is not None}
+        if self._provider == "bedrock_converse" or maker_of(metadata) != self._provider:
+            # The provider's name does not tell who made the reasoning. langchain-aws reads the model's name, too.
+            kept["model_name"] = self._text.to_template(metadata.get("model_name"))
+        if isinstance(metadata.get("id"), str) and metadata["id"].startswith("resp_"):
+            kept["id"] = metadata["id"]  # langchain-openai: `use_previous_response_id`
         return {"m": kept} if kept else {}
 
-    def _rest(self) -> dict[str, object]:
+    def _others(self) -> dict[str, object]:
         message, kept = self._message, dict[str, object]()
         if message.name:
             kept["n"] = message.name
-        if message.id and message.id != self._shown.message_id:
+        if message.id and message.id != self._visible.message_id:
             kept["i"] = message.id
-        if not same_calls(to_langchain_calls(self._shown.calls), (message.tool_calls, message.invalid_tool_calls)):
-            kept["x"] = self._words.pack([message.tool_calls, message.invalid_tool_calls])
+        own = message.tool_calls, message.invalid_tool_calls
+        if _sent_calls(to_langchain_calls(self._visible.calls)) != _sent_calls(own):
+            kept["x"] = self._text.to_template(list(own))
         return kept
 
 
 def derived_id(message_id: str, number: int) -> str:
-    """The id of a reasoning message whose block has none of its own."""
+    """Return the id of a reasoning message whose block has none of its own."""
     return f"{message_id}:reasoning:{number}"
 
 
-def decode_envelope(envelope: Envelope, shown: VisibleTurn) -> AIMessage:
-    """Return the LangChain message of which the client sees `shown`; its words hold what the other envelopes did.
+def decode_envelope(envelope: Envelope, visible: VisibleTurn) -> AIMessage:
+    """Return the LangChain message of which the client sees `visible`; its text holds what the other envelopes held.
 
     Raises:
-        Damaged: The envelope is not one of this message, or words of it have changed.
+        InvalidEnvelope: The envelope is of another message, or the visible text has changed.
     """
-    words = shown.words
-    if envelope.get("h") != words.check:
+    text = visible.text
+    if envelope.get("h") != text.check:
         raise InvalidEnvelope
     provider = envelope.get("p")
     try:
         metadata = {"model_provider": provider} if isinstance(provider, str) else {}
-        metadata.update(words.fill(envelope.get("m", {})))  # type: ignore[call-overload]  # the next line refuses others
-        calls = words.fill(envelope["x"]) if "x" in envelope else to_langchain_calls(shown.calls)
+        metadata.update(text.from_template(envelope.get("m", {})))  # type: ignore[call-overload]  # the next line refuses others
+        calls = text.from_template(envelope["x"]) if "x" in envelope else to_langchain_calls(visible.calls)
         valid, invalid = cast("Calls", calls)
         fields = {
-            "content": words.fill(envelope["c"]) if "c" in envelope else words.text,
-            "additional_kwargs": words.fill(envelope.get("k", {})),
+            "content": text.from_template(envelope["c"]) if "c" in envelope else text.text,
+            "additional_kwargs": text.from_template(envelope.get("k", {})),
             "response_metadata": metadata,
             "tool_calls": valid,
             "invalid_tool_calls": invalid,
-            "id": envelope.get("i", shown.message_id),
+            "id": envelope.get("i", visible.message_id),
             "name": envelope.get("n"),
         }
         return AIMessage.model_validate(fields)

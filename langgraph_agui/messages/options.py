@@ -1,41 +1,184 @@
-"""What an agent decides about reasoning: who sees it, and how it travels."""
+"""What an agent decides about reasoning: who sees it, how it travels, and at which tags it stands in a text.
+
+`ReasoningOptions` holds the decisions, `ReasoningSeal` the keys for values that travel through clients, and
+`ThinkTagSplitter` splits the text of models that write their reasoning into it. The names of providers are here too.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+import secrets
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Literal
+from enum import StrEnum
+from hashlib import sha256
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
-from langgraph_agui.messages.provider import SUMMARISING
-from langgraph_agui.messages.seal import ReasoningSeal
-from langgraph_agui.messages.think_tags import ThinkTagSplitter
+from langgraph_agui.messages.blocks import BlockKind
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 Visibility = Literal["full", "summary", "hidden"]
+
+SUMMARISING = frozenset({"openai", "azure", "google_genai", "google_vertexai"})
+"""Providers whose reasoning blocks are summaries: their APIs never return the reasoning word for word.
+
+OpenAI: "Reasoning summaries" (`summary` of a reasoning item); Gemini: "Thought summaries" (`include_thoughts`).
+Claude is not among them: some of its models summarize, and a message does not say whether its model does.
+"""
+
+SEALED: Final = 0x01
+"""The first byte of sealed data; plain data is JSON, which begins with `{`."""
+
+_KEY_BYTES = 32
+_KEY_TEXT = re.compile(r"[A-Za-z0-9_-]{43}=?", re.ASCII)
+_HEADER = 5
+_NONCE = 12
+_TAG = 16
+
+
+class RejectReason(StrEnum):
+    """Why an opaque value of a client's message is not used."""
+
+    BARE = "no value of ours"
+    TOO_LARGE = "longer than max_bytes"
+    MALFORMED = "malformed"
+    NEWER = "of a newer version"
+    UNSEALED = "not sealed"
+    NO_SEAL = "sealed, and this agent has no seal"
+    UNKNOWN_KEY = "sealed with an unknown key"
+    ALTERED = "altered, or of another thread or message"
+    DAMAGED = "at odds with the message that it came with"
+
+
+class SealError(Exception):
+    """Sealed data did not open; `reason` says why. The error holds nothing of the data or the keys."""
+
+    def __init__(self, reason: RejectReason) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class ReasoningSeal:
+    """Encrypts and authenticates the values that clients keep for the server. The first key seals, all keys open.
+
+    AG-UI's `encryptedValue` is opaque to the client, but encoding alone hides nothing and proves nothing. A sealed
+    value opens only with the key, and only in the context that it was sealed for. To rotate, put a new key first, and
+    drop the old one when no client keeps values of it any more. Layout of a sealed value:
+
+        offset  length  content
+        0       1       version, 0x01
+        1       4       key id: the first 4 bytes of SHA-256(the ASCII text "langgraph-agui key id" followed by the key)
+        5       12      nonce, random
+        17      n       ciphertext, as long as the plaintext
+        17 + n  16      tag
+
+    Ciphertext and tag are AES-256-GCM (NIST SP 800-38D) under a key of 32 bytes. The additional authenticated data are
+    bytes 0 to 4 (version and key id) followed by the context. With random nonces one key should seal no more than 2**32
+    values (SP 800-38D, 8.3); rotate it before.
+
+    Args:
+        keys: At least one key, each of 32 bytes, or base64url of 32 bytes with or without padding. A key may
+            be given twice.
+
+    Raises:
+        ImportError: The extra `seal` is not installed.
+        ValueError: There is no key, or one of another form. The text does not show it.
+    """
+
+    def __init__(self, keys: Sequence[bytes | str]) -> None:
+        try:
+            from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+        except ImportError as error:
+            raise ImportError(
+                "ReasoningSeal needs the extra \"seal\": pip install 'langgraph-agui[seal]'", name=error.name
+            ) from error
+        if isinstance(keys, str | bytes):
+            raise ValueError("ReasoningSeal takes a sequence of keys, such as [key], not a key.")
+        self._ciphers: dict[bytes, list[AESGCM]] = {}
+        for position, key in enumerate(keys):
+            checked = _key(key, position)
+            # 4 bytes may collide, so one id can stand for several keys.
+            self._ciphers.setdefault(_key_id(checked), []).append(AESGCM(checked))
+        if not self._ciphers:
+            raise ValueError("ReasoningSeal needs at least one key.")
+
+    @staticmethod
+    def new_key() -> str:
+        """Return a new random key, as text that fits an environment variable."""
+        return urlsafe_b64encode(secrets.token_bytes(_KEY_BYTES)).rstrip(b"=").decode()
+
+    def __repr__(self) -> str:
+        """Show key ids only."""
+        return f"ReasoningSeal(key ids: {', '.join(key_id.hex() for key_id in self._ciphers)})"
+
+    def seal(self, data: bytes, context: bytes) -> bytes:
+        """Encrypt `data` so that it opens only with the same `context`, which is not part of the result."""
+        key_id, ciphers = next(iter(self._ciphers.items()))
+        header = bytes([SEALED]) + key_id
+        nonce = secrets.token_bytes(_NONCE)
+        return header + nonce + ciphers[0].encrypt(nonce, data, header + context)
+
+    def open(self, data: bytes, context: bytes) -> bytes:
+        """Return what was sealed as `data` with this `context`.
+
+        Raises:
+            SealError: It cannot be opened; `reason` says why.
+        """
+        from cryptography.exceptions import InvalidTag
+
+        if len(data) < _HEADER + _NONCE + _TAG or data[0] != SEALED:
+            raise SealError(RejectReason.MALFORMED)
+        header, nonce, box = data[:_HEADER], data[_HEADER : _HEADER + _NONCE], data[_HEADER + _NONCE :]
+        ciphers = self._ciphers.get(header[1:])
+        if ciphers is None:
+            raise SealError(RejectReason.UNKNOWN_KEY)
+        for cipher in ciphers:
+            with suppress(InvalidTag):
+                return cipher.decrypt(nonce, box, header + context)
+        raise SealError(RejectReason.ALTERED)
+
+
+def _key(key: object, position: int) -> bytes:
+    if isinstance(key, bytes) and len(key) == _KEY_BYTES:
+        return key
+    # `urlsafe_b64decode` skips characters that it does not know; a key with a typing error must not pass.
+    if isinstance(key, str) and _KEY_TEXT.fullmatch(key):
+        return urlsafe_b64decode(key.rstrip("=") + "=")
+    raise ValueError(
+        f"The key at position {position} is neither {_KEY_BYTES} bytes nor base64url of {_KEY_BYTES} bytes."
+    )
+
+
+def _key_id(key: bytes) -> bytes:
+    return sha256(b"langgraph-agui key id" + key).digest()[:4]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReasoningOptions:
-    """How reasoning is shown to the client, and how it comes back for the provider (docs/reasoning.md).
+    """How the client sees reasoning, and how it comes back for the provider (docs/reasoning.md).
 
     Args:
-        visibility: `"full"` shows all reasoning; `"summary"` what a provider itself calls a summary (OpenAI
-            Responses, Gemini), other reasoning is hidden; `"hidden"` none. Hidden reasoning is announced by an empty
-            reasoning message, and comes back on the next turn if `seal` is given. Without one, a message whose
-            reasoning is hidden goes back to its provider as plain text and calls. Messages and reasoning blocks in
-            state, results, interrupts, custom events and tool results are shown without it too.
-        seal: Encrypts and authenticates every `encryptedValue`, bound to its thread and message. Values that are not
-            sealed by it are then dropped.
-        max_bytes: The length of one `encryptedValue`, at most. A message that needs a longer one travels without its
+        visibility: `"full"` shows all reasoning. `"summary"` shows what a provider itself calls a summary (OpenAI
+            Responses, Gemini) and hides the rest. `"hidden"` shows none. An empty reasoning message stands for hidden
+            reasoning. With `seal` it comes back on the next turn; without, such a message goes back to its provider as
+            text and calls. State, results, interrupts, custom events and tool results are redacted too.
+        seal: Encrypts and authenticates every `encryptedValue`, bound to its thread and message. Values that it has
+            not sealed are then dropped.
+        max_bytes: The greatest length of one `encryptedValue`. A message that needs a longer one travels without its
             opaque values; a longer one that comes in is dropped.
-        metadata: Whether reasoning messages say in `metadata` which `provider` and `model` thought, and for how many
-            milliseconds (`durationMs`; not for what arrived in one piece).
-        think_tags: For models that write their reasoning into their text: splits it at tags. Each message gets a
-            splitter like this one.
+        metadata: Whether `metadata` of reasoning messages name `provider` and `model`, and how many milliseconds the
+            reasoning took (`durationMs`; not if it arrived in one piece).
+        think_tags: Splits the text of models that write their reasoning into it. Each message gets a splitter like
+            this one.
         provider: The provider of the agent's model, or several, by LangChain's names (`model_provider`:
             `"anthropic"`, `"openai"`, `"google_genai"`, `"bedrock_converse"`, ...). Opaque values of other providers
-            are not sent to it, and bare values of foreign clients are taken to be its own (of a single one). Without
-            it the agent looks for chat models in its graph and holds back what none of them made; bare values are
-            then dropped.
+            are not sent to it. If there is only one, values that another adapter has sent without an envelope are taken
+            to be its own. Without this option the agent looks for chat models in its graph and filters by their
+            providers; values without an envelope are then dropped.
 
     Raises:
         ValueError: `visibility` or `max_bytes` is none of the above.
@@ -49,7 +192,7 @@ class ReasoningOptions:
     provider: str | Sequence[str] | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what is none of the options."""
+        """Check the values."""
         if self.visibility not in ("full", "summary", "hidden"):
             raise ValueError(f"visibility must be 'full', 'summary' or 'hidden', not {self.visibility!r}")
         if self.max_bytes < 1:
@@ -62,5 +205,165 @@ class ReasoningOptions:
         return () if given is None else (given,) if isinstance(given, str) else tuple(given)
 
     def shows(self, provider: str | None) -> bool:
-        """Whether the client sees the words of the reasoning blocks of this provider."""
+        """Whether the client sees the text of the reasoning blocks of this provider."""
         return self.visibility == "full" or (self.visibility == "summary" and provider in SUMMARISING)
+
+
+class Piece(NamedTuple):
+    """More of one stretch of text or of reasoning.
+
+    `number` counts the stretches of this kind from 0. A tag ends a stretch; one that says nothing is not counted.
+    """
+
+    kind: BlockKind
+    number: int
+    text: str
+
+
+class ThinkTagSplitter:
+    """Splits the text of one message at think tags, `<think>…</think>`, while it streams.
+
+    Qwen, the distilled DeepSeek R1 models, Groq with `reasoning_format="raw"` and others write reasoning and answer
+    into one text. It comes in, cut anywhere; pieces of text and of reasoning go out, the same for any cutting.
+
+    - Text before an opening tag, and text without tags, is kept exactly.
+    - Whitespace inside reasoning next to its tags, and whitespace after a closing tag, belongs to the tags: these
+      models put line breaks there.
+    - Tags do not nest: an opening tag inside reasoning is reasoning, a closing tag outside is text.
+    - Reasoning that is not closed is reasoning to the end, without the whitespace there.
+
+    Args:
+        opening: What begins reasoning.
+        closing: What ends it.
+        opened: True if the model's template has already written the opening tag, so that its answer begins inside
+            reasoning.
+
+    Raises:
+        ValueError: A tag is empty, or begins or ends with whitespace, or both are equal.
+    """
+
+    def __init__(self, opening: str = "<think>", closing: str = "</think>", *, opened: bool = False) -> None:
+        for tag in (opening, closing):
+            if not tag or tag != tag.strip():
+                raise ValueError(f"A tag is not empty and has no whitespace around it, unlike {tag!r}.")
+        if opening == closing:
+            raise ValueError(f"The opening and the closing tag are both {opening!r}.")
+        self._opening = opening
+        self._closing = closing
+        self._opened = opened
+        self._numbers: dict[BlockKind, int] = {"text": -1, "reasoning": -1}
+        self._buffer = ""
+        self._kind: BlockKind
+        self._after_tag: bool
+        self._enter("reasoning" if opened else "text", after_tag=opened)
+
+    def fresh(self) -> ThinkTagSplitter:
+        """Return a splitter with the same settings that has read nothing yet."""
+        return ThinkTagSplitter(self._opening, self._closing, opened=self._opened)
+
+    def in_text(self, text: str) -> bool:
+        """Whether `text` contains one of the tags."""
+        return self._opening in text or self._closing in text
+
+    def answer_in(self, text: str) -> str:
+        """Return the whole `text` of a model without its reasoning."""
+        splitter = self.fresh()
+        pieces = [*splitter.feed(text), *splitter.end()]
+        return "".join(piece.text for piece in pieces if piece.kind == "text")
+
+    def feed(self, text: str) -> list[Piece]:
+        """Return the pieces that are certain after this much more text: one for each stretch, none of them empty.
+
+        The splitter buffers what may be the beginning of a tag, and whitespace that may belong to one.
+        """
+        if self._is_plain(text):
+            return [self._piece(text)]
+        text = self._buffer + text
+        pieces: list[Piece] = []
+        position = 0
+        while True:
+            if self._after_tag:
+                position = _past_whitespace(text, position)
+                self._after_tag = position == len(text)
+            found = text.find(self._tag, position)
+            if found < 0:
+                break
+            words = text[position:found]
+            if inner := words.rstrip() if self._kind == "reasoning" else words:
+                pieces.append(self._piece(inner))
+            position = found + len(self._tag)
+            self._enter("text" if self._kind == "reasoning" else "reasoning", after_tag=True)
+        cut = self._cut(text, position)
+        if inner := text[position:cut]:
+            pieces.append(self._piece(inner))
+        self._buffer = text[cut:]
+        return pieces
+
+    def end(self) -> list[Piece]:
+        """Return what is buffered, now that the message is over: at most one piece."""
+        rest, self._buffer = self._buffer, ""
+        if self._kind == "reasoning":
+            rest = rest.rstrip()
+        return [self._piece(rest)] if rest else []
+
+    def _enter(self, kind: BlockKind, *, after_tag: bool) -> None:
+        """Begin a stretch; `after_tag` says that whitespace which comes next belongs to the tag before it."""
+        self._kind = kind
+        self._tag = self._closing if kind == "reasoning" else self._opening
+        self._after_tag = after_tag
+        self._silent = True
+
+    def _piece(self, text: str) -> Piece:
+        if self._silent:
+            self._silent = False
+            self._numbers[self._kind] += 1
+        return Piece(self._kind, self._numbers[self._kind], text)
+
+    def _is_plain(self, text: str) -> bool:
+        """Find out quickly whether `text` has no part of a tag; most chunks have none."""
+        if not text or self._buffer or self._after_tag or self._tag[0] in text:
+            return False
+        return self._kind == "text" or not text[-1].isspace()
+
+    def _cut(self, text: str, start: int) -> int:
+        """Return where the end of `text` begins that may belong to the next tag; before `start` it never does."""
+        cut = len(text)
+        for size in range(min(len(self._tag) - 1, cut - start), 0, -1):
+            if text.endswith(self._tag[:size]):
+                cut -= size
+                break
+        if self._kind == "reasoning":
+            while cut > start and text[cut - 1].isspace():
+                cut -= 1
+        return cut
+
+
+def _past_whitespace(text: str, position: int) -> int:
+    while position < len(text) and text[position].isspace():
+        position += 1
+    return position
+
+
+_VENDORS = {
+    "amazon_bedrock": "bedrock",
+    "bedrock_converse": "bedrock",
+    "google_genai": "google",
+    "google_vertexai": "google",
+    "mistralai": "mistral",
+}
+
+
+def vendor(name: str) -> str:
+    """Return the lowercase vendor id that AG-UI 1.0 wants in usage, for LangChain's name of a provider."""
+    return _VENDORS.get(name, name)
+
+
+def maker_of(metadata: Mapping[str, object]) -> str | None:
+    """Return the provider of a message from its `response_metadata`; None if they do not name it.
+
+    langchain-xai names OpenAI as the provider of its Responses messages; the name of the model tells them apart.
+    """
+    provider, model = metadata.get("model_provider"), metadata.get("model_name")
+    if provider == "openai" and isinstance(model, str) and model.startswith("grok"):
+        return "xai"
+    return provider if isinstance(provider, str) else None

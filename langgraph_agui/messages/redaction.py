@@ -114,7 +114,7 @@ class _Redactor:
     def _answer(self, text: str, *, said: bool = False) -> str:
         """`text` without what stands between tags. What no model has `said` is the application's, unless it has any."""
         tags = self._tags
-        return text if tags is None or not (said or tags.stand_in(text)) else tags.answer_in(text)
+        return text if tags is None or not (said or tags.in_text(text)) else tags.answer_in(text)
 
     def _list(self, values: list[JsonValue], provider: str | None) -> list[JsonValue]:
         return self._blocks([value for value in values if not self._hides(value, provider)], provider, _text_of_block)

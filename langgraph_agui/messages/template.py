@@ -1,8 +1,8 @@
-"""Values with holes: a provider's own data, written without repeating what the client holds anyway.
+"""Templates: a provider's own data as JSON with holes for what the client holds anyway.
 
-A message's content and kwargs go in, templates come out (`Seen.pack`); the AG-UI message that the client sends back
-fills the holes again (`Seen.fill`). A template is JSON in which a list that begins with a `"$"` string is a hole; the
-table is in docs/reasoning.md. Packing never changes a value: what no hole describes exactly is written out.
+Content and kwargs of a message enter `VisibleText.to_template`. From the AG-UI message that the client sends back,
+`VisibleText.from_template` fills the holes again. A hole is a list that begins with a `"$"` string; the table is in
+docs/reasoning.md. A template never changes a value: what no hole describes exactly is written out.
 """
 
 from __future__ import annotations
@@ -68,23 +68,23 @@ class VisibleText:
         digest = sha256(words.encode("utf-8", "surrogatepass")).digest()
         return urlsafe_b64encode(digest[:_CHECK]).decode()
 
-    def pack(self, value: object) -> object:
+    def to_template(self, value: object) -> object:
         """Return `value` as a template. What is not JSON comes as near as JSON can."""
         if isinstance(value, str):
-            return self._pack_text(value)
+            return self._text_template(value)
         if value is None or isinstance(value, bool | int | float):
             return value
         if isinstance(value, bytes | bytearray | memoryview):
             return ["$x", b64encode(value).decode()]
         if isinstance(value, dict):
-            if value and (number := self._given(value)) is not None and self._draw(self.arguments[number]):
+            if value and (number := self._same_arguments(value)) is not None and self._draw(self.arguments[number]):
                 return ["$j", number]
-            return {json_key(key): self.pack(inner) for key, inner in value.items()}
+            return {json_key(key): self.to_template(inner) for key, inner in value.items()}
         if isinstance(value, list | tuple):
-            return listed([self.pack(inner) for inner in value])
-        return self.pack(to_jsonable(value))
+            return escape_list([self.to_template(inner) for inner in value])
+        return self.to_template(to_jsonable(value))
 
-    def _given(self, value: dict[object, object]) -> int | None:
+    def _same_arguments(self, value: dict[object, object]) -> int | None:
         """The call whose arguments `value` is, in the same spelling: `1 == True` in Python, and dicts know no order."""
         if self._objects is None:  # once: a message may hold thousands of calls
             objects = [(_spelt(parsed(arguments)), number) for number, arguments in enumerate(self.arguments)]
@@ -99,7 +99,7 @@ class VisibleText:
         self._left -= len(words)
         return True
 
-    def _pack_text(self, value: str) -> object:
+    def _text_template(self, value: str) -> object:
         hole = self._hole(value) if len(value) >= _WORTH else None
         return hole if hole is not None and self._draw(value) else value
 
@@ -109,13 +109,13 @@ class VisibleText:
             for mark, sources in (("$m", self.media), ("$a", self.arguments), ("$r", self.reasoning)):
                 self._whole.update((words, [mark, number]) for number, words in reversed([*enumerate(sources)]))
             self._whole[self.text] = ["$t"]
-        return self._whole.get(value) or self._pack_slice(value) or self._pack_sum(value)
+        return self._whole.get(value) or self._slice_hole(value) or self._sum_hole(value)
 
     def _thoughts(self) -> Sequence[str]:
         """The reasoning texts that are worth a search: of very many, each is short and stands alone."""
         return self.reasoning if len(self.reasoning) <= _MANY else ()
 
-    def _pack_slice(self, value: str) -> list[object] | None:
+    def _slice_hole(self, value: str) -> list[object] | None:
         if (at := self.text.find(value)) >= 0:
             return ["$t", at, at + len(value)]
         for number, words in enumerate(self._thoughts()):
@@ -123,7 +123,7 @@ class VisibleText:
                 return ["$r", number, at, at + len(value)]
         return None
 
-    def _pack_sum(self, value: str) -> list[object] | None:
+    def _sum_hole(self, value: str) -> list[object] | None:
         """Text around whole words: a model's `<think>` tags, for example."""
         sources: list[tuple[str, list[object]]] = [(self.text, ["$t"])]
         sources += [(words, ["$r", number]) for number, words in enumerate(self._thoughts())]
@@ -138,11 +138,11 @@ class VisibleText:
                 end = at + len(words)
         return [*parts, value[end:]] if len(parts) > 1 else None
 
-    def fill(self, template: object) -> object:
+    def from_template(self, template: object) -> object:
         """Return the value that `template` was packed from.
 
         Raises:
-            Damaged: A hole has nothing to fill it, or the template makes more of the words than any that was packed.
+            InvalidEnvelope: A hole has nothing to fill it, or the template repeats the text more often than is allowed.
         """
         try:
             return self._fill(template)
@@ -161,15 +161,15 @@ class VisibleText:
     def _fill_hole(self, mark: str, rest: list[object]) -> object:
         match mark, rest:
             case "$t", [*span]:
-                return self._words(self.text, span)
+                return self._take(self.text, span)
             case "$r", [int(number), *span]:
-                return self._words(_nth(self.reasoning, number), span)
+                return self._take(_nth(self.reasoning, number), span)
             case "$a", [int(number)]:
-                return self._words(_nth(self.arguments, number))
+                return self._take(_nth(self.arguments, number))
             case "$m", [int(number)]:
-                return self._words(_nth(self.media, number))
+                return self._take(_nth(self.media, number))
             case "$j", [int(number)]:
-                return json.loads(self._words(_nth(self.arguments, number)))
+                return json.loads(self._take(_nth(self.arguments, number)))
             case "$b", [int(number)]:
                 return self._fill(self.blocks.pop(number))
             case "$s", [int(number)]:
@@ -182,7 +182,7 @@ class VisibleText:
                 return [self._fill(item) for item in items]
         raise InvalidEnvelope
 
-    def _words(self, words: str, span: Sequence[object] = ()) -> str:
+    def _take(self, words: str, span: Sequence[object] = ()) -> str:
         if span:
             start, end = span
             if not (type(start) is int and type(end) is int and 0 <= start <= end <= len(words)):
@@ -193,7 +193,7 @@ class VisibleText:
         return words
 
 
-def listed(items: list[object]) -> list[object]:
+def escape_list(items: list[object]) -> list[object]:
     """The template of a list of these templates."""
     return ["$=", items] if items and _is_mark(items[0]) else items
 

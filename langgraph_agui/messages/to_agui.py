@@ -1,27 +1,36 @@
-"""LangChain history as AG-UI messages, under the ids and in the order that the live stream gives them."""
+"""LangChain messages as AG-UI messages, with the ids and in the order of the live stream.
+
+Whole messages enter, AG-UI messages leave. For user and tool messages the way back is here too: the client sees their
+content, and an envelope holds what that loses. One is needed if the shape changes: a list of texts becomes one string,
+and a block has keys that no AG-UI part has.
+"""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
-from typing import Literal, cast
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, TypeAlias, cast
 from uuid import uuid4
 
-from ag_ui.core import Message, ToolMessage, UserMessage
+from ag_ui.core import ContentPart, Message, TextPart, ToolMessage, UserMessage
 from langchain_core.messages import AIMessage, BaseMessage, ChatMessage, HumanMessage
 from langchain_core.messages import ToolMessage as LCToolMessage
 
 from langgraph_agui.messages.assistant_turn import AssistantTurn
+from langgraph_agui.messages.blocks import ContentBlock
 from langgraph_agui.messages.conversation import Conversation
 from langgraph_agui.messages.encrypted_values import (
     AGENT,
+    VERSION,
     EncryptedValueCodec,
     Envelope,
     Holder,
     MessageSource,
 )
+from langgraph_agui.messages.media import content_blocks, content_parts
 from langgraph_agui.messages.options import ReasoningOptions
-from langgraph_agui.messages.user_tool_content import FAILED_WITHOUT_TEXT, encode_content
+from langgraph_agui.messages.redaction import hides_reasoning, redact_content, warn_reasoning_dropped
+from langgraph_agui.messages.template import InvalidEnvelope, VisibleText, same_json
 from langgraph_agui.protocol.jsonable import clean_text
 
 logger = logging.getLogger(__name__)
@@ -29,20 +38,65 @@ logger = logging.getLogger(__name__)
 FAILED = {"status": "error"}
 """Metadata of the result of a tool that failed; `TOOL_CALL_RESULT` has no field for it (AG-UI 1.0, tools)."""
 
+FAILED_WITHOUT_TEXT = "tool failed"
+"""The `error` of a tool message whose content is no text. It says no more than `metadata.status`."""
+
 HIDDEN = "agui_hidden"
-"""Key in `response_metadata` of what a `nostream` model said. It stays with the message in the checkpoint, so that the
-next run, another process included, hides it too; no provider is sent it."""
+"""Key in `response_metadata` of messages of `nostream` models. It stays with the message in the checkpoint, so that the
+next run hides the message too, also in another process. No provider is sent it."""
 
 SUMMARIZATION = "summarization"
-"""`lc_source` of what LangChain's `SummarizationMiddleware` says to the model in the user's place."""
+"""`lc_source` of the user messages that LangChain's `SummarizationMiddleware` makes for the model."""
 
 Role = Literal["assistant", "user", "tool"]
+Content: TypeAlias = str | list[ContentPart]
 
 _CHAT_ROLES: Mapping[str, Role] = {"assistant": "assistant", "ai": "assistant", "user": "user", "human": "user"}
 
 
+def langchain_messages_to_agui(
+    messages: Iterable[BaseMessage], *, reasoning: ReasoningOptions | None = None, thread_id: str = ""
+) -> list[Message]:
+    """Return `messages` as an AG-UI client would hold them after streaming them.
+
+    System messages and messages of unknown kinds are left out; a message without an id gets a random one. Reasoning
+    becomes messages of its own before the assistant message that it led to. `encryptedValue` holds what the client does
+    not see but the provider needs: `agui_messages_to_langchain` makes the same messages again.
+
+    Args:
+        messages: LangChain messages. Anything else is left out with a warning.
+        reasoning: Who sees reasoning, and how opaque values travel.
+        thread_id: The thread that sealed values are bound to.
+    """
+    conversation, values = Conversation(), EncryptedValueCodec(reasoning, thread_id)
+    for message in cast("Iterable[object]", messages if isinstance(messages, Iterable) else [messages]):
+        if isinstance(message, BaseMessage):
+            _append(conversation, message, message.id or str(uuid4()), values)
+        else:
+            logger.warning("A %s is no LangChain message and was left out.", type(message).__name__)
+    return conversation.messages()
+
+
+def _append(conversation: Conversation, message: BaseMessage, message_id: str, values: EncryptedValueCodec) -> None:
+    match agui_role(message):
+        case "assistant":
+            turn = AssistantTurn.from_message(message, message_id, conversation.ids, values)
+            if isinstance(message, AIMessage):
+                turn.encode_values(message)
+            conversation.hold(turn)
+        case "tool":
+            result = cast("LCToolMessage", message)
+            name = conversation.call_name(result.tool_call_id)
+            conversation.answer(tool_message(result, message_id, values, name))
+        case "user":
+            conversation.add(user_message(message, message_id, values))
+        case None:
+            if message.type not in ("system", "remove"):
+                logger.warning("A message of type %r has no AG-UI role and was left out.", message.type)
+
+
 def agui_role(message: BaseMessage) -> Role | None:
-    """The role under which a client sees `message`; None for what stays on the server (prompts, hidden calls)."""
+    """Return the role under which a client sees `message`; None if it stays on the server (prompts, hidden calls)."""
     if isinstance(message, AIMessage):
         return None if HIDDEN in message.response_metadata else "assistant"
     if isinstance(message, LCToolMessage):
@@ -57,15 +111,15 @@ def agui_role(message: BaseMessage) -> Role | None:
 def user_message(
     message: BaseMessage, message_id: str, values: EncryptedValueCodec, source: MessageSource = AGENT
 ) -> UserMessage:
-    """A human message, its media as parts; or one that a subagent tells."""
+    """Return a human message as the client sees it, media as parts."""
     name = clean_text(message.name) if message.name else None
-    content, own = encode_content(message, message_id, name, values.options)
+    content, envelope = encode_content(message, message_id, name, values.options)
     return UserMessage(
         id=message_id,
         role="user",
         content=content,
         name=name,
-        encrypted_value=_value(values, "user", message_id, own, source),
+        encrypted_value=_value(values, "user", message_id, envelope, source),
         subagent_run_id=source.visible_id,
     )
 
@@ -78,18 +132,20 @@ def tool_message(
     source: MessageSource = AGENT,
     call_id: str | None = None,
 ) -> ToolMessage:
-    """A tool's result, its media as parts. A failed one carries its text as `error` and is marked in metadata.
+    """Return a tool's result as the client sees it, media as parts.
+
+    A failed one has its text as `error` too, and is marked in its metadata.
 
     Args:
         message: The result.
         message_id: Its public id.
-        values: Writes its opaque value.
+        values: Encodes its opaque value.
         call_name: The tool that its call names, as the client knows it.
         source: Which agent's tool has answered.
         call_id: The id that the client knows its call by, if not the call's own.
     """
     call_id = call_id or message.tool_call_id
-    content, own = encode_content(message, message_id, call_name, values.options, call_id)
+    content, envelope = encode_content(message, message_id, call_name, values.options, call_id)
     failed = message.status == "error"
     return ToolMessage(
         id=message_id,
@@ -98,60 +154,128 @@ def tool_message(
         tool_call_id=call_id,
         error=(content if isinstance(content, str) else FAILED_WITHOUT_TEXT) if failed else None,
         metadata=dict(FAILED) if failed else None,
-        encrypted_value=_value(values, "tool", message_id, own, source),
+        encrypted_value=_value(values, "tool", message_id, envelope, source),
         subagent_run_id=source.visible_id,
     )
 
 
+def interrupted(call_id: str, name: str | None) -> LCToolMessage:
+    """Return the result of a call that will get none: its run was stopped, or its model has failed."""
+    text = "Interrupted: there is no result."
+    return LCToolMessage(text, id=f"{call_id}:interrupted", tool_call_id=call_id, name=name, status="error")
+
+
+def cancelled(call_id: str, name: str | None) -> LCToolMessage:
+    """Return the result of a call that the user was asked about and has cancelled."""
+    text = "Cancelled by the user: this was not executed."
+    return LCToolMessage(text, id=f"{call_id}:cancelled", tool_call_id=call_id, name=name, status="error")
+
+
 def _value(
-    values: EncryptedValueCodec, holder: Holder, message_id: str, own: Envelope | None, source: MessageSource
+    values: EncryptedValueCodec, holder: Holder, message_id: str, envelope: Envelope | None, source: MessageSource
 ) -> str | None:
-    own = source.mark(own)
-    if own is None:
+    envelope = source.mark(envelope)
+    if envelope is None:
         return None
-    value = values.encode(holder, message_id, own)
+    value = values.encode(holder, message_id, envelope)
     if value is None:
         logger.warning("The opaque value of message %r exceeds max_bytes and is left out.", message_id)
     return value
 
 
-def langchain_messages_to_agui(
-    messages: Iterable[BaseMessage], *, reasoning: ReasoningOptions | None = None, thread_id: str = ""
-) -> list[Message]:
-    """Return `messages` as an AG-UI client would hold them after streaming them.
+# -- the content of user and tool messages, both ways --------------------------------------------------------------
 
-    System messages and messages of unknown kinds are left out; a message without an id gets a random one. Reasoning
-    becomes messages of its own before the assistant message it led to. What a client does not see of a message, but its
-    provider needs, is in `encryptedValue`: `agui_messages_to_langchain` makes the same messages again.
+
+class MessageContent(NamedTuple):
+    """What a LangChain message has besides ids and status."""
+
+    content: Any  # typed more narrowly in a message than what it takes
+    kwargs: dict[str, object]
+    name: str | None
+    call_id: str | None = None
+
+
+def encode_content(
+    message: BaseMessage, message_id: str, name: str | None, options: ReasoningOptions, call_id: str | None = None
+) -> tuple[Content, Envelope | None]:
+    """Return what a client sees of a message's content, and an envelope with all else; most messages need none.
 
     Args:
-        messages: LangChain messages; what is none is left out with a warning.
-        reasoning: Who sees reasoning, and how opaque values travel.
-        thread_id: The thread that sealed values are bound to.
+        message: A human message, or a tool's result. It may repeat a model's reasoning.
+        message_id: Its public id.
+        name: The name that the client knows.
+        options: Who sees reasoning.
+        call_id: The id that the client knows the call by that a tool's result answers.
     """
-    conversation, values = Conversation(), EncryptedValueCodec(reasoning, thread_id)
-    for message in cast("Iterable[object]", messages if isinstance(messages, Iterable) else [messages]):
-        if isinstance(message, BaseMessage):
-            say(conversation, message, message.id or str(uuid4()), values)
-        else:
-            logger.warning("A %s is no LangChain message and was left out.", type(message).__name__)
-    return conversation.messages()
+    content = as_content(message.content)
+    hides = hides_reasoning(message, options)
+    visible = content_parts(as_content(redact_content(content, options)) if hides else content)
+    if hides and options.seal is None:
+        warn_reasoning_dropped()
+        return visible, None
+    text, own = _visible_text(visible), dict[str, object]()
+    try:
+        if not same_json(content_blocks(visible, message_id=message_id), content):
+            own["c"] = text.to_template(content)
+        if message.additional_kwargs:
+            own["k"] = text.to_template(message.additional_kwargs)
+    except RecursionError:
+        logger.warning("Message %r is nested too deeply; only what the client sees of it is kept.", message_id)
+        return visible, None
+    if message.name != name:
+        own["n"] = message.name
+    if isinstance(message, LCToolMessage) and message.tool_call_id != call_id:
+        own["i"] = message.tool_call_id
+    return visible, {"v": VERSION, **own, "h": text.check} if own else None
 
 
-def say(conversation: Conversation, message: BaseMessage, message_id: str, values: EncryptedValueCodec) -> None:
-    """Append a whole LangChain message to `conversation` under `message_id`."""
-    match agui_role(message):
-        case "assistant":
-            record = AssistantTurn.from_message(message, message_id, conversation.ids, values)
-            if isinstance(message, AIMessage):
-                record.encode_values(message)
-            conversation.hold(record)
-        case "tool":
-            result = cast("LCToolMessage", message)
-            name = conversation.call_name(result.tool_call_id)
-            conversation.answer(tool_message(result, message_id, values, name))
-        case "user":
-            conversation.add(user_message(message, message_id, values))
-        case None:
-            if message.type not in ("system", "remove"):
-                logger.warning("A message of type %r has no AG-UI role and was left out.", message.type)
+def decode_content(message: UserMessage | ToolMessage, envelope: Envelope | None, name: str | None) -> MessageContent:
+    """Return the content of the LangChain message that the client sees as `message`; `name` is its name by default.
+
+    Raises:
+        InvalidEnvelope: The envelope is of another message, or the visible content has changed.
+    """
+    visible = tool_content(message) if isinstance(message, ToolMessage) else message.content
+    content: object = content_blocks(visible, message_id=message.id)
+    if envelope is None:
+        return MessageContent(content, {}, name)
+    text = _visible_text(message.content)
+    if envelope.get("h") != text.check:
+        raise InvalidEnvelope
+    if "c" in envelope:
+        content = text.from_template(envelope["c"])
+    kwargs = text.from_template(envelope.get("k", {}))
+    own_name, call_id = envelope.get("n", name), envelope.get("i")
+    blocks = content if isinstance(content, list) else [content] if isinstance(content, str) else [None]
+    is_content = all(isinstance(block, str | dict) for block in blocks)
+    if not (is_content and isinstance(kwargs, dict) and isinstance(own_name, str | None)):
+        raise InvalidEnvelope
+    return MessageContent(content, kwargs, own_name, call_id if isinstance(call_id, str) else None)
+
+
+def tool_content(message: ToolMessage) -> Content:
+    """Return what a tool's result tells the model: the content, and `error` if the content does not hold it."""
+    content, error = message.content, message.error
+    if not error or error == FAILED_WITHOUT_TEXT or (isinstance(content, str) and error in content):
+        return content
+    if not content:
+        return error
+    if isinstance(content, str):
+        return f"{content}\n\n{error}"
+    return [*content, TextPart(text=error)]
+
+
+def text_of(content: Content) -> str:
+    """Return the text of what a client sees, without its media."""
+    return content if isinstance(content, str) else "".join(part.text for part in content if isinstance(part, TextPart))
+
+
+def _visible_text(content: Content) -> VisibleText:
+    parts = () if isinstance(content, str) else content
+    media = [part.source.value for part in parts if not isinstance(part, TextPart)]
+    return VisibleText(text=text_of(content), media=media)
+
+
+def as_content(content: object) -> str | Sequence[str | ContentBlock]:
+    """Return the content of a message, typed as what its package puts there."""
+    return cast("str | Sequence[str | ContentBlock]", content)

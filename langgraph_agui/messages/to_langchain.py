@@ -34,17 +34,13 @@ from langgraph_agui.messages.encrypted_values import (
     EncryptedValueCodec,
     Envelope,
     Holder,
-    RejectReason,
     has_only_source,
     is_subagent_only,
 )
-from langgraph_agui.messages.envelope import VisibleTurn, decode_envelope, derived_id
-from langgraph_agui.messages.options import ReasoningOptions
-from langgraph_agui.messages.provider import maker_of
+from langgraph_agui.messages.envelope import Call, VisibleTurn, decode_envelope, derived_id, to_langchain_calls
+from langgraph_agui.messages.options import ReasoningOptions, RejectReason, maker_of
 from langgraph_agui.messages.template import InvalidEnvelope, VisibleText
-from langgraph_agui.messages.to_agui import langchain_messages_to_agui
-from langgraph_agui.messages.tool_calls import Call, to_langchain_calls
-from langgraph_agui.messages.user_tool_content import MessageContent, decode_content
+from langgraph_agui.messages.to_agui import MessageContent, decode_content, langchain_messages_to_agui
 from langgraph_agui.protocol.input import known_messages
 
 logger = logging.getLogger(__name__)
@@ -314,7 +310,7 @@ class _History:
             arguments=[call.arguments for call in calls],
         )
         signatures = self._members("call", "s", message.tool_calls or ())
-        text.signatures = {number: text.fill(signature) for number, signature in signatures.items()}
+        text.signatures = {number: text.from_template(signature) for number, signature in signatures.items()}
         text.blocks = self._members("reasoning", "b", parts.thoughts)
         visible = VisibleTurn(message.id, text, [thought.id for thought in parts.thoughts], calls)
         return decode_envelope(parts.envelope, visible)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from langchain_core.messages import AIMessage, BaseMessage, RemoveMessage, ToolCall, ToolMessage
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
-from langgraph_agui.messages.tool_calls import cancelled, interrupted
+from langgraph_agui.messages.to_agui import cancelled, interrupted
 
 logger = logging.getLogger(__name__)
 

@@ -37,9 +37,7 @@ from langgraph_agui.messages.assistant_turn import AssistantTurn, Block, with_pu
 from langgraph_agui.messages.blocks import BlockDelta, BlockKind, continuation_text, read_blocks
 from langgraph_agui.messages.conversation import Conversation
 from langgraph_agui.messages.encrypted_values import AGENT, EncryptedValueCodec, MessageSource
-from langgraph_agui.messages.to_agui import agui_role, tool_message, user_message
-from langgraph_agui.messages.tool_calls import interrupted
-from langgraph_agui.messages.user_tool_content import text_of
+from langgraph_agui.messages.to_agui import agui_role, interrupted, text_of, tool_message, user_message
 from langgraph_agui.translate.event_sinks import Sink, Writer
 from langgraph_agui.translate.subagents import PublicCallIds, subagent_sink
 

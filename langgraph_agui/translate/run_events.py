@@ -25,7 +25,7 @@ from ag_ui.core import (
 from langchain_core.messages import AIMessage, BaseMessage
 
 from langgraph_agui.errors import SAFE_MESSAGES, ErrorClassifier, ErrorCode, RunInputError
-from langgraph_agui.messages.provider import vendor
+from langgraph_agui.messages.options import vendor
 from langgraph_agui.translate.event_sinks import Sink
 
 logger = logging.getLogger(__name__)

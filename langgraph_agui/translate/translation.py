@@ -35,8 +35,7 @@ from langgraph_agui.interrupts.pending import calls_in, pending_interrupt
 from langgraph_agui.messages.conversation import Conversation
 from langgraph_agui.messages.encrypted_values import EncryptedValueCodec
 from langgraph_agui.messages.extract import as_mapping, extract_messages
-from langgraph_agui.messages.options import ReasoningOptions
-from langgraph_agui.messages.provider import maker_of
+from langgraph_agui.messages.options import ReasoningOptions, maker_of
 from langgraph_agui.messages.redaction import redactor_for
 from langgraph_agui.state.client_state import ClientStateCache
 from langgraph_agui.translate.event_sinks import JoinedSink, Sink

@@ -13,9 +13,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, ToolMessage
 
 from langgraph_agui import agui_messages_to_langchain, langchain_messages_to_agui
-from langgraph_agui.messages.options import ReasoningOptions, Visibility
-from langgraph_agui.messages.seal import ReasoningSeal
-from langgraph_agui.messages.think_tags import ThinkTagSplitter
+from langgraph_agui.messages.options import ReasoningOptions, ReasoningSeal, ThinkTagSplitter, Visibility
 from langgraph_agui.protocol import to_jsonable
 from tests.deep import example_count
 from tests.messages.shapes import (

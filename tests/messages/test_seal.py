@@ -11,8 +11,8 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from hypothesis import given
 from hypothesis import strategies as st
 
-from langgraph_agui.messages import seal as seal_module
-from langgraph_agui.messages.seal import SEALED, ReasoningSeal, SealError, SealFault
+from langgraph_agui.messages import options as seal_module
+from langgraph_agui.messages.options import SEALED, ReasoningSeal, RejectReason, SealError
 
 ONE = bytes(range(32))
 TWO = bytes(range(32, 64))
@@ -25,7 +25,7 @@ SAME_ID = ((31775).to_bytes(32, "big"), (63589).to_bytes(32, "big"))
 """Two keys whose ids are the same 4 bytes, found by counting."""
 
 
-def fault(seal: ReasoningSeal, data: bytes, context: bytes) -> SealFault:
+def fault(seal: ReasoningSeal, data: bytes, context: bytes) -> RejectReason:
     with pytest.raises(SealError) as caught:
         seal.open(data, context)
     assert caught.value.__context__ is None
@@ -46,31 +46,31 @@ def test_a_flipped_bit_is_noticed_wherever_it_is(data: bytes, context: bytes, dr
     sealed = bytearray(SEAL.seal(data, context))
     bit = draw.draw(st.integers(0, len(sealed) * 8 - 1))
     sealed[bit // 8] ^= 1 << bit % 8
-    expected = SealFault.MALFORMED if bit < 8 else SealFault.UNKNOWN_KEY if bit < 40 else SealFault.ALTERED
+    expected = RejectReason.MALFORMED if bit < 8 else RejectReason.UNKNOWN_KEY if bit < 40 else RejectReason.ALTERED
     assert fault(SEAL, bytes(sealed), context) == expected
 
 
 @given(size=st.integers(0, 40))
 def test_what_was_cut_off_is_noticed(size: int) -> None:
     sealed = SEAL.seal(b"12345678", b"")
-    assert fault(SEAL, sealed[:size], b"") == (SealFault.MALFORMED if size < 33 else SealFault.ALTERED)
+    assert fault(SEAL, sealed[:size], b"") == (RejectReason.MALFORMED if size < 33 else RejectReason.ALTERED)
 
 
 @given(context=st.binary(), other=st.binary())
 def test_another_context_does_not_open(context: bytes, other: bytes) -> None:
     sealed = SEAL.seal(b"x", context)
     if context != other:
-        assert fault(SEAL, sealed, other) == SealFault.ALTERED
+        assert fault(SEAL, sealed, other) == RejectReason.ALTERED
 
 
 @pytest.mark.parametrize("data", [b"", b"\x01", b'{"v":1,"provider":"anthropic","block":{}}', b"\x02" + bytes(60)])
 def test_what_is_not_sealed_is_malformed(data: bytes) -> None:
-    assert fault(SEAL, data, b"") == SealFault.MALFORMED
+    assert fault(SEAL, data, b"") == RejectReason.MALFORMED
 
 
 def test_a_removed_key_is_unknown() -> None:
     sealed = ReasoningSeal([ONE]).seal(b"x", b"c")
-    assert fault(ReasoningSeal([TWO]), sealed, b"c") == SealFault.UNKNOWN_KEY
+    assert fault(ReasoningSeal([TWO]), sealed, b"c") == RejectReason.UNKNOWN_KEY
 
 
 def test_the_first_key_seals_and_all_open() -> None:
@@ -78,7 +78,7 @@ def test_the_first_key_seals_and_all_open() -> None:
     assert rotated.open(ReasoningSeal([ONE]).seal(b"x", b"c"), b"c") == b"x"
     sealed = rotated.seal(b"y", b"c")
     assert ReasoningSeal([TWO]).open(sealed, b"c") == b"y"
-    assert fault(ReasoningSeal([ONE]), sealed, b"c") == SealFault.UNKNOWN_KEY
+    assert fault(ReasoningSeal([ONE]), sealed, b"c") == RejectReason.UNKNOWN_KEY
 
 
 def test_keys_with_the_same_id_are_told_apart() -> None:
@@ -87,7 +87,7 @@ def test_keys_with_the_same_id_are_told_apart() -> None:
     assert repr(ReasoningSeal([first])) == repr(ReasoningSeal([second])) == repr(ring)
     assert ReasoningSeal([first]).open(ring.seal(b"x", b"c"), b"c") == b"x"
     assert ring.open(ReasoningSeal([second]).seal(b"x", b"c"), b"c") == b"x"
-    assert fault(ring, ring.seal(b"x", b"c"), b"d") == SealFault.ALTERED
+    assert fault(ring, ring.seal(b"x", b"c"), b"d") == RejectReason.ALTERED
 
 
 def test_two_seals_of_the_same_data_differ() -> None:

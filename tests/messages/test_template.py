@@ -45,8 +45,8 @@ def test_any_value_comes_back(
     def words_seen() -> VisibleText:
         return VisibleText(text=text, reasoning=reasoning, arguments=arguments, media=media)
 
-    packed = json.loads(json.dumps(words_seen().pack(value)))
-    assert json.dumps(words_seen().fill(packed)) == json.dumps(value)
+    packed = json.loads(json.dumps(words_seen().to_template(value)))
+    assert json.dumps(words_seen().from_template(packed)) == json.dumps(value)
 
 
 @pytest.mark.parametrize(
@@ -82,31 +82,34 @@ def test_templates(value: object, template: object) -> None:
             reasoning=["", "A long thought."], arguments=[ARGUMENTS, "not JSON"], media=["data:image/png;base64,AAAA"]
         )
 
-    packed = words_seen().pack(value)
+    packed = words_seen().to_template(value)
     assert repr(packed) == repr(template)
-    assert json.dumps(words_seen().pack(words_seen().fill(packed))) == json.dumps(packed)
+    assert json.dumps(words_seen().to_template(words_seen().from_template(packed))) == json.dumps(packed)
 
 
 def test_positions_count_code_points() -> None:
     at = LONG.index("😀")
-    assert seen().pack(LONG[at + 1 :] + "") == " beyond"
+    assert seen().to_template(LONG[at + 1 :] + "") == " beyond"
     text = "😀" * 10 + "twelve words"
-    assert seen(text).pack("twelve words") == ["$t", 10, 22]
-    assert seen(text).fill(["$t", 9, 11]) == "😀t"
+    assert seen(text).to_template("twelve words") == ["$t", 10, 22]
+    assert seen(text).from_template(["$t", 9, 11]) == "😀t"
 
 
 def test_what_reasoning_and_calls_hold_is_filled_with_the_words_of_the_message() -> None:
     words_seen = seen(blocks={1: {"type": "thinking", "thinking": ["$t"]}}, signatures={0: ["sig"]})
-    assert words_seen.fill([["$b", 1], {"c": ["$s", 0]}]) == [{"type": "thinking", "thinking": LONG}, {"c": ["sig"]}]
+    assert words_seen.from_template([["$b", 1], {"c": ["$s", 0]}]) == [
+        {"type": "thinking", "thinking": LONG},
+        {"c": ["sig"]},
+    ]
 
 
 def test_a_repeated_text_is_a_hole_only_so_often() -> None:
     value = [LONG] * 100
-    packed = seen().pack(value)
+    packed = seen().to_template(value)
     assert isinstance(packed, list)
     assert packed[:8] == [["$t"]] * 8
     assert packed[8:] == value[8:]
-    assert seen().fill(packed) == value
+    assert seen().from_template(packed) == value
 
 
 DAMAGED: list[Any] = [
@@ -125,14 +128,14 @@ DAMAGED: list[Any] = [
 def test_templates_that_do_not_fit(template: object) -> None:
     words_seen = VisibleText("x" * 40, ["r"], ['{"a": 1}', "no JSON", "[1"], ["m"], {0: 1, 1: ["$b", 1]}, {0: "s"})
     with pytest.raises(InvalidEnvelope):
-        words_seen.fill(template)
+        words_seen.from_template(template)
 
 
 def test_the_words_stand_in_a_message_so_often_and_not_more() -> None:
     for template in ([["$t"]] * 8, ["$+", *[["$t"]] * 8], [["$t", 0, 20]] * 16):
-        assert VisibleText("x" * 40).fill(template)
+        assert VisibleText("x" * 40).from_template(template)
         with pytest.raises(InvalidEnvelope):
-            VisibleText("x" * 40).fill([template, ["$t", 0, 1]])
+            VisibleText("x" * 40).from_template([template, ["$t", 0, 1]])
 
 
 def test_templates_that_are_too_deep() -> None:
@@ -141,13 +144,13 @@ def test_templates_that_are_too_deep() -> None:
         deep = [deep]
     for template in (deep, {"a": deep}, ["$=", [deep]], ["$j", 0]):
         with pytest.raises(InvalidEnvelope):
-            seen(arguments=["[" * 9000]).fill(template)
+            seen(arguments=["[" * 9000]).from_template(template)
 
 
 def test_holes_in_holes_do_not_multiply() -> None:
     twice = {number: ["$+", ["$b", number - 1], ["$b", number - 1]] for number in range(1, 64)}
     with pytest.raises(InvalidEnvelope):
-        seen(blocks={0: "twice as long", **twice}).fill(["$b", 63])
+        seen(blocks={0: "twice as long", **twice}).from_template(["$b", 63])
 
 
 marks = st.sampled_from(["$t", "$r", "$a", "$j", "$m", "$b", "$s", "$x", "$+", "$=", "$", "$?", "a"])
@@ -175,7 +178,7 @@ def test_any_template_is_filled_or_damaged(
 ) -> None:
     words_seen = VisibleText(LONG, reasoning, arguments, [LONG], blocks, signatures)
     try:
-        words_seen.fill(template)
+        words_seen.from_template(template)
     except InvalidEnvelope:
         return
 

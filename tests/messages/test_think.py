@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from langgraph_agui.messages.think_tags import Piece, ThinkTagSplitter
+from langgraph_agui.messages.options import Piece, ThinkTagSplitter
 
 
 def feed_all(splitter: ThinkTagSplitter, *chunks: str) -> list[Piece]:

@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
 from langgraph_agui import agui_messages_to_langchain, langchain_messages_to_agui
-from langgraph_agui.messages.encrypted_values import EncryptedValueCodec, Holder, RejectReason
+from langgraph_agui.messages.encrypted_values import EncryptedValueCodec, Holder
 from langgraph_agui.messages.envelope import GEMINI_SIGNATURES
-from langgraph_agui.messages.options import ReasoningOptions
-from langgraph_agui.messages.seal import ReasoningSeal
+from langgraph_agui.messages.options import ReasoningOptions, ReasoningSeal, RejectReason
 from tests.messages import golden
 from tests.messages.shapes import OPAQUE, decoded, encoded
 

@@ -14,8 +14,7 @@ from langchain_core.tools import InjectedToolCallId, tool
 from langgraph.types import Command
 
 from langgraph_agui import LangGraphAgent
-from langgraph_agui.translate.event_sinks import Subscription
-from langgraph_agui.translate.event_sinks import EventSink
+from langgraph_agui.translate.event_sinks import EventSink, Subscription
 from tests.adapter.models import Scripted, calling, part, said, thinking
 from tests.adapter.streams import Told, run_input, user
 

@@ -13,8 +13,7 @@ from langgraph.types import interrupt
 
 from langgraph_agui import LangGraphAgent
 from langgraph_agui.protocol import decode, fold
-from langgraph_agui.translate.event_sinks import Subscription
-from langgraph_agui.translate.event_sinks import EventSink, SSESink
+from langgraph_agui.translate.event_sinks import EventSink, SSESink, Subscription
 from tests.adapter.graphs import Chat, chain_of, talker
 from tests.adapter.models import Scripted, said, thinking
 from tests.adapter.streams import Told, dumped, plain, run_input, user

@@ -48,7 +48,7 @@ from langchain_core.utils.json import parse_partial_json
 
 from langgraph_agui.client.langchain.approvals import asks_about
 from langgraph_agui.messages.media import content_parts
-from langgraph_agui.messages.user_tool_content import FAILED_WITHOUT_TEXT, as_content, text_of
+from langgraph_agui.messages.to_agui import FAILED_WITHOUT_TEXT, as_content, text_of
 
 logger = logging.getLogger(__name__)
 
