@@ -31,11 +31,10 @@ from langgraph_agui.client.langchain.chunks import MessageChunks
 from langgraph_agui.client.langchain.to_agui_request import agui_messages_of, open_interrupts
 
 if TYPE_CHECKING:
-    from langgraph_agui.client.agent import AGUIClient
+    from langgraph_agui.client.agent import AGUIClient, RemoteRun
     from langgraph_agui.client.langchain.chat_model import AGUIChatModel
     from langgraph_agui.client.langchain.middleware import RemoteInterrupts
     from langgraph_agui.client.langchain.remote_agent import RemoteAgent
-    from langgraph_agui.client.remote_run import RemoteRun
     from langgraph_agui.client.session import AGUISession, Turn
 
 __all__ = [
@@ -67,7 +66,7 @@ _LAZY = {
     "AGUISession": "session",
     "RemoteAgent": "langchain.remote_agent",
     "RemoteInterrupts": "langchain.middleware",
-    "RemoteRun": "remote_run",
+    "RemoteRun": "agent",
     "Turn": "session",
 }
 

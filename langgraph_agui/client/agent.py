@@ -1,30 +1,40 @@
-"""`AGUIClient`: a remote AG-UI agent, to be run from Python.
+"""`AGUIClient`: a remote AG-UI agent over HTTP, and `RemoteRun`: one run of it.
 
-In: the agent's address, and inputs of runs. Out: a `RemoteRun` for each, and the agent's capabilities.
+In: the agent's address, and inputs of runs. Out: the events of each run, and the agent's capabilities.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+import json
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, aclosing, suppress
+from typing import TypeVar
 
 import httpx2
-from ag_ui.core import AgentCapabilities, RunAgentInput
+from ag_ui.core import PROTOCOL_VERSION, ActivityMessage, AgentCapabilities, Event, RunAgentInput
 
 from langgraph_agui.client.endpoint import (
+    MAX_BODY,
     RETRIES,
     TIMEOUT,
-    Endpoint,
     HTTPClient,
     checked_headers,
+    connection_error,
+    is_event_stream,
     parsed_url,
     public,
     response_error,
+    retry_delay,
     tls,
 )
-from langgraph_agui.client.errors import NotAnEventStreamError
-from langgraph_agui.client.remote_run import RemoteRun
+from langgraph_agui.client.errors import NotAnEventStreamError, StreamTruncatedError
+from langgraph_agui.client.event_stream import RunReader
+from langgraph_agui.protocol.jsonable import to_jsonable
 from langgraph_agui.protocol.sse import MAX_FRAME
+
+T = TypeVar("T")
 
 
 class AGUIClient:
@@ -64,12 +74,12 @@ class AGUIClient:
         max_event: int = MAX_FRAME,
     ) -> None:
         parsed = parsed_url(url)
+        self._url = str(parsed)
         # httpx2 logs the URL of each request, so the password must not be in it.
-        target = parsed.copy_with(username=None, password=None, fragment=None)
-        self._url, self._http = str(parsed), http_client
-        self._endpoint = Endpoint(
-            target, checked_headers(headers or {}, parsed), httpx2.Timeout(timeout), retries, max_event
-        )
+        self._target = parsed.copy_with(username=None, password=None, fragment=None)
+        self._headers = checked_headers(headers or {}, parsed)
+        self._timeout, self._retries, self._max_event = httpx2.Timeout(timeout), retries, max_event
+        self._http = http_client
 
     @property
     def url(self) -> str:
@@ -78,7 +88,7 @@ class AGUIClient:
 
     def __repr__(self) -> str:
         """Show neither headers nor credentials."""
-        return f"AGUIClient({public(self._endpoint.url)!r})"
+        return f"AGUIClient({public(self._target)!r})"
 
     def run(self, run_input: RunAgentInput) -> RemoteRun:
         """Return a run of the agent, which starts when you iterate it.
@@ -91,14 +101,14 @@ class AGUIClient:
             run_input: Sent as it is, except that activity messages are left out, which are not for agents (AG-UI 1.0,
                 client), and that the protocol version is ours.
         """
-        return RemoteRun(self._endpoint, "", run_input, self._http)
+        return RemoteRun(self, "", run_input)
 
     def connect(self, run_input: RunAgentInput) -> RemoteRun:
         """Return a run that reads a thread and changes nothing, from `POST <url>/connect`.
 
         `LangGraphAgent` serves this route. AG-UI 1.0 does not define it: other agents answer 404.
         """
-        return RemoteRun(self._endpoint, "/connect", run_input, self._http)
+        return RemoteRun(self, "/connect", run_input)
 
     async def capabilities(self) -> AgentCapabilities:
         """Return what the agent says it can do, from `GET <url>/capabilities`.
@@ -110,10 +120,11 @@ class AGUIClient:
             AgentStatusError: The answer is an HTTP error.
             NotAnEventStreamError: The answer is something other than capabilities.
         """
+        url = self._route("/capabilities")
         try:
-            response = await self._get(self._endpoint.route("/capabilities"))
+            response = await self._get(url)
         except httpx2.RequestError as error:
-            raise self._endpoint.unreachable("/capabilities", error) from error
+            raise connection_error(url, error) from error
         if not response.is_success:
             raise response_error(response, response.content)
         try:
@@ -122,10 +133,129 @@ class AGUIClient:
             raise NotAnEventStreamError(f"{public(response.request.url)} answered no AG-UI capabilities.") from error
 
     async def _get(self, url: httpx2.URL) -> httpx2.Response:
-        http, headers, timeout = self._http, self._endpoint.headers, self._endpoint.timeout
-        if isinstance(http, httpx2.Client):
-            return await asyncio.to_thread(http.get, url, headers=headers, timeout=timeout)
-        if http is not None:
-            return await http.get(url, headers=headers, timeout=timeout)
-        async with httpx2.AsyncClient(verify=tls(), follow_redirects=True) as own:
-            return await own.get(url, headers=headers, timeout=timeout)
+        if isinstance(self._http, httpx2.Client):
+            return await asyncio.to_thread(self._http.get, url, headers=self._headers, timeout=self._timeout)
+        if self._http is not None:
+            return await self._http.get(url, headers=self._headers, timeout=self._timeout)
+        async with httpx2.AsyncClient(verify=tls(), follow_redirects=True) as http:
+            return await http.get(url, headers=self._headers, timeout=self._timeout)
+
+    def _route(self, path: str) -> httpx2.URL:
+        """Return the URL of one of the agent's routes: `""` for runs, or a path such as `/connect`."""
+        own, mark, query = self._target.raw_path.partition(b"?")
+        return self._target.copy_with(raw_path=(own.rstrip(b"/") + path.encode() if path else own) + mark + query)
+
+    def _request(self, http: HTTPClient, path: str, run_input: RunAgentInput) -> httpx2.Request:
+        messages = [message for message in run_input.messages if not isinstance(message, ActivityMessage)]
+        sent = run_input.model_copy(update={"messages": messages, "protocol_version": PROTOCOL_VERSION})
+        content = json.dumps(to_jsonable(sent), ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+        headers = self._headers.copy()
+        headers.update({"Accept": "text/event-stream", "Content-Type": "application/json"})
+        return http.build_request("POST", self._route(path), content=content, headers=headers, timeout=self._timeout)
+
+
+class RemoteRun(RunReader):
+    """A run that starts when you iterate it, once, with `async for` or `for`.
+
+    `messages`, `state`, `outcome`, `interrupts`, `pending_tool_call_ids`, `usage` and `result` describe the run as far
+    as it has come; `input` is what is sent. It raises the errors of :mod:`langgraph_agui.client.errors`, each after the
+    events that came before it, `RUN_ERROR` included.
+
+    When you stop reading, the connection closes, and so the agent is told to stop;
+    :class:`~langgraph_agui.client.event_stream.EventStream` lists the ways to stop.
+    """
+
+    def __init__(self, client: AGUIClient, path: str, run_input: RunAgentInput) -> None:
+        super().__init__(run_input, client._max_event)
+        self.input = run_input
+        self._client, self._path = client, path
+
+    async def _read(self, blocking: bool) -> AsyncGenerator[Event]:
+        async with AsyncExitStack() as stack:
+            response = await self._open(await self._connect(stack, blocking), blocking)
+            stack.push_async_callback(_close, response, blocking)
+            chunks = await stack.enter_async_context(aclosing(_chunks(response, blocking)))
+            try:
+                async for chunk in chunks:
+                    for event in self._feed(chunk):
+                        yield event
+            except httpx2.RequestError as error:
+                if self.outcome is None:  # a connection that breaks after the run's end does no harm
+                    what = "fell silent" if isinstance(error, httpx2.ReadTimeout) else "broke off"
+                    raise self.broken(StreamTruncatedError(f"The stream {what} before its run had ended.")) from error
+            for event in self._feed(None):
+                yield event
+            self._check_end()
+
+    async def _connect(self, stack: AsyncExitStack, blocking: bool) -> HTTPClient:
+        """Return the HTTP client of this kind: the application's, or one that `stack` closes."""
+        http = self._client._http
+        if http is None and blocking:
+            return stack.enter_context(httpx2.Client(verify=tls(), follow_redirects=True))
+        if http is None:
+            return await stack.enter_async_context(httpx2.AsyncClient(verify=tls(), follow_redirects=True))
+        wanted, loop = (httpx2.Client, "for") if blocking else (httpx2.AsyncClient, "async for")
+        if not isinstance(http, wanted):
+            raise TypeError(f"`{loop}` needs an http_client that is an httpx2.{wanted.__name__}.")
+        return http
+
+    async def _open(self, http: HTTPClient, blocking: bool) -> httpx2.Response:
+        """Send the request, again where it may be repeated; return the response once it is an event stream."""
+        sleep: Callable[[float], Awaitable[None] | None] = time.sleep if blocking else asyncio.sleep
+        attempt = 0
+        while True:
+            request = self._client._request(http, self._path, self.input)
+            cause: httpx2.RequestError | None = None
+            retry_after = ""
+            try:
+                response = await _resolve(http.send(request, stream=True))
+            except httpx2.RequestError as error:
+                cause, fault = error, connection_error(request.url, error)
+            else:
+                if is_event_stream(response):
+                    return response
+                fault = response_error(response, await _error_body(response, blocking))
+                retry_after = response.headers.get("retry-after", "")
+            delay = retry_delay(attempt, cause or fault, retry_after)
+            if delay is None or attempt >= self._client._retries:
+                raise self.broken(fault) from cause
+            await _resolve(sleep(delay))
+            attempt += 1
+
+
+async def _resolve(value: T | Awaitable[T]) -> T:
+    """Return `value`, awaited if it comes from an async client: the same code drives both kinds of clients."""
+    return await value if isinstance(value, Awaitable) else value
+
+
+async def _chunks(response: httpx2.Response, blocking: bool) -> AsyncGenerator[bytes]:
+    if blocking:
+        for chunk in response.iter_bytes():
+            yield chunk
+    else:
+        async with aclosing(response.aiter_bytes()) as chunks:
+            async for chunk in chunks:
+                yield chunk
+
+
+async def _close(response: httpx2.Response, blocking: bool) -> None:
+    if blocking:
+        response.close()
+    else:
+        await response.aclose()
+
+
+async def _error_body(response: httpx2.Response, blocking: bool) -> bytes:
+    """Read what an HTTP error says, up to `MAX_BODY`, and close it. A body that breaks off is cut there."""
+    body = bytearray()
+    try:
+        if not response.is_success:
+            with suppress(httpx2.RequestError):
+                async with aclosing(_chunks(response, blocking)) as chunks:
+                    async for chunk in chunks:
+                        body += chunk
+                        if len(body) > MAX_BODY:
+                            break
+    finally:
+        await _close(response, blocking)
+    return bytes(body)

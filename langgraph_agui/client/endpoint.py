@@ -1,7 +1,7 @@
 """How to reach an agent over HTTP, without the socket (AG-UI 1.0, HTTP transport).
 
-In: an address, headers and a run's input. Out: requests, and errors made of failed responses. `remote_run.py` sends the
-requests with an async or a sync HTTP client.
+In: an address, headers, answers to interrupts, failed requests. Out: what to send, when to repeat it, and errors.
+`agent.py` sends the requests.
 """
 
 from __future__ import annotations
@@ -13,11 +13,10 @@ import re
 import ssl
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import cache
 from typing import Final, TypeAlias
 
-from ag_ui.core import PROTOCOL_VERSION, ActivityMessage, Interrupt, ResumeEntry, RunAgentInput
+from ag_ui.core import Interrupt, ResumeEntry
 
 from langgraph_agui.client.errors import (
     AgentError,
@@ -26,7 +25,6 @@ from langgraph_agui.client.errors import (
     NotAnEventStreamError,
     ResumeError,
 )
-from langgraph_agui.protocol.jsonable import to_jsonable
 from langgraph_agui.protocol.wire import has_expired
 
 try:
@@ -40,78 +38,49 @@ except ModuleNotFoundError as missing:
 
 HTTPClient: TypeAlias = httpx2.AsyncClient | httpx2.Client
 
+# Ten seconds to connect; a run may be silent for ten minutes.
 TIMEOUT: Final = httpx2.Timeout(10, read=600)
-"""Ten seconds to connect; a run may be silent for ten minutes."""
-
 RETRIES: Final = 2
+# How many bytes of an HTTP error's body are kept.
 MAX_BODY: Final = 64 * 1024
-"""How many bytes of an HTTP error's body are kept."""
 
 _MAX_WAIT: Final = 30.0
+# The run has not started. 504 is not among them: the run may be going on behind the gateway.
 _RETRY_STATUSES: Final = frozenset({429, 502, 503})
-"""The run has not started. 504 is not among them: the run may be going on behind the gateway."""
-
 _RETRY_ERRORS: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ReadError, httpx2.WriteError)
 
 HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _HEADER_VALUE: Final = re.compile(r"(?:[!-~](?:[\t -~]*[!-~])?)?")
 
 
-@dataclass(frozen=True)
-class Endpoint:
-    """The address of an agent, and the settings of the requests to it."""
+def retry_delay(attempt: int, error: Exception, retry_after: str = "") -> float | None:
+    """Return the seconds to wait before a request is repeated, or None if it must not be repeated.
 
-    url: httpx2.URL = field(repr=False)
-    headers: httpx2.Headers = field(repr=False)
-    timeout: httpx2.Timeout
-    retries: int
-    max_event: int
+    It is repeated only if the run cannot have started: the connection failed, a server or proxy is too busy, or the
+    thread is, as it is for a moment after a run was cancelled.
 
-    def route(self, path: str) -> httpx2.URL:
-        """Return the URL of one of the agent's routes: `""` for runs, or a path such as `/connect`."""
-        own, mark, query = self.url.raw_path.partition(b"?")
-        return self.url.copy_with(raw_path=own.rstrip(b"/") + path.encode() + mark + query) if path else self.url
+    Args:
+        attempt: The number of attempts before the one that failed.
+        error: Why it failed.
+        retry_after: The `Retry-After` header of the response.
+    """
+    if isinstance(error, AgentStatusError):
+        may_retry = error.status in _RETRY_STATUSES or (error.status, error.code) == (409, "thread_busy")
+    else:
+        no_response = isinstance(error, httpx2.RemoteProtocolError) and "without sending a response" in str(error)
+        may_retry = no_response or isinstance(error, _RETRY_ERRORS)
+    if may_retry and retry_after.isdecimal():
+        return min(float(retry_after), _MAX_WAIT)
+    # Chance only spreads the clients.
+    return 2.0**attempt * random.uniform(0.125, 0.25) if may_retry else None  # noqa: S311
 
-    def request(self, client: HTTPClient, path: str, run_input: RunAgentInput) -> httpx2.Request:
-        """Return the request for a run.
 
-        It names our protocol version and leaves out activity messages, which are not for agents (AG-UI 1.0, client).
-        """
-        messages = [message for message in run_input.messages if not isinstance(message, ActivityMessage)]
-        sent = run_input.model_copy(update={"messages": messages, "protocol_version": PROTOCOL_VERSION})
-        content = json.dumps(to_jsonable(sent), ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
-        headers = self.headers.copy()
-        headers.update({"Accept": "text/event-stream", "Content-Type": "application/json"})
-        return client.build_request("POST", self.route(path), content=content, headers=headers, timeout=self.timeout)
-
-    def retry_delay(self, attempt: int, error: Exception, retry_after: str = "") -> float | None:
-        """Return the seconds to wait before the next attempt, or None if there is none.
-
-        A request is repeated only if the run cannot have started: the connection failed, a server or proxy is too
-        busy, or the thread is, as it is for a moment after a run was cancelled.
-
-        Args:
-            attempt: The number of attempts before the one that failed.
-            error: Why it failed.
-            retry_after: The `Retry-After` header of the response.
-        """
-        if isinstance(error, AgentStatusError):
-            may_retry = error.status in _RETRY_STATUSES or (error.status, error.code) == (409, "thread_busy")
-        else:
-            no_response = isinstance(error, httpx2.RemoteProtocolError) and "without sending a response" in str(error)
-            may_retry = no_response or isinstance(error, _RETRY_ERRORS)
-        if attempt >= self.retries or not may_retry:
-            return None
-        if retry_after.isdecimal():
-            return min(float(retry_after), _MAX_WAIT)
-        return 2.0**attempt * random.uniform(0.125, 0.25)  # noqa: S311  # only spreads the clients
-
-    def unreachable(self, path: str, error: Exception) -> AgentError:
-        """Return the error for a request without a response."""
-        reason = (str(error) or type(error).__name__).rstrip(".")
-        if isinstance(error, httpx2.LocalProtocolError):  # its text quotes the header
-            reason = "the request breaks the rules of HTTP"
-        return AgentUnreachableError(f"Nobody answers at {public(self.route(path))}: {reason}.")
+def connection_error(url: httpx2.URL, error: Exception) -> AgentError:
+    """Return the error for a request without a response."""
+    reason = (str(error) or type(error).__name__).rstrip(".")
+    if isinstance(error, httpx2.LocalProtocolError):  # its text quotes the header
+        reason = "the request breaks the rules of HTTP"
+    return AgentUnreachableError(f"Nobody answers at {public(url)}: {reason}.")
 
 
 def response_error(response: httpx2.Response, body: bytes) -> AgentError:

@@ -1,7 +1,7 @@
-"""What can go wrong when a remote agent is run.
+"""The errors of running a remote agent.
 
-Every error keeps what had been delivered before it: `messages` and `state`, as the reference client would hold them.
-None shows headers, or the user and query parts of a URL.
+Every error keeps what was received before it: `messages` and `state`, as the reference client would hold them. None
+shows headers, or the user and query of a URL.
 """
 
 from __future__ import annotations
@@ -14,44 +14,47 @@ if TYPE_CHECKING:
 
     from langgraph_agui.protocol.wire import ProtocolError
 
+# Why an answer is refused; a `LangGraphAgent` has the same names as `RUN_ERROR` codes.
 ResumeFault: TypeAlias = Literal[
     "interrupt_unanswered", "interrupt_unknown", "interrupt_duplicate", "interrupt_expired"
 ]
-"""Why an answer is refused; the names are those of the `RUN_ERROR` codes that `LangGraphAgent` has for it."""
 
 
 class AgentError(Exception):
-    """A run of a remote agent did not come to its end. The base of all errors here."""
+    """A run of a remote agent did not come to its end. The base of all errors here.
+
+    Attributes:
+        messages: The conversation as far as it was received, with what was sent; empty if no run was asked for.
+        state: The shared state as far as it was received.
+    """
 
     messages: Sequence[Message] = ()
-    """The conversation as far as it had been delivered, what was sent included; empty if no run was asked for."""
     state: object = None
-    """The shared state as far as it had been delivered."""
 
-    def __reduce__(self) -> tuple[Callable[..., AgentError], tuple[object, ...]]:
-        """Survive pickling with all that the error keeps; exceptions would call the constructor with the message."""
-        return _restored, (type(self), self.args, self.__dict__)
+    def __reduce__(self) -> tuple[Callable[..., AgentError], tuple[object, ...], dict[str, object]]:
+        """Support pickling with all attributes, which by default calls the constructor with the message alone."""
+        return _new_error, (type(self), *self.args), self.__dict__
 
 
 class AgentUnreachableError(AgentError):
-    """Nobody answers at the URL: no connection, or one that breaks before the first byte of an answer."""
+    """Nobody answers at the URL: there is no connection, or it breaks before the first byte of an answer."""
 
 
 class AgentStatusError(AgentError):
     """The answer is an HTTP error (AG-UI 1.0, HTTP transport: bad input is refused before the stream).
 
-    `status` is the HTTP status, `body` the text of the answer, cut after 64 KiB, `payload` its value if it is JSON.
+    Attributes:
+        status: The HTTP status.
+        body: The text of the answer, cut after 64 KiB.
+        payload: The value of the text if it is JSON, else None.
+        code: The stable name of the fault if the payload has one, such as `thread_busy` from a `LangGraphAgent`.
     """
 
     def __init__(self, url: str, status: int, body: str, payload: object = None) -> None:
         super().__init__(f"{url} answered HTTP {status}: {body.strip()[:500]}")
         self.url, self.status, self.body, self.payload = url, status, body, payload
-
-    @property
-    def code(self) -> str | None:
-        """The stable name of the fault where the answer has one: `LangGraphAgent` says `thread_busy`, for instance."""
-        code = self.payload.get("code") if isinstance(self.payload, Mapping) else None
-        return code if isinstance(code, str) else None
+        code = payload.get("code") if isinstance(payload, Mapping) else None
+        self.code = code if isinstance(code, str) else None
 
 
 class NotAnEventStreamError(AgentError):
@@ -65,8 +68,9 @@ class StreamTruncatedError(AgentError):
 class StreamInvalidError(AgentError):
     """The stream broke a rule of AG-UI that ends the run.
 
-    `code` is the kebab-case name of the rule, as in :class:`~langgraph_agui.protocol.wire.ProtocolError`, `event` the
-    offending event in its wire form; None when the fault is in the bytes.
+    Attributes:
+        code: The kebab-case name of the rule, as in :class:`~langgraph_agui.protocol.ProtocolError`.
+        event: The offending event in its wire form; None when the fault is in the bytes.
     """
 
     def __init__(self, error: ProtocolError) -> None:
@@ -75,44 +79,37 @@ class StreamInvalidError(AgentError):
 
 
 class EventTooLargeError(StreamInvalidError):
-    """An event is longer than the client takes (10 MiB of characters, AG-UI 1.0, HTTP transport)."""
+    """An event is longer than the client accepts (10 MiB of characters, AG-UI 1.0, HTTP transport)."""
 
 
 class RunFailedError(AgentError):
     """The agent reported that its run failed (`RUN_ERROR`).
 
-    `code` is the agent's, if it gave one; `usage` the tokens so far; `event` all of it.
+    Attributes:
+        event: The event.
+        code: The agent's name of the fault, if it has one. Any name is possible.
+        usage: The tokens that the run had used.
+        correlation_id: The id under which a `LangGraphAgent` has logged the exception, if it sent one.
     """
 
     def __init__(self, event: RunErrorEvent) -> None:
         super().__init__(f"{event.message} [{event.code}]" if event.code else event.message)
-        self.event = event
-
-    @property
-    def code(self) -> str | None:
-        """The agent's name of the fault, an open set."""
-        return self.event.code
-
-    @property
-    def usage(self) -> list[TokenUsage]:
-        """The tokens that the run had used."""
-        return self.event.usage or []
-
-    @property
-    def correlation_id(self) -> str | None:
-        """Under what a `LangGraphAgent` has logged the exception."""
-        found = (self.event.metadata or {}).get("correlationId")
-        return found if isinstance(found, str) else None
+        self.event, self.code = event, event.code
+        self.usage: list[TokenUsage] = event.usage or []
+        found = (event.metadata or {}).get("correlationId")
+        self.correlation_id = found if isinstance(found, str) else None
 
 
 class ToolNotCalledError(AgentError):
-    """The agent has called none of the tools that it was to call (`tool_choice`): AG-UI has no way to make it."""
+    """The agent called none of the tools that `tool_choice` asks for. AG-UI has no way to force a call."""
 
 
 class ResumeError(AgentError):
-    """The answers do not fit what is open, so nothing was sent (AG-UI 1.0, interrupts).
+    """The answers do not fit the open interrupts, so nothing was sent (AG-UI 1.0, interrupts).
 
-    `code` says why, `interrupt_ids` which questions it is about.
+    Attributes:
+        code: Why.
+        interrupt_ids: The interrupts it is about.
     """
 
     def __init__(self, code: ResumeFault, interrupt_ids: Sequence[str], message: str) -> None:
@@ -120,7 +117,5 @@ class ResumeError(AgentError):
         self.code, self.interrupt_ids = code, tuple(interrupt_ids)
 
 
-def _restored(kind: type[AgentError], args: tuple[object, ...], fields: dict[str, object]) -> AgentError:
-    error = kind.__new__(kind, *args)
-    error.__dict__.update(fields)
-    return error
+def _new_error(kind: type[AgentError], *args: object) -> AgentError:
+    return kind.__new__(kind, *args)

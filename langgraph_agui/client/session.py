@@ -10,7 +10,7 @@ import json
 from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from functools import cache
-from typing import Any, ClassVar, Final, Generic, Literal, Self, TypeVar, get_args
+from typing import Any, ClassVar, Final, Generic, Literal, Self, TypeVar, cast, get_args
 from uuid import uuid4
 
 from ag_ui.core import (
@@ -36,18 +36,17 @@ from ag_ui.core import (
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.alias_generators import to_camel
 
-from langgraph_agui.client.agent import AGUIClient
+from langgraph_agui.client.agent import AGUIClient, RemoteRun
 from langgraph_agui.client.endpoint import resume_entries
 from langgraph_agui.client.errors import AgentError, ResumeError
-from langgraph_agui.client.remote_run import EventStream, Outcome, RemoteRun
+from langgraph_agui.client.event_stream import EventStream, Outcome
 from langgraph_agui.client.tools import LocalTool, LocalTools, interrupted
 from langgraph_agui.client.typed_state import StateT, TypedState
 from langgraph_agui.protocol.jsonable import to_jsonable
 from langgraph_agui.protocol.message_store import joined, open_tool_calls
 
+# How many runs one turn may take: an agent that calls local tools for ever is stopped.
 MAX_RUNS: Final = 50
-"""How many runs one turn may take: an agent that calls local tools for ever is stopped."""
-
 _MESSAGE_TYPES: Final = get_args(get_args(Message)[0])
 
 
@@ -65,14 +64,14 @@ class Turn(EventStream):
     and the session keeps what it has received.
     """
 
-    def __init__(self, session: AGUISession[Any], start_run: Callable[[], RemoteRun], tools: LocalTools) -> None:
+    def __init__(self, session: AGUISession[Any], start_run: Callable[[], RemoteRun], run_tools: bool = True) -> None:
         super().__init__()
-        self._session, self._start_run, self._tools = session, start_run, tools
+        self._session, self._start_run, self._run_tools = session, start_run, run_tools
         self._runs: list[RemoteRun] = []
+        # The text of each message of the agent itself, in pieces.
         self._texts: dict[str, list[str]] = {}
-        """The text of each message of the agent itself, in pieces."""
+        # The calls that have run here: they do not run again, even if a snapshot lacks their results.
         self._answered: set[str] = set()
-        """The calls that have run here: they do not run again, even if a snapshot lacks their results."""
 
     @property
     def outcome(self) -> Outcome | None:
@@ -116,15 +115,17 @@ class Turn(EventStream):
                             yield event
                 finally:
                     session._keep(run)
-                local = [call for call in session.pending_tool_calls if call.function.name in self._tools.names]
-                calls = [call for call in local if call.id not in self._answered]
+                calls = session._local_calls(self._answered) if self._run_tools else []
                 for call in calls:
-                    result = await self._tools.run(call, blocking=blocking)
+                    result = await session.tools.run(call, blocking=blocking)
                     self._answered.add(call.id)
                     session.messages.append(result)  # before the next tool, which may be stopped
                 if not calls or session.interrupts or session.pending_tool_calls:
                     return
-                self._check_run_count()
+                if len(self._runs) >= MAX_RUNS:
+                    error = AgentError(f"The turn was stopped after {MAX_RUNS} runs that called local tools.")
+                    error.messages, error.state = session.messages, run.state
+                    raise error
                 run = session._start_run()
         finally:
             if session._turn is self:  # else it was abandoned, and another turn has started
@@ -137,12 +138,6 @@ class Turn(EventStream):
         elif isinstance(event, TextMessageContentEvent) and event.message_id in self._texts:
             self._texts[event.message_id].append(event.delta)
 
-    def _check_run_count(self) -> None:
-        if len(self._runs) >= MAX_RUNS:
-            error = AgentError(f"The agent called local tools in {MAX_RUNS} runs in a row, so the turn was stopped.")
-            error.messages, error.state = self._session.messages, self._runs[-1].state
-            raise error
-
 
 class _SavedSession(BaseModel):
     """A conversation as `to_json` writes it."""
@@ -153,8 +148,7 @@ class _SavedSession(BaseModel):
     thread_id: str
     messages: list[Message]
     state: Any
-    typed_state: Any = None
-    """The typed state, if it is not what `state` parses to."""
+    typed_state: Any = None  # if it is not what `state` parses to
     interrupts: list[Interrupt]
     open_tool_call_ids: list[str]
 
@@ -210,8 +204,8 @@ class AGUISession(Generic[StateT]):
     ) -> None:
         self.client = AGUIClient(agent) if isinstance(agent, str) else agent
         self.thread_id = thread_id or str(uuid4())
+        # What the thread waits for: nothing else can be sent before it is answered.
         self.interrupts: list[Interrupt] = []
-        """What the thread waits for: nothing else can be sent before it is answered."""
         self.context = list(context)
         self.forwarded_props = dict(forwarded_props or {})
         self.tools = LocalTools(tools)
@@ -220,8 +214,8 @@ class AGUISession(Generic[StateT]):
         if state is not None:
             self._state.set(state)
         self._open_calls: list[str] = []
+        # The turn that is going on, or was abandoned and is not finalized yet.
         self._turn: Turn | None = None
-        """The turn that is going on, or was abandoned and is not finalized yet."""
         self._run: RemoteRun | None = None
 
     @property
@@ -311,7 +305,7 @@ class AGUISession(Generic[StateT]):
 
         No local tool runs: open calls are in `pending_tool_calls` afterwards.
         """
-        return Turn(self, lambda: self.client.connect(self._input((), ())), LocalTools())
+        return Turn(self, lambda: self.client.connect(self._input((), ())), run_tools=False)
 
     def clear(self) -> None:
         """Forget the conversation and start another one; tools, context and properties stay."""
@@ -355,16 +349,17 @@ class AGUISession(Generic[StateT]):
         self._require_idle()
         resume_entries(self.interrupts, answers, cancel)
         # Check again when the turn starts: by then, an answer may have expired, or another turn may have paused.
-        return Turn(
-            self, lambda: self._start_run(messages, resume_entries(self.interrupts, answers, cancel)), self.tools
-        )
+        return Turn(self, lambda: self._start_run(messages, resume_entries(self.interrupts, answers, cancel)))
 
     def _start_run(self, messages: Sequence[Message] = (), resume: Sequence[ResumeEntry] = ()) -> RemoteRun:
         """Return the next run. If there are new messages, they come after errors for the calls of stopped tools."""
         answered = {message.tool_call_id for message in messages if isinstance(message, ToolMessage)}
-        local = [call for call in self.pending_tool_calls if call.function.name in self.tools.names]
-        stopped = [interrupted(call) for call in local if call.id not in answered] if messages else []
+        stopped = [interrupted(call) for call in self._local_calls(answered)] if messages else []
         return self.client.run(self._input([*stopped, *messages], resume))
+
+    def _local_calls(self, answered: Collection[str]) -> list[ToolCall]:
+        pending = [call for call in self.pending_tool_calls if call.id not in answered]
+        return [call for call in pending if call.function.name in self.tools.names]
 
     def _input(self, messages: Sequence[Message], resume: Sequence[ResumeEntry]) -> RunAgentInput:
         return RunAgentInput(
@@ -422,13 +417,10 @@ def _open_calls(run: RemoteRun) -> list[str]:
 
 
 def _message(item: str | Message | Sequence[ContentPart]) -> Message:
-    if isinstance(item, str):
-        return UserMessage(id=str(uuid4()), content=item)
     if isinstance(item, _MESSAGE_TYPES):
-        message: Message = item
-        return message
+        return cast("Message", item)
     try:
-        return UserMessage(id=str(uuid4()), content=[*item])
+        return UserMessage(id=str(uuid4()), content=item if isinstance(item, str) else [*item])
     except (TypeError, ValidationError) as error:
         wanted = "texts, lists of content parts and messages of `ag_ui.core`"
         raise TypeError(f"`send` takes {wanted}; this is a {type(item).__name__}.") from error

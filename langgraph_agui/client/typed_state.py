@@ -22,8 +22,8 @@ from langgraph_agui.protocol.jsonable import JsonValue, json_equal, to_jsonable
 
 logger = logging.getLogger(__name__)
 
+# How many states that nobody has read are kept, in case the last ones do not fit.
 _MAX_UNREAD: Final = 8
-"""How many states that nobody has read are kept, in case the last ones do not fit."""
 
 StateT = TypeVar("StateT", default=Any)
 
@@ -54,12 +54,12 @@ class TypedState(Generic[StateT]):
 
     def restore(self, state: JsonValue, typed: JsonValue = None) -> None:
         """Start again with a state, and its typed form as `saved_value` returned it."""
+        # The agent's state. It may be shared with the events: do not change it.
         self._received: object = state
-        """The agent's state. It may be shared with the events: do not change it."""
         self._unread: deque[object] = deque(maxlen=_MAX_UNREAD)
         self._value: StateT | _Unset = _Unset()
+        # `_value` as JSON data when it was parsed: what differs now are the user's changes.
         self._base: JsonValue = {}
-        """`_value` as JSON data when it was parsed: what differs now are the user's changes."""
         self._reported: object = None
         with suppress(ValidationError):
             self._load(state if typed is None else typed)
@@ -150,7 +150,7 @@ class TypedState(Generic[StateT]):
             ValidationError: What the user has changed does not fit.
         """
         state = self.to_json()
-        if not isinstance(self._value, _Unset):
+        if self._adapter is not None and not isinstance(self._value, _Unset):
             value = self._dump(self._value)
             if not json_equal(self._base, value):
                 self._parse(value)
@@ -160,7 +160,7 @@ class TypedState(Generic[StateT]):
     def saved_value(self) -> JsonValue:
         """Return the typed state as JSON data if `to_json` does not give it, because the agent's last did not fit."""
         state = self.to_json()
-        if isinstance(self._value, _Unset):
+        if self._adapter is None or isinstance(self._value, _Unset):
             return None
         value = self._dump(self._value)
         with suppress(ValidationError):
@@ -176,26 +176,18 @@ class TypedState(Generic[StateT]):
         return self._value
 
     def _parse(self, state: object) -> StateT:
-        """Parse JSON text, because strict types have other rules for JSON than for Python values."""
-        if self._adapter is None:
-            return cast("StateT", _copy(state))
-        return self._adapter.validate_json(json.dumps(to_jsonable(state)))
+        # From JSON text, because strict types have other rules for JSON than for Python values.
+        try:
+            text = to_json(state)
+        except ValueError:  # halves of surrogate pairs, or very deep data
+            text = json.dumps(to_jsonable(state)).encode()
+        return cast("StateT", from_json(text)) if self._adapter is None else self._adapter.validate_json(text)
 
     def _dump(self, value: StateT, by_alias: bool = True) -> JsonValue:
         if self._adapter is None:
             return to_jsonable(value)
-        return to_jsonable(
-            self._adapter.dump_python(value, mode="json", by_alias=by_alias, round_trip=True, warnings=False)
-        )
-
-
-def _copy(value: object) -> JsonValue:
-    """Return what `to_jsonable` makes of JSON data, in a third of the time."""
-    try:
-        copy: JsonValue = from_json(to_json(value))
-    except ValueError:  # halves of surrogate pairs, or very deep data
-        return to_jsonable(value)
-    return copy
+        dumped = self._adapter.dump_python(value, mode="json", by_alias=by_alias, round_trip=True, warnings=False)
+        return to_jsonable(dumped)
 
 
 def _log(error: ValidationError) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 from ag_ui.core import Event
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from langgraph_agui.client.remote_run import EventStream
+from langgraph_agui.client.event_stream import EventStream
 from tests.protocol.streams import STARTED, Wire, text
 
 SSE = "text/event-stream"

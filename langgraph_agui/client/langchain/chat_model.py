@@ -36,7 +36,7 @@ from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import ConfigDict, Field
 
-from langgraph_agui.client.agent import AGUIClient
+from langgraph_agui.client.agent import AGUIClient, RemoteRun
 from langgraph_agui.client.endpoint import RETRIES, TIMEOUT, HTTPClient, parsed_url, public, resume_entries
 from langgraph_agui.client.errors import ToolNotCalledError
 from langgraph_agui.client.langchain.approvals import asks_about, is_approved
@@ -49,7 +49,6 @@ from langgraph_agui.client.langchain.to_agui_request import (
     normalized_arguments,
     to_agui_request,
 )
-from langgraph_agui.client.remote_run import RemoteRun
 from langgraph_agui.client.tools import agui_tool
 from langgraph_agui.protocol.jsonable import to_jsonable
 

@@ -38,11 +38,11 @@ from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from langchain_core.runnables import RunnableConfig
 from pydantic import PrivateAttr
 
+from langgraph_agui.client.agent import RemoteRun
 from langgraph_agui.client.langchain.chat_model import usage_metadata
 from langgraph_agui.client.langchain.chunks import ChunkBuilder
 from langgraph_agui.client.langchain.event_history import EventHistory
 from langgraph_agui.client.langchain.to_agui_request import AGUI
-from langgraph_agui.client.remote_run import RemoteRun
 from langgraph_agui.custom_events import dispatch_agent_output
 from langgraph_agui.messages.parts import content_blocks
 from langgraph_agui.protocol.event_order import ItemKind, item_of

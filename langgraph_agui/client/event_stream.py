@@ -1,20 +1,16 @@
-"""One run of a remote agent, read with `async for` or `for`.
+"""A stream of events, read with `async for` or `for`; and one that is decoded from the bytes of a response.
 
-In: an endpoint and a run's input. Out: verified events as they come, and what they add up to: messages, state, outcome.
+In: bytes. Out: verified events as they come, and what they add up to: messages, state, outcome. It knows no HTTP.
 """
 
 from __future__ import annotations
 
-import asyncio
-import time
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Iterator
-from contextlib import AsyncExitStack, aclosing, suppress
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, TypeVar
 from weakref import ref
 
-import httpx2
 from ag_ui.core import (
     Event,
     Interrupt,
@@ -30,7 +26,6 @@ from ag_ui.core import (
     ToolCallStartEvent,
 )
 
-from langgraph_agui.client.endpoint import MAX_BODY, Endpoint, HTTPClient, is_event_stream, response_error, tls
 from langgraph_agui.client.errors import (
     AgentError,
     EventTooLargeError,
@@ -61,10 +56,10 @@ class EventStream(ABC):
 
     def __init__(self) -> None:
         self._started = False
+        # What `async with` closes.
         self._entered: AsyncGenerator[Event] | None = None
-        """What `async with` closes."""
+        # A weak reference: only the loop holds the generator, so leaving the loop ends it.
         self._reading: Callable[[], AsyncGenerator[Event] | Generator[Event] | None] = lambda: None
-        """A weak reference: only the loop holds the generator, so leaving the loop ends it."""
 
     @property
     def abandoned(self) -> bool:
@@ -137,8 +132,8 @@ class EventStream(ABC):
         self.close()
 
 
-class RunReader:
-    """Reads the body of one response. It knows no HTTP.
+class RunReader(EventStream):
+    """A stream that is decoded from the bytes of a response. Subclasses bring the bytes.
 
     A stream may hold several runs, as a replay does; the attributes describe the last of them.
 
@@ -148,15 +143,13 @@ class RunReader:
     """
 
     def __init__(self, run_input: RunAgentInput, max_event: int) -> None:
+        super().__init__()
         self.begun = False
-        """Whether an event has come."""
-        self.end: RunFinishedEvent | RunErrorEvent | None = None
-        """The event that ended the run."""
+        self._end: RunFinishedEvent | RunErrorEvent | None = None
         self._fold = Fold(run_input.messages, run_input.state)
-        self._decoder = SSEDecoder(max_event)
-        self._verifier = Verifier()
+        self._decoder, self._verifier = SSEDecoder(max_event), Verifier()
+        # The calls that the run has started, in their order, and whether each has a result.
         self._calls: dict[str, bool] = {}
-        """The calls that the run has started, in their order, and whether each has a result."""
 
     @property
     def messages(self) -> list[Message]:
@@ -171,24 +164,24 @@ class RunReader:
     @property
     def outcome(self) -> Outcome | None:
         """How the run has ended; None while it is going on, or if its stream broke off."""
-        if isinstance(self.end, RunFinishedEvent):
-            return self.end.outcome.type if self.end.outcome is not None else "success"
-        return None if self.end is None else "error"
+        if isinstance(self._end, RunFinishedEvent):
+            return self._end.outcome.type if self._end.outcome is not None else "success"
+        return None if self._end is None else "error"
 
     @property
     def usage(self) -> list[TokenUsage]:
         """The tokens of the run, one entry for each provider and model; known at its end."""
-        return (self.end.usage if self.end is not None else None) or []
+        return (self._end.usage if self._end is not None else None) or []
 
     @property
     def result(self) -> object:
         """What the run returned, if it was a success."""
-        return self.end.result if self.outcome == "success" and isinstance(self.end, RunFinishedEvent) else None
+        return self._end.result if self.outcome == "success" and isinstance(self._end, RunFinishedEvent) else None
 
     @property
     def interrupts(self) -> list[Interrupt]:
         """What the run waits for, if it has paused."""
-        outcome = self.end.outcome if isinstance(self.end, RunFinishedEvent) else None
+        outcome = self._end.outcome if isinstance(self._end, RunFinishedEvent) else None
         return list(outcome.interrupts) if isinstance(outcome, RunFinishedInterruptOutcome) else []
 
     @property
@@ -196,41 +189,18 @@ class RunReader:
         """The calls that the run left without a result: those it names, else those it started and did not answer."""
         if self.outcome not in ("success", "interrupt"):
             return []
-        outcome = self.end.outcome if isinstance(self.end, RunFinishedEvent) else None
+        outcome = self._end.outcome if isinstance(self._end, RunFinishedEvent) else None
         named = outcome.pending_tool_call_ids if isinstance(outcome, RunFinishedSuccessOutcome) else None
         return named or [call_id for call_id, answered in self._calls.items() if not answered]
 
-    def feed(self, chunk: bytes) -> Iterator[Event]:
-        """Yield the events that these bytes complete, each applied; chunk events are expanded.
+    def _feed(self, chunk: bytes | None) -> Iterator[Event]:
+        """Yield the events that these bytes complete, or the end of the body (None), each applied.
 
         An event that cannot be applied, such as a patch that fails, changes nothing and logs a warning.
 
         Raises:
             StreamInvalidError: The stream broke a rule; the events before the fault come first.
         """
-        yield from self._events_of(chunk)
-
-    def finish(self) -> Iterator[Event]:
-        """Yield the events that the end of the body completes, then judge the run.
-
-        Raises:
-            StreamInvalidError: As in `feed`.
-            StreamTruncatedError: The stream has no run, or ended before its run did.
-            RunFailedError: The run failed, even if it had finished before (AG-UI 1.0, runs).
-        """
-        yield from self._events_of(None)
-        if self.end is None:
-            where = "before its run did" if self.begun else "without a run"
-            raise self.broken(StreamTruncatedError(f"The stream ended {where}."))
-        if isinstance(self.end, RunErrorEvent):
-            raise self.broken(RunFailedError(self.end))
-
-    def broken(self, error: AgentError) -> AgentError:
-        """Return `error` with the messages and state received so far."""
-        error.messages, error.state = self.messages, self.state
-        return error
-
-    def _events_of(self, chunk: bytes | None) -> Iterator[Event]:
         try:
             for frame in self._decoder.finish() if chunk is None else self._decoder.feed(chunk):
                 for event in self._verifier.feed(frame):
@@ -242,129 +212,38 @@ class RunReader:
             kind = EventTooLargeError if error.code == "frame-too-large" else StreamInvalidError
             raise self.broken(kind(error)) from error
 
+    def _check_end(self) -> None:
+        """Judge the run at the end of the body.
+
+        Raises:
+            StreamTruncatedError: The stream has no run, or ended before its run did.
+            RunFailedError: The run failed, even if it had finished before (AG-UI 1.0, runs).
+        """
+        if self._end is None:
+            where = "before its run did" if self.begun else "without a run"
+            raise self.broken(StreamTruncatedError(f"The stream ended {where}."))
+        if isinstance(self._end, RunErrorEvent):
+            raise self.broken(RunFailedError(self._end))
+
+    def broken(self, error: AgentError) -> AgentError:
+        """Return `error` with the messages and state received so far."""
+        error.messages, error.state = self.messages, self.state
+        return error
+
     def _apply(self, event: Event) -> None:
+        self.begun = True
         self._fold.apply(event)
         log_notes(self._fold.warnings)
         self._fold.warnings.clear()
-        self.begun = True
         match event:
             case RunStartedEvent():
-                self.end, self._calls = None, {}
+                self._end, self._calls = None, {}
             case ToolCallStartEvent():
                 self._calls.setdefault(event.tool_call_id, False)
             case ToolCallResultEvent():
                 self._calls[event.tool_call_id] = True
             case RunErrorEvent() | RunFinishedEvent():
-                self.end = event
-
-
-class RemoteRun(EventStream, RunReader):
-    """A run that starts when you iterate it, once, with `async for` or `for`.
-
-    `messages`, `state`, `outcome`, `interrupts`, `pending_tool_call_ids`, `usage` and `result` describe the run as far
-    as it has come. It raises the errors of :mod:`langgraph_agui.client.errors`, each after the events that came before
-    it, `RUN_ERROR` included.
-
-    When you stop reading, the connection closes, and so the agent is told to stop;
-    :class:`~langgraph_agui.client.remote_run.EventStream` lists the ways to stop.
-    """
-
-    def __init__(
-        self, endpoint: Endpoint, path: str, run_input: RunAgentInput, http_client: HTTPClient | None = None
-    ) -> None:
-        EventStream.__init__(self)
-        RunReader.__init__(self, run_input, endpoint.max_event)
-        self.input = run_input
-        """What is sent."""
-        self._endpoint, self._path, self._http = endpoint, path, http_client
-
-    async def _read(self, blocking: bool) -> AsyncGenerator[Event]:
-        async with AsyncExitStack() as stack:
-            response = await self._open(await self._client(stack, blocking), blocking)
-            stack.push_async_callback(_close, response, blocking)
-            chunks = await stack.enter_async_context(aclosing(_chunks(response, blocking)))
-            try:
-                async for chunk in chunks:
-                    for event in self.feed(chunk):
-                        yield event
-            except httpx2.RequestError as error:
-                if self.end is None:  # a connection that breaks after the run's end does no harm
-                    what = "fell silent" if isinstance(error, httpx2.ReadTimeout) else "broke off"
-                    raise self.broken(StreamTruncatedError(f"The stream {what} before its run had ended.")) from error
-            for event in self.finish():
-                yield event
-
-    async def _client(self, stack: AsyncExitStack, blocking: bool) -> HTTPClient:
-        if self._http is None and blocking:
-            return stack.enter_context(httpx2.Client(verify=tls(), follow_redirects=True))
-        if self._http is None:
-            return await stack.enter_async_context(httpx2.AsyncClient(verify=tls(), follow_redirects=True))
-        wanted = httpx2.Client if blocking else httpx2.AsyncClient
-        if not isinstance(self._http, wanted):
-            loop = "for" if blocking else "async for"
-            raise TypeError(f"`{loop}` needs an http_client that is an httpx2.{wanted.__name__}.")
-        return self._http
-
-    async def _open(self, client: HTTPClient, blocking: bool) -> httpx2.Response:
-        """Send the request, again where it may be repeated; return the response once it is an event stream."""
-        sleep: Callable[[float], Awaitable[None] | None] = time.sleep if blocking else asyncio.sleep
-        attempt = 0
-        while True:
-            cause: httpx2.RequestError | None = None
-            retry_after = ""
-            try:
-                request = self._endpoint.request(client, self._path, self.input)
-                response = await _resolve(client.send(request, stream=True))
-            except httpx2.RequestError as error:
-                cause, fault = error, self._endpoint.unreachable(self._path, error)
-            else:
-                if is_event_stream(response):
-                    return response
-                fault = response_error(response, await _error_body(response, blocking))
-                retry_after = response.headers.get("retry-after", "")
-            delay = self._endpoint.retry_delay(attempt, cause or fault, retry_after)
-            if delay is None:
-                raise self.broken(fault) from cause
-            await _resolve(sleep(delay))
-            attempt += 1
-
-
-async def _resolve(value: T | Awaitable[T]) -> T:
-    """Return `value`, awaited if it comes from an async client: the same code drives both kinds of clients."""
-    return await value if isinstance(value, Awaitable) else value
-
-
-async def _chunks(response: httpx2.Response, blocking: bool) -> AsyncGenerator[bytes]:
-    if blocking:
-        for chunk in response.iter_bytes():
-            yield chunk
-    else:
-        async with aclosing(response.aiter_bytes()) as chunks:
-            async for chunk in chunks:
-                yield chunk
-
-
-async def _close(response: httpx2.Response, blocking: bool) -> None:
-    if blocking:
-        response.close()
-    else:
-        await response.aclose()
-
-
-async def _error_body(response: httpx2.Response, blocking: bool) -> bytes:
-    """Read what an HTTP error says, up to `MAX_BODY`, and close it. A body that breaks off is cut there."""
-    body = bytearray()
-    try:
-        if not response.is_success:
-            with suppress(httpx2.RequestError):
-                async with aclosing(_chunks(response, blocking)) as chunks:
-                    async for chunk in chunks:
-                        body += chunk
-                        if len(body) > MAX_BODY:
-                            break
-    finally:
-        await _close(response, blocking)
-    return bytes(body)
+                self._end = event
 
 
 def _iterate(events: AsyncGenerator[Event]) -> Generator[Event]:
