@@ -16,7 +16,6 @@ app = typer.Typer(
     help="LangChain and LangGraph on AG-UI 1.0: serve a graph, talk to an agent, examine its models, or try the demo.",
     no_args_is_help=True,
     add_completion=False,
-    rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -24,20 +23,7 @@ app = typer.Typer(
 Host = Annotated[str, typer.Option(help="Address to listen on. A non-local one lets other machines connect.")]
 Port = Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 picks a free one.")]
 Open = Annotated[bool, typer.Option("--open", help="Open the playground in a browser.")]
-Origins = Annotated[
-    list[str] | None,
-    typer.Option("--allow-origin", help="Let pages from this origin call the agent, e.g. http://localhost:3000."),
-]
-Headers = Annotated[
-    list[str] | None, typer.Option("--header", "-H", help="Header to send, e.g. 'Authorization: Bearer ...'.")
-]
-Tools = Annotated[
-    str | None,
-    typer.Option(
-        help="Tools to offer the agent, which run here: module:name or path/to/file.py:name of a list of LangChain "
-        "tools or functions, or of a function that returns one."
-    ),
-]
+Origins = Annotated[list[str] | None, typer.Option("--allow-origin", help="Let pages of this origin call the agent.")]
 
 
 @contextmanager
@@ -91,8 +77,8 @@ def serve_demo(
     with _errors_reported():
         chosen = loading.load_model(model, reasoning=reasoning) if model else None
         agent = LangGraphAgent(graph=demo.build_demo_graph(chosen, delay=delay), name="demo")
-        title, origins = "Demo agent · AG-UI playground", allow_origin or ()
-        site = serve.build_app(agent, title, host=host, suggestions=demo.SUGGESTIONS, origins=origins)
+        title = "Demo agent · AG-UI playground"
+        site = serve.build_app(agent, title, host, suggestions=demo.SUGGESTIONS, origins=allow_origin or ())
         heading = f"Demo agent on {model or 'a scripted model: offline, no API key needed'}"
         serve.run(site, host, port, heading=heading, open_browser=open_browser, question=question)
 
@@ -124,14 +110,15 @@ def examine_graph(
 def chat_with_agent(
     url: Annotated[str, typer.Argument(metavar="URL", help="Address of an AG-UI agent.")],
     question: Annotated[str | None, typer.Argument(help="Ask this and exit; without it, converse.")] = None,
-    header: Headers = None,
+    header: Annotated[list[str] | None, typer.Option("--header", "-H", help="Header to send: 'Name: value'.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print events as JSON lines, chunk events expanded.")] = False,
-    tools: Tools = None,
+    tools: Annotated[str | None, typer.Option(help="Tools that run here: module:name or file.py:name.")] = None,
     session: Annotated[Path | None, typer.Option(metavar="FILE", help="Continue what :save has written.")] = None,
     thread: Annotated[str | None, typer.Option(metavar="ID", help="Continue a thread that the agent has.")] = None,
 ) -> None:
     """Talk to any AG-UI agent in the terminal.
 
+    --tools names a list of LangChain tools or functions, or a function that returns one.
     Inside the conversation, :help lists the other commands: state, history, saving.
     """
     from langgraph_agui.cli import chat, loading

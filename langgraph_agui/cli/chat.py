@@ -240,16 +240,9 @@ class Chat:
     def _show_local_results(self) -> None:
         """Show the results of tools that ran here: no event carries them."""
         for message in self._session.messages:
-            if not isinstance(message, core.ToolMessage) or message.tool_call_id not in self._local_calls:
-                continue
-            self._local_calls.discard(message.tool_call_id)
-            result = core.ToolCallResultEvent(
-                message_id=message.id,
-                tool_call_id=message.tool_call_id,
-                content=message.content,
-                metadata={"status": "error"} if message.error else None,
-            )
-            self._view.show_result(result)
+            if isinstance(message, core.ToolMessage) and message.tool_call_id in self._local_calls:
+                self._local_calls.discard(message.tool_call_id)
+                self._view.show_result(message.tool_call_id, message.content, failed=bool(message.error))
 
     def _run_command(self, line: str) -> None:
         """Carry out a command. Raises `CommandError`; `Quit` or `SessionReplaced` where the conversation ends."""
@@ -296,12 +289,10 @@ class Chat:
             return
         messages = self._session.messages
         last = max((at for at, message in enumerate(messages) if isinstance(message, core.UserMessage)), default=-1)
-        reasoning = [message.content for message in messages[last + 1 :] if isinstance(message, core.ReasoningMessage)]
-        shown = [text for text in reasoning if text.strip()]
-        for text in shown:
-            self._view.show(safe(text, "thinking"))
-        none = "" if shown else "The last turn had no reasoning. "
-        self._view.line(f"{none}Reasoning stays open from now on.")
+        for message in messages[last + 1 :]:
+            if isinstance(message, core.ReasoningMessage) and message.content.strip():
+                self._view.show(safe(message.content, "thinking"))
+        self._view.line("Reasoning stays open from now on.")
 
     def _save(self, name: str) -> None:
         thread = re.sub(r"[^\w.-]", "_", self._session.thread_id)[:100]

@@ -21,7 +21,6 @@ from langchain.tools import ToolRuntime
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.language_models.chat_models import generate_from_stream
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, ToolCall, ToolMessage
-from langchain_core.messages.ai import UsageMetadata
 from langchain_core.messages.tool import tool_call_chunk
 from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from langchain_core.runnables import Runnable
@@ -76,7 +75,7 @@ _NOTE: Final = r"(?is)remember\b(?: that)?\s+(?P<note>.+)"
 _EMAIL: Final = r"(?is)(?P<to>[\w.+-]+@[\w.-]+\w)(?:.*\bsaying (?P<body>.+))?"
 _REPORT: Final = "In {city} it is {celsius} °C, {sky}."
 RULES: Final = (
-    Rule("get_weather", ("weather", "warmer", "colder", "and in "), _CITY, "the weather in {city}", _REPORT),
+    Rule("get_weather", ("weather", "warmer", "and in "), _CITY, "the weather in {city}", _REPORT),
     Rule("find_sights", ("to see in",), _CITY, "the sights of {city}", "Go and see {result}."),
     Rule("plan_day", ("plan a ",), _CITY, "a guide's plan for a day in {city}", "{result}"),
     Rule("calculate", ("what is",), _TERM, "the value of {left} {sign} {right}", "{left} {sign} {right} = {result}."),
@@ -134,7 +133,7 @@ def _answer(question: str, results: Sequence[tuple[ToolCall, ToolMessage]], tool
             fields |= json.loads(message.text)
             degrees.append(fields["celsius"])
         sentences.append(rules[call["name"]].answer.format(**fields))
-    if len(degrees) == len(results) > 1 and re.search("warmer|colder", question) and "calculate" in tools:
+    if len(degrees) == len(results) > 1 and "warmer" in question and "calculate" in tools:
         args = {"left": max(degrees), "sign": "-", "right": min(degrees)}
         return Turn("For the difference I would rather calculate than guess.", calls=[_call("calculate", args)])
     note = "" if "find_sights" in tools else "\n\n(I am a scripted model and run offline; what I report is invented.)"
@@ -182,7 +181,7 @@ class DemoModel(BaseChatModel):
         # Count words as tokens.
         read = sum(len(message.text.split()) for message in messages)
         written = len(reasoning) + sum(len(text.split()) for text in (turn.text, *arguments))
-        usage = UsageMetadata(input_tokens=read, output_tokens=written, total_tokens=read + written)
+        usage: dict[str, Any] = {"input_tokens": read, "output_tokens": written, "total_tokens": read + written}
         usage["output_token_details"] = {"reasoning": len(reasoning)}
         model = {"model_provider": "demo", "model_name": self.model_name}
         yield _chunk([], response_metadata=model, usage_metadata=usage, chunk_position="last")

@@ -1,28 +1,27 @@
-"""`langgraph-agui doctor`: prints what the models of a graph can do with reasoning, as `models/carry.py` judges it."""
+"""`langgraph-agui doctor`: reports whether the models of a graph carry reasoning.
+
+In: an agent. Out: a report on stdout; the findings come from `models/reasoning_support.py`.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from langgraph.pregel.remote import RemoteGraph
 from rich.console import Console
 from rich.text import Text
 
+from langgraph_agui import LangGraphAgent
 from langgraph_agui.cli.formatting import ExitCode, printable
-from langgraph_agui.graphs import adapt_graph
+from langgraph_agui.graphs import Graph, adapt_graph
 from langgraph_agui.models.find import Found, find
 from langgraph_agui.models.reasoning_support import Finding, examine, name_of
 
-if TYPE_CHECKING:
-    from langgraph_agui import LangGraphAgent
-    from langgraph_agui.graphs import Graph
-
-_WORDS: Final = {True: "yes", False: "no", None: "not known"}
-_STYLES: Final = {True: "green", False: "red", None: "yellow"}
+_ANSWERS: Final = {True: ("yes", "green"), False: ("no", "red"), None: ("not known", "yellow")}
 
 
 def run(agent: LangGraphAgent, spec: str) -> ExitCode:
-    """Print what is known of the models of `agent`, which the user calls `spec`."""
+    """Print the findings about the models of `agent`, which the user named as `spec`."""
     console = Console(highlight=False, soft_wrap=True)
     console.print(printable(spec), style="bold", markup=False)
     console.print(f"history: {_history(agent.graph)}", markup=False)
@@ -56,7 +55,7 @@ def _print(console: Console, place: Found, finding: Finding) -> None:
         console.print("  helps the agent and has no turns of its own")
         return
     for label, value in (("out", finding.out), ("back", finding.back)):
-        console.print(Text.assemble(f"  {label:<6}", (_WORDS[value], _STYLES[value])))
+        console.print(Text.assemble(f"  {label:<6}", _ANSWERS[value]))
     for advice in finding.advice:
         console.print(printable(f"  → {advice}"), markup=False)
 

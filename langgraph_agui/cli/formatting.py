@@ -9,10 +9,9 @@ import json
 from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from itertools import count
-from typing import Any, Final
+from typing import Final
 
 from ag_ui import core
-from rich.box import ROUNDED
 from rich.console import RenderableType
 from rich.panel import Panel
 from rich.text import Text
@@ -89,13 +88,11 @@ def safe(text: str, style: str = "") -> Text:
 
 def card(title: str, body: RenderableType, style: str, state: str = "") -> Panel:
     """Return a frame around `body`, no wider than it needs to be."""
-    return Panel(
+    return Panel.fit(
         body,
-        box=ROUNDED,
-        expand=False,
         title=safe(title, "bold"),
         title_align="left",
-        subtitle=safe(state, "note") if state else None,
+        subtitle=safe(state, "note"),
         subtitle_align="right",
         border_style=STYLES.get(style, style),
     )
@@ -123,11 +120,6 @@ def plain_text(content: str | Sequence[core.ContentPart] | None) -> str:
     if content is None or isinstance(content, str):
         return content or ""
     return " ".join(part.text if isinstance(part, core.TextPart) else f"[{part.type}]" for part in content)
-
-
-def has_failed(event: core.ToolCallResultEvent) -> bool:
-    """Return whether the result reports a failure; `LangGraphAgent` marks it in the metadata."""
-    return (event.metadata or {}).get("status") == "error"
 
 
 class Subagents:
@@ -194,37 +186,23 @@ class ActivityLines:
     def receive(self, event: core.ActivitySnapshotEvent | core.ActivityDeltaEvent) -> Iterator[str]:
         """Yield the lines that `event` completes."""
         key, data = event.message_id, event.model_dump(mode="json", by_alias=True)
-        if isinstance(event, core.ActivityDeltaEvent):
-            if key not in self._tools:
-                yield f"{event.activity_type}: {json_text(data['patch'])}"
-                return
-            for operation in data["patch"]:
-                if operation["path"] == "/status":  # the tool has ended
-                    yield from self._flush(key)
-                else:
-                    yield from self._add(key, operation.get("value"))
+        content, patch = data.get("content"), data.get("patch", [])
+        if content and event.activity_type == _TOOL_OUTPUT and isinstance(content.get("output"), list):
+            self._tools[key], self._partial[key] = str(content.get("toolName", "tool")), ""
+            patch = [{"path": "/output/-", "value": part} for part in content["output"]]
+        if key not in self._tools:
+            yield f"{event.activity_type}: {json_text(patch if content is None else content)}"
             return
-        content = data["content"]
-        if event.activity_type != _TOOL_OUTPUT or not isinstance(content.get("output"), list):
-            yield f"{event.activity_type}: {json_text(content)}"
-            return
-        self._tools[key], self._partial[key] = str(content.get("toolName", "tool")), ""
-        for part in content["output"]:
-            yield from self._add(key, part)
-
-    def _add(self, key: str, part: Any) -> Iterator[str]:
-        if not isinstance(part, str):
-            yield from self._flush(key)
-            yield f"{self._tools[key]}: {json_text(part)}"
-            return
-        *lines, self._partial[key] = (self._partial[key] + part).split("\n")
-        for line in lines:
-            yield f"{self._tools[key]}: {line}"
-
-    def _flush(self, key: str) -> Iterator[str]:
-        if partial := self._partial[key]:
-            self._partial[key] = ""
-            yield f"{self._tools[key]}: {partial}"
+        for operation in patch:
+            part, partial = operation.get("value"), self._partial[key]
+            if operation["path"] == "/status":  # the tool has ended
+                part = "\n" if partial else ""
+            if isinstance(part, str):
+                *lines, self._partial[key] = (partial + part).split("\n")
+            else:
+                lines, self._partial[key] = [*filter(None, [partial]), json_text(part)], ""
+            for line in lines:
+                yield f"{self._tools[key]}: {line}"
 
 
 def summarize(messages: Sequence[core.Message], subagents: Subagents) -> Iterator[tuple[str, str]]:

@@ -26,7 +26,6 @@ from langgraph_agui.cli.formatting import CommandError
 from langgraph_agui.client.tools import LocalTools
 
 _KEY_VARIABLES: Final = {"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}
-_THINKING_BUDGET: Final = 2048
 
 
 def load_agent(spec: str) -> LangGraphAgent:
@@ -89,7 +88,7 @@ def _reasoning_options(provider: str, profile: Any) -> dict[str, Any]:
     if not facts.get("reasoning_output", True):
         return {}
     adaptive = not facts or "xhigh" in facts.get("reasoning_effort_levels", ())
-    anthropic = {"type": "enabled", "budget_tokens": _THINKING_BUDGET}
+    anthropic = {"type": "enabled", "budget_tokens": 2048}
     options: dict[str, dict[str, Any]] = {
         "openai": {"reasoning": {"effort": "medium", "summary": "auto"}},
         "google_genai": {"include_thoughts": True},
@@ -110,9 +109,8 @@ def _find(spec: str, what: str, suggested: tuple[type, ...]) -> Any:
         try:
             target = getattr(target, name)
         except AttributeError:
-            public = {key: value for key, value in vars(module).items() if not key.startswith("_")}
-            names = [f"{source}:{key}" for key, value in public.items() if isinstance(value, suggested)]
-            hint = f" It has: {', '.join(names)}." if names else ""
+            names = [key for key, value in vars(module).items() if isinstance(value, suggested) and key[:1] != "_"]
+            hint = f" It has: {', '.join(f'{source}:{name}' for name in names)}." if names else ""
             raise CommandError(f"{source} has no {path!r}.{hint}") from None
     return target
 
@@ -120,10 +118,11 @@ def _find(spec: str, what: str, suggested: tuple[type, ...]) -> Any:
 def _import(source: str) -> ModuleType:
     if sys.path[:1] != [""]:
         sys.path.insert(0, "")
+    is_path = source.endswith(".py")
+    if is_path and not Path(source).is_file():
+        raise CommandError(f"There is no file {source}.")
     try:
-        return _import_file(Path(source)) if source.endswith(".py") else importlib.import_module(source)
-    except CommandError:
-        raise
+        return _import_file(Path(source)) if is_path else importlib.import_module(source)
     except ModuleNotFoundError as error:
         if error.name and (source == error.name or source.startswith(f"{error.name}.")):
             raise CommandError(f"There is no module {error.name!r}, neither here nor installed.") from error
@@ -133,13 +132,11 @@ def _import(source: str) -> ModuleType:
 
 
 def _import_file(path: Path) -> ModuleType:
-    if not path.is_file():
-        raise CommandError(f"There is no file {path}.")
     # The file's own imports look in its folder first, as when Python runs it.
     sys.path.insert(0, str(path.resolve().parent))
     module_spec = importlib.util.spec_from_file_location(path.stem, path)
     if module_spec is None or module_spec.loader is None:
-        raise CommandError(f"{path} is not a Python file.")
+        raise ImportError(f"{path} is not a Python file")
     module = importlib.util.module_from_spec(module_spec)
     sys.modules[path.stem] = module
     module_spec.loader.exec_module(module)

@@ -5,27 +5,50 @@ In: AG-UI events, and messages of our own. Out: text on a console. `live_view.py
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from ag_ui import core
 from rich.console import Console, RenderableType
 
-from langgraph_agui.cli.formatting import (
-    ActivityLines,
-    Subagents,
-    has_failed,
-    json_text,
-    plain_text,
-    printable,
-    safe,
-    shorten,
-)
+from langgraph_agui.cli.formatting import ActivityLines, Subagents, json_text, plain_text, printable, safe, shorten
 
 Kind: TypeAlias = Literal["text", "thinking", "call"]
-Key: TypeAlias = tuple[Kind, str]
-"""The kind and the id of an item that streams."""
+Content: TypeAlias = str | Sequence[core.ContentPart]
+Key: TypeAlias = tuple[str, str]
+"""The kind and the id of an item."""
+
+
+@dataclass(slots=True)
+class Item:
+    """Something that streams: a text, a reasoning, or a tool call with its result."""
+
+    kind: Kind
+    prefix: str
+    """What stands before its text, such as the name of its subagent."""
+    indent: str = ""
+    """What stands before each further line."""
+    name: str = ""
+    """The name of the tool."""
+    style: str = ""
+    parts: list[str] = field(default_factory=list)
+    printed: bool = False
+    """Whether some of it is printed already."""
+    result: str | None = None
+    failed: bool = False
+    ended: bool = False
+    """Whether its text is complete."""
+    final: bool = False
+    """Whether it changes no more: the result of a call comes after its text has ended."""
+    started: float = field(default_factory=time.monotonic)
+    seconds: float = 0.0
+
+    def end(self) -> None:
+        """Complete its text."""
+        self.ended, self.final = True, self.kind != "call"
+        self.seconds = time.monotonic() - self.started
 
 
 class View:
@@ -40,15 +63,20 @@ class View:
         """Whether reasoning stays open when it has ended; plain lines always stay."""
         self.subagents = Subagents()
         self._activities = ActivityLines()
+        self._items: dict[Key, Item] = {}
 
     def begin(self) -> None:
         """Prepare for a turn, or for one of its runs."""
 
-    def show_result(self, event: core.ToolCallResultEvent) -> None:
-        """Show a tool result: the agent's, or that of a tool that ran here."""
+    def show_result(self, call_id: str, content: Content, *, failed: bool, run: str | None = None) -> None:
+        """Show the result of a tool of the agent, of its subagent `run`, or of a tool that ran here."""
 
     def finish(self) -> None:
         """Complete what is still open: no more events come for now."""
+        for item in self._items.values():
+            item.end()
+            item.final = True
+        self._update()
 
     def line(self, text: str, style: str = "note", indent: str = "") -> None:
         """Print `text` on a line of its own; `indent` stands before each further line."""
@@ -58,14 +86,27 @@ class View:
         """Print something that the person asked for, or must answer."""
         self.console.print(what)
 
-    def _open(self, key: Key, run: str | None, name: str = "") -> None:
-        """Begin an item of the subagent `run`; a call has a name."""
+    def _new_item(self, kind: Kind, run: str | None, name: str) -> Item:
+        """Return a new item of the subagent `run`; a call has a name."""
+        indent = self.subagents.indent(run)
+        return Item(kind, self.subagents.prefix(run).removeprefix(indent), indent, name)
 
-    def _extend(self, key: Key, delta: str) -> None:
-        """Add text to an item."""
+    def _update(self) -> None:
+        """Show how the items have changed."""
 
-    def _end(self, key: Key) -> None:
-        """Complete the text of an item."""
+    def _open(self, kind: Kind, id_: str, run: str | None, name: str = "") -> None:
+        self._items.setdefault((kind, id_), self._new_item(kind, run, name))
+        self._update()
+
+    def _extend(self, kind: Kind, id_: str, delta: str) -> None:
+        if delta and (item := self._items.get((kind, id_))):
+            item.parts.append(delta)
+            self._update()
+
+    def _end(self, kind: Kind, id_: str) -> None:
+        if item := self._items.get((kind, id_)):
+            item.end()
+            self._update()
 
     def feed(self, event: core.BaseEvent) -> None:
         """Show what `event` adds."""
@@ -74,25 +115,26 @@ class View:
             case core.RunStartedEvent():
                 self.begin()
             case core.TextMessageStartEvent(message_id=id_, subagent_run_id=run):
-                self._open(("text", id_), run)
+                self._open("text", id_, run)
             case core.ReasoningMessageStartEvent(message_id=id_, subagent_run_id=run):
-                self._open(("thinking", id_), run)
+                self._open("thinking", id_, run)
             case core.ToolCallStartEvent(tool_call_id=id_, tool_call_name=name, subagent_run_id=run):
-                self._open(("call", id_), run, name)
+                self._open("call", id_, run, name)
             case core.TextMessageContentEvent(message_id=id_, delta=delta):
-                self._extend(("text", id_), delta)
+                self._extend("text", id_, delta)
             case core.ReasoningMessageContentEvent(message_id=id_, delta=delta):
-                self._extend(("thinking", id_), delta)
+                self._extend("thinking", id_, delta)
             case core.ToolCallArgsEvent(tool_call_id=id_, delta=delta):
-                self._extend(("call", id_), delta)
+                self._extend("call", id_, delta)
             case core.TextMessageEndEvent(message_id=id_):
-                self._end(("text", id_))
+                self._end("text", id_)
             case core.ReasoningMessageEndEvent(message_id=id_):
-                self._end(("thinking", id_))
+                self._end("thinking", id_)
             case core.ToolCallEndEvent(tool_call_id=id_):
-                self._end(("call", id_))
-            case core.ToolCallResultEvent():
-                self.show_result(event)
+                self._end("call", id_)
+            case core.ToolCallResultEvent(tool_call_id=id_, content=content, subagent_run_id=run):
+                failed = (event.metadata or {}).get("status") == "error"  # a convention of `LangGraphAgent`
+                self.show_result(id_, content, failed=failed, run=run)
             case _:
                 self._show_other(event)
 
@@ -128,14 +170,10 @@ class View:
         if state is not None:
             self.line(f"state: {state}")
         for entry in usage:
-            counts = {
-                "in": entry.input_tokens,
-                "cached": entry.cached_input_tokens,
-                "out": entry.output_tokens,
-                "reasoning": entry.reasoning_tokens,
-            }
-            known = ", ".join(f"{count} {name}" for name, count in counts.items() if count is not None)
-            self.line(f"tokens: {known}" + (f" ({entry.model})" if entry.model else ""))
+            names = ("in", "cached", "out", "reasoning")
+            counts = (entry.input_tokens, entry.cached_input_tokens, entry.output_tokens, entry.reasoning_tokens)
+            known = [f"{count} {name}" for name, count in zip(names, counts, strict=True) if count is not None]
+            self.line(f"tokens: {', '.join(known)}" + (f" ({entry.model})" if entry.model else ""))
 
 
 class JsonLinesView(View):
@@ -153,82 +191,40 @@ class JsonLinesView(View):
         """Print nothing: the events have it."""
 
 
-_LOOKS: Final[dict[Kind, tuple[str, str]]] = {
-    "text": ("", ""),
-    "thinking": ("thinking", "thinking: "),
-    "call": ("call", "tool {} "),
-}
-"""The style of each kind of item, and what stands before its text."""
-
-
-@dataclass(slots=True)
-class _Item:
-    """An item of `PlainView`: `prefix` is printed before its first text, `indent` before each further line."""
-
-    style: str
-    prefix: str
-    indent: str = ""
-    pending: list[str] = field(default_factory=list)
-    printed: bool = False
-    ended: bool = False
-
-
 class PlainView(View):
     """Prints plain lines. Items interleave on the wire, lines cannot: the oldest open item prints, the others wait."""
 
-    def __init__(self, console: Console) -> None:
-        super().__init__(console)
-        self._items: dict[tuple[str, str], _Item] = {}
-
-    def show_result(self, event: core.ToolCallResultEvent) -> None:
+    def show_result(self, call_id: str, content: Content, *, failed: bool, run: str | None = None) -> None:
         """Print the result of a tool."""
-        run, label = event.subagent_run_id, "failed" if has_failed(event) else "result"
-        text = f"{self.subagents.prefix(run)}  {label}: {shorten(plain_text(event.content))}"
+        label = "failed" if failed else "result"
+        text = f"{self.subagents.prefix(run)}  {label}: {shorten(plain_text(content))}"
         self.line(text, label, self.subagents.indent(run))
-
-    def finish(self) -> None:
-        """End every item that is still open."""
-        for item in self._items.values():
-            item.ended = True
-        self._print_pending()
 
     def line(self, text: str, style: str = "note", indent: str = "") -> None:
         """Print `text` once every item before it has ended."""
-        item = _Item(style, "", indent, [text], ended=True)
+        item = Item("text", "", indent, style=style, parts=[text], ended=True)
         self._items["line", str(id(item))] = item
-        self._print_pending()
+        self._update()
 
     def show(self, what: RenderableType) -> None:
         """Print something and leave long lines to the terminal."""
         self.console.print(what, soft_wrap=True)
 
-    def _open(self, key: Key, run: str | None, name: str = "") -> None:
-        style, label = _LOOKS[key[0]]
-        item = _Item(style, self.subagents.prefix(run) + label.format(name), self.subagents.indent(run))
-        self._items.setdefault(key, item)
-        self._print_pending()
+    def _new_item(self, kind: Kind, run: str | None, name: str) -> Item:
+        label, style = {"text": "", "thinking": "thinking: ", "call": f"tool {name} "}[kind], kind.removeprefix("text")
+        return Item(kind, self.subagents.prefix(run) + label, self.subagents.indent(run), name, style)
 
-    def _extend(self, key: Key, delta: str) -> None:
-        if delta and (item := self._items.get(key)):
-            item.pending.append(delta)
-            self._print_pending()
-
-    def _end(self, key: Key) -> None:
-        if item := self._items.get(key):
-            item.ended = True
-            self._print_pending()
-
-    def _print_pending(self) -> None:
+    def _update(self) -> None:
         """Print what the first item has, then continue with the next one if it has ended."""
         while self._items:
             key, item = next(iter(self._items.items()))
             # An item without text would leave an empty line, but a call without arguments counts.
-            if not item.printed and (item.pending or key[0] == "call"):
+            if not item.printed and (item.parts or item.kind == "call"):
                 item.printed = True
                 self._print(item.prefix, item.style)
-            if item.pending:
-                self._print("".join(item.pending).replace("\n", f"\n{item.indent}"), item.style)
-                item.pending.clear()
+            if item.parts:
+                self._print("".join(item.parts).replace("\n", f"\n{item.indent}"), item.style)
+                item.parts.clear()
             if not item.ended:
                 return
             if item.printed:

@@ -1,21 +1,20 @@
-"""The playground: a plain web page that talks to an AG-UI agent and shows everything that arrives.
+"""The playground: a web page that talks to an AG-UI agent and shows every event.
 
-It is a handful of static files without a build step. The page makes no request but the ones to its own
-server, writes no data as markup, and runs under a Content-Security-Policy that forbids both.
+In: requests of a browser. Out: static files without a build step. The page sends requests only to its own server and
+never writes data as markup; its Content-Security-Policy forbids both.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
 from importlib.resources import files
+from pathlib import PurePath
 from string import Template
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 HEADERS: Final = {
     "Cache-Control": "no-cache",
@@ -29,26 +28,20 @@ HEADERS: Final = {
 """The headers of the page and of its files."""
 
 _MEDIA_TYPES: Final = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
-_PAGE: Final = "index.html"
 
 
 def playground_router(
     agent_path: str = "/agent", *, title: str = "AG-UI playground", suggestions: Sequence[str] = ()
 ) -> APIRouter:
-    """Return a router that shows the playground at its root, talking to the agent at `agent_path`.
+    """Return a router that serves the playground at its root.
 
-    `agent_path` is a path in the same application. `suggestions` are first messages to offer; they and
-    `title` are shown as plain text.
+    The page talks to the agent at `agent_path`, a path in the same application. It shows `title`, and offers
+    `suggestions` as first messages, both as plain text.
     """
     router = APIRouter(include_in_schema=False)
     folder = files(__name__)
-    page = Template((folder / _PAGE).read_text("utf-8"))
-    assets = {
-        file.name: (file.read_bytes(), media_type)
-        for file in folder.iterdir()
-        for suffix, media_type in _MEDIA_TYPES.items()
-        if file.name.endswith(suffix)
-    }
+    page = Template((folder / "index.html").read_text("utf-8"))
+    assets = {file.name: file.read_bytes() for file in folder.iterdir() if PurePath(file.name).suffix in _MEDIA_TYPES}
     buttons = "".join(f'<button type="button">{escape(text)}</button>' for text in suggestions)
 
     @router.get("/", name="playground_page")
@@ -66,7 +59,6 @@ def playground_router(
     async def send_asset(name: str) -> Response:
         if name not in assets:
             return Response("Not found", 404, headers=HEADERS, media_type="text/plain")
-        content, media_type = assets[name]
-        return Response(content, headers=HEADERS, media_type=media_type)
+        return Response(assets[name], headers=HEADERS, media_type=_MEDIA_TYPES[PurePath(name).suffix])
 
     return router
