@@ -8,8 +8,8 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import AsyncExitStack, aclosing, suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
 from typing import TypeVar
 
 import httpx2
@@ -173,8 +173,7 @@ class RemoteRun(RunReader):
     async def _read(self, blocking: bool) -> AsyncGenerator[Event]:
         async with AsyncExitStack() as stack:
             response = await self._open(await self._connect(stack, blocking), blocking)
-            stack.push_async_callback(_close, response, blocking)
-            chunks = await stack.enter_async_context(aclosing(_chunks(response, blocking)))
+            chunks = await stack.enter_async_context(_body(response, blocking))
             try:
                 async for chunk in chunks:
                     for event in self._feed(chunk):
@@ -228,34 +227,31 @@ async def _resolve(value: T | Awaitable[T]) -> T:
     return await value if isinstance(value, Awaitable) else value
 
 
-async def _chunks(response: httpx2.Response, blocking: bool) -> AsyncGenerator[bytes]:
-    if blocking:
-        for chunk in response.iter_bytes():
-            yield chunk
-    else:
-        async with aclosing(response.aiter_bytes()) as chunks:
-            async for chunk in chunks:
-                yield chunk
+@asynccontextmanager
+async def _body(response: httpx2.Response, blocking: bool) -> AsyncGenerator[AsyncIterator[bytes]]:
+    """Give the chunks of a response's body; close the response at the end."""
+    chunks = _as_async(response.iter_bytes()) if blocking else response.aiter_bytes()
+    close: Callable[[], Awaitable[None] | None] = response.close if blocking else response.aclose
+    try:
+        async with aclosing(chunks):
+            yield chunks
+    finally:
+        await _resolve(close())
 
 
-async def _close(response: httpx2.Response, blocking: bool) -> None:
-    if blocking:
-        response.close()
-    else:
-        await response.aclose()
+async def _as_async(chunks: Iterator[bytes]) -> AsyncGenerator[bytes]:
+    for chunk in chunks:
+        yield chunk
 
 
 async def _error_body(response: httpx2.Response, blocking: bool) -> bytes:
     """Read what an HTTP error says, up to `MAX_BODY`, and close it. A body that breaks off is cut there."""
     body = bytearray()
-    try:
+    async with _body(response, blocking) as chunks:
         if not response.is_success:
             with suppress(httpx2.RequestError):
-                async with aclosing(_chunks(response, blocking)) as chunks:
-                    async for chunk in chunks:
-                        body += chunk
-                        if len(body) > MAX_BODY:
-                            break
-    finally:
-        await _close(response, blocking)
+                async for chunk in chunks:
+                    body += chunk
+                    if len(body) > MAX_BODY:
+                        break
     return bytes(body)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, TypeVar
 from weakref import ref
 
 from ag_ui.core import (
+    AssistantMessage,
     Event,
     Interrupt,
     Message,
@@ -24,6 +25,7 @@ from ag_ui.core import (
     TokenUsage,
     ToolCallResultEvent,
     ToolCallStartEvent,
+    UserMessage,
 )
 
 from langgraph_agui.client.errors import (
@@ -192,6 +194,18 @@ class RunReader(EventStream):
         outcome = self._end.outcome if isinstance(self._end, RunFinishedEvent) else None
         named = outcome.pending_tool_call_ids if isinstance(outcome, RunFinishedSuccessOutcome) else None
         return named or [call_id for call_id, answered in self._calls.items() if not answered]
+
+    @property
+    def open_call_ids(self) -> list[str]:
+        """The calls that the run left open, and those of the last assistant message, which it may have inherited.
+
+        A run that follows an approval, or only reads the thread, does not name calls that it did not start.
+        """
+        if self.outcome not in ("success", "interrupt"):
+            return []
+        last = next((one for one in reversed(self.messages) if isinstance(one, AssistantMessage | UserMessage)), None)
+        at_end = [call.id for call in last.tool_calls or ()] if isinstance(last, AssistantMessage) else []
+        return list(dict.fromkeys([*self.pending_tool_call_ids, *at_end]))
 
     def _feed(self, chunk: bytes | None) -> Iterator[Event]:
         """Yield the events that these bytes complete, or the end of the body (None), each applied.

@@ -14,7 +14,6 @@ from typing import Any, ClassVar, Final, Generic, Literal, Self, TypeVar, cast, 
 from uuid import uuid4
 
 from ag_ui.core import (
-    AssistantMessage,
     ContentPart,
     Context,
     Event,
@@ -220,15 +219,12 @@ class AGUISession(Generic[StateT]):
 
     @property
     def messages(self) -> list[Message]:
-        """The conversation, activities included; while a run is going on, as far as it has come.
-
-        Between runs you may add to the list.
-        """
+        """The conversation so far, activities included. Between runs you may add to the list."""
         return self._run.messages if self._run is not None and self._run.begun else self._messages
 
     @property
     def state(self) -> StateT:
-        """The shared state. Change it, or assign another one: the next run is sent it.
+        """The shared state. Change it, or assign another one: it is sent with the next run.
 
         Raises `pydantic.ValidationError` as long as no state that fits the type has been set or received.
         """
@@ -286,14 +282,8 @@ class AGUISession(Generic[StateT]):
     def answer(self, call_id: str, content: str | list[ContentPart], *, error: str | None = None) -> None:
         """Add the result of one of `pending_tool_calls`; it is sent with the next run.
 
-        Args:
-            call_id: The id of the call.
-            content: The result.
-            error: Why the tool failed, if it did.
-
-        Raises:
-            ValueError: The call is not pending.
-            RuntimeError: A run is going on.
+        `error` says why the tool failed, if it did. Raises `ValueError` if the call is not pending, and `RuntimeError`
+        while a run is going on.
         """
         self._require_idle()
         if call_id not in {call.id for call in self.pending_tool_calls}:
@@ -303,7 +293,7 @@ class AGUISession(Generic[StateT]):
     def connect(self) -> Turn:
         """Read the thread as the agent has it, from `POST <url>/connect`, which a `LangGraphAgent` serves.
 
-        No local tool runs: open calls are in `pending_tool_calls` afterwards.
+        No local tool runs: `pending_tool_calls` lists the open calls afterwards.
         """
         return Turn(self, lambda: self.client.connect(self._input((), ())), run_tools=False)
 
@@ -328,15 +318,9 @@ class AGUISession(Generic[StateT]):
 
     @classmethod
     def from_json(cls, text: str, agent: AGUIClient | str, **options: Any) -> Self:
-        """Return a conversation that `to_json` has saved.
+        """Return a conversation that `to_json` has saved; `options` are further arguments of the class.
 
-        Args:
-            text: What `to_json` returned.
-            agent: The agent, or its URL.
-            options: Further arguments of the class.
-
-        Raises:
-            ValueError: `text` is no saved conversation.
+        Raises `ValueError` if `text` is no saved conversation.
         """
         saved = _SavedSession.model_validate(json.loads(text))
         session = cls(agent, thread_id=saved.thread_id, messages=saved.messages, **options)
@@ -379,7 +363,7 @@ class AGUISession(Generic[StateT]):
             self._state.receive(run.state)
         elif isinstance(event, RunFinishedEvent):
             self.interrupts = run.interrupts
-            self._open_calls = [] if run.outcome == "cancelled" else _open_calls(run)
+            self._open_calls = run.open_call_ids
 
     def _require_idle(self) -> None:
         """Raise `RuntimeError` if a turn is going on. An abandoned one is over, though it may not be finalized."""
@@ -404,16 +388,6 @@ class AGUISession(Generic[StateT]):
 def _typed_class(cls: type[AGUISession[Any]], kind: Any) -> type[AGUISession[Any]]:
     fields = {"_state_type": None if kind is Any else kind, "__doc__": cls.__doc__}
     return type(f"{cls.__name__}[{getattr(kind, '__name__', kind)}]", (cls,), fields)
-
-
-def _open_calls(run: RemoteRun) -> list[str]:
-    """Return the calls that a run left open, and those of the last assistant message, which it may have inherited.
-
-    A run that follows an approval, or only reads the thread, does not name calls that it did not start.
-    """
-    last = next((one for one in reversed(run.messages) if isinstance(one, AssistantMessage | UserMessage)), None)
-    at_end = [call.id for call in last.tool_calls or ()] if isinstance(last, AssistantMessage) else []
-    return list(dict.fromkeys([*run.pending_tool_call_ids, *at_end]))
 
 
 def _message(item: str | Message | Sequence[ContentPart]) -> Message:

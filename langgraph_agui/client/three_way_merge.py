@@ -34,9 +34,9 @@ def three_way_merge(document: JsonValue, before: JsonValue, after: JsonValue) ->
 
 
 def _merge_lists(document: list[JsonValue], before: list[JsonValue], after: list[JsonValue]) -> list[JsonValue]:
+    # For each index in `after`, the index in `before` that its element comes from.
     pairs = enumerate(zip(before, after, strict=False))
     source = {index: index for index, (old, new) in pairs if json_equal(old, new)}
-    """For each index in `after`, the index in `before` that its element comes from."""
     moved: defaultdict[str, deque[int]] = defaultdict(deque)
     for index, old in enumerate(before):
         if index not in source:

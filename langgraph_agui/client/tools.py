@@ -27,44 +27,35 @@ from langgraph_agui.messages.to_agui import as_content
 
 logger = logging.getLogger(__name__)
 
+# A LangChain tool, or a function with annotations and a docstring. Or only an AG-UI description of a tool, for calls
+# that the application answers itself.
 LocalTool: TypeAlias = BaseTool | Callable[..., object] | Tool
-"""A LangChain tool, or a function with annotations and a docstring. Or only an AG-UI description of a tool, for calls
-that the application answers itself."""
 
 _FAILED: Final = "The tool failed."
 _INTERRUPTED: Final = "The tool was interrupted."
 
 
 class LocalTools:
-    """The tools of a client, by name.
+    """The tools of a client.
 
     A tool that fails answers with an error, because a call without a result would block the thread. The agent sees the
     text of a `ToolException`, which is meant for models, and of arguments that do not fit. Other exceptions are logged.
+
+    Attributes:
+        offered: The tools as a run's input describes them.
+        names: The names of the tools that run here.
 
     Raises:
         ValueError: Two tools have one name.
     """
 
     def __init__(self, tools: Iterable[LocalTool] = ()) -> None:
-        self._tools: dict[str, BaseTool] = {}
-        self._offered: dict[str, Tool] = {}
-        for given in tools:
-            tool = given if isinstance(given, BaseTool | Tool) else make_tool(given)
-            if tool.name in self._offered:
-                raise ValueError(f"Two tools have the name {tool.name!r}.")
-            self._offered[tool.name] = tool if isinstance(tool, Tool) else agui_tool(tool)
-            if isinstance(tool, BaseTool):
-                self._tools[tool.name] = tool
-
-    @property
-    def offered(self) -> list[Tool]:
-        """The tools as a run's input describes them."""
-        return list(self._offered.values())
-
-    @property
-    def names(self) -> set[str]:
-        """The names of the tools that run here."""
-        return set(self._tools)
+        made = [tool if isinstance(tool, BaseTool | Tool) else make_tool(tool) for tool in tools]
+        if len({tool.name for tool in made}) < len(made):
+            raise ValueError(f"Two tools have the same name: {', '.join(sorted(tool.name for tool in made))}.")
+        self._tools = {tool.name: tool for tool in made if isinstance(tool, BaseTool)}
+        self.offered = [tool if isinstance(tool, Tool) else agui_tool(tool) for tool in made]
+        self.names = set(self._tools)
 
     async def run(self, call: ToolCall, *, blocking: bool = False) -> ToolMessage:
         """Run the tool of a call; return its result, or its error. If `blocking`, there is no event loop.
