@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable
 from datetime import timedelta
-from functools import partial
 from typing import TypeVar, cast
 
 from ag_ui.core import (
@@ -37,7 +36,7 @@ from langgraph_agui.messages.redaction import redactor_for
 from langgraph_agui.messages.to_langchain import ProviderFilter
 from langgraph_agui.models.find import providers_in
 from langgraph_agui.protocol.sse import encode
-from langgraph_agui.run import Admission, Run
+from langgraph_agui.run import AgentContext, Run
 from langgraph_agui.settings import (
     Approvals,
     ClientInstructions,
@@ -45,15 +44,13 @@ from langgraph_agui.settings import (
     OnBusy,
     OnDisconnect,
     RunSettings,
-    check_choice,
+    Subagents,
 )
 from langgraph_agui.state.contract import StateContract
 from langgraph_agui.state.options import StateOptions
-from langgraph_agui.threads.locks import ThreadLease, locks_for
-from langgraph_agui.threads.planner import ThreadPolicy
+from langgraph_agui.threads import locks_for
 from langgraph_agui.translate.event_sinks import EventSink, Sink, SSESink, Subscription
 from langgraph_agui.translate.run_events import refused_run
-from langgraph_agui.translate.subagents import Subagents
 
 T = TypeVar("T")
 
@@ -119,42 +116,31 @@ class LangGraphAgent:
     ) -> None:
         if not isinstance(graph, Pregel | RemoteGraph):
             raise TypeError(f"graph must be a compiled graph (did you call .compile()?), not {type(graph).__name__}")
-        check_choice("on_disconnect", on_disconnect, OnDisconnect)
-        check_choice("approvals", approvals, Approvals)
-        check_choice("input_while_paused", input_while_paused, InputWhilePaused)
-        check_choice("client_instructions", client_instructions, ClientInstructions)
-        check_choice("on_busy", on_busy, OnBusy)
-        check_choice("subagents", subagents, Subagents)
-        self.graph = graph
-        self._adapter = adapt_graph(graph)
-        self.name = name
-        self.description = description
-        self.config = config
-        options = reasoning or ReasoningOptions()
-        if emit_raw and options.visibility != "full":
-            raise ValueError("emit_raw sends all of the graph's state, which would show the reasoning that is hidden")
-        # What a checkpointer holds is the graph's own; only a client's history comes past here.
-        known = self._adapter.has_checkpointer or bool(options.providers)
-        providers = ProviderFilter(options.providers) if known else ProviderFilter(providers_in(graph), learns=True)
-        self._contract = StateContract(
-            self._adapter, state or StateOptions(), messages_key, state_schema, redactor_for(options)
-        )
-        self._settings = RunSettings(
-            contract=self._contract,
+        settings = RunSettings(
             messages_key=messages_key,
             on_disconnect=on_disconnect,
             emit_raw=emit_raw,
             expose_errors=expose_errors,
-            reasoning=options,
+            reasoning=reasoning or ReasoningOptions(),
             subagents=subagents,
-            providers=providers,
-            threads=ThreadPolicy(client_instructions, input_while_paused),
             approvals=approvals,
             approval_timeout=approval_timeout,
             on_approval=on_approval,
+            input_while_paused=input_while_paused,
+            client_instructions=client_instructions,
+            on_busy=on_busy,
         )
-        self._locks = locks_for(self._adapter.lock_owner) if self._adapter.has_checkpointer else None
-        self._waits = on_busy == "wait"
+        self.graph = graph
+        self.name = name
+        self.description = description
+        self.config = config
+        adapter, options = adapt_graph(graph), settings.reasoning
+        contract = StateContract(adapter, state or StateOptions(), messages_key, state_schema, redactor_for(options))
+        # What a checkpointer holds is the graph's own; only a client's history needs a filter.
+        known = adapter.has_checkpointer or bool(options.providers)
+        providers = ProviderFilter(options.providers) if known else ProviderFilter(providers_in(graph), learns=True)
+        self._context = AgentContext(adapter, settings, contract, providers)
+        self._locks = locks_for(adapter.lock_owner) if adapter.has_checkpointer else None
         self._running: list[Run] = []
 
     async def run(
@@ -173,8 +159,8 @@ class LangGraphAgent:
         try:
             reader = await self.begin(EventSink, run_input, config=config, context=context)
         except (RunInputError, StateError) as error:
-            for told in refused_run(run_input, error):
-                yield cast("Event", told)
+            for refusal in refused_run(run_input, error):
+                yield cast("Event", refusal)
             return
         async with reader:
             while batch := await reader.take():
@@ -219,15 +205,12 @@ class LangGraphAgent:
             StateError: The database that holds the threads cannot be reached.
         """
         reader = Subscription(sink)
-        config = merge_run_configs(self.config, config)  # which may fail: before the thread is taken
-        lease: ThreadLease | None = None
-        admission: Admission | None = None
-        if self._locks is not None and self._waits:
-            admission = partial(self._locks.acquire, run_input.thread_id, wait=True)
-        elif self._locks is not None:
-            lease = await self._locks.acquire(run_input.thread_id, wait=False)
+        config = merge_run_configs(self.config, config)  # which may fail: before the thread is locked
+        locks, lease = self._locks, None
+        if locks is not None and self._context.settings.on_busy == "refuse":
+            lease = await locks.acquire(run_input.thread_id, wait=False)
         try:
-            run = Run(self._adapter, run_input, config, context, self._settings, reader, lease or admission)
+            run = Run(self._context, run_input, config, context, reader, lease, locks if lease is None else None)
         except BaseException:
             if lease is not None:
                 lease.let_go()
@@ -239,23 +222,23 @@ class LangGraphAgent:
     async def connect(
         self, run_input: RunAgentInput, *, config: RunnableConfig | None = None
     ) -> AsyncGenerator[Event, None]:
-        """Tell the thread as it stands, without running anything: messages with their reasoning, state, what is open.
+        """Yield the thread as it stands, without running anything: messages with their reasoning, state, interrupts.
 
-        Ids are those of the live runs; an unknown thread is an empty one. While a run is going on in the thread, in
-        this process, it is joined: what there is so far, what is open once more, then the rest as it comes.
+        Ids are those of the live runs; an unknown thread is an empty one. If a run is going on in the thread, in this
+        process, its events follow: first what there is so far, then the rest as it comes.
 
         Args:
             run_input: The thread, and what the client holds of it already.
             config: Configuration for reading the thread, over the agent's.
         """
-        reader = self.look(EventSink, run_input, config=config)
+        reader = self.subscribe(EventSink, run_input, config=config)
         async with reader:
             while batch := await reader.take():
                 for event in batch:
                     reader.behind = event is not batch[-1]
                     yield cast("Event", event)
 
-    def look(
+    def subscribe(
         self,
         sink: Callable[[Callable[[T], object]], Sink],
         run_input: RunAgentInput,
@@ -264,11 +247,11 @@ class LangGraphAgent:
     ) -> Subscription[T]:
         """Connect to the thread and return the reader; `sink` is that of `begin`. See `connect`."""
         reader = Subscription(sink)
-        going = next((run for run in self._running if run.ids[0] == run_input.thread_id and not run.over), None)
-        if going is not None:
-            going.join(reader, run_input)
+        running = next((run for run in self._running if run.ids[0] == run_input.thread_id and not run.finished), None)
+        if running is not None:
+            running.join(reader, run_input)
         else:
-            ThreadSnapshot(self._adapter, run_input, merge_run_configs(self.config, config), self._settings, reader)
+            ThreadSnapshot(self._context, run_input, merge_run_configs(self.config, config), reader)
         return reader
 
     def cancel(self, thread_id: str, run_id: str) -> bool:
@@ -280,16 +263,16 @@ class LangGraphAgent:
 
     def capabilities(self) -> AgentCapabilities:
         """What this agent can do, as AG-UI 1.0 describes it. Informative: the stream is the truth."""
-        stored = self._adapter.has_checkpointer
+        contract, stored = self._context.contract, self._context.graph.has_checkpointer
         humans = HumanInTheLoopCapabilities(
             supported=stored, approvals=stored, interrupts=stored, approve_with_edits=stored
         )
-        schema = self._contract.json_schema
+        schema = contract.json_schema
         return AgentCapabilities(
             identity=IdentityCapabilities(name=self.name, type="langgraph", description=self.description),
             transport=TransportCapabilities(streaming=True),
             tools=ToolsCapabilities(supported=True, parallel_calls=True, client_provided=True),
-            state=StateCapabilities(snapshots=True, deltas=self._contract.deltas, persistent_state=stored),
+            state=StateCapabilities(snapshots=True, deltas=contract.deltas, persistent_state=stored),
             reasoning=ReasoningCapabilities(supported=True, streaming=True, encrypted=True),
             human_in_the_loop=humans,
             custom={"stateSchema": schema} if schema is not None else None,

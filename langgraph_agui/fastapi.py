@@ -106,7 +106,7 @@ def agui_router(
     @router.post(f"{base}/connect", response_model=None)
     async def connect(request: Request) -> Response:
         run_input, config = await admitted(request)
-        return _EventStream(agent.look(SSESink, run_input, config=config), keep_alive)
+        return _EventStream(agent.subscribe(SSESink, run_input, config=config), keep_alive)
 
     @router.get(f"{base}/capabilities")
     async def capabilities() -> JSONResponse:

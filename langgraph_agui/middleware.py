@@ -7,10 +7,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from ag_ui.core import Context
-from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolCall, ToolMessage
+from langchain_core.messages import SystemMessage, ToolMessage
 from langgraph.types import Command
 
 from langgraph_agui.frontend import ServerTool, agui_context, frontend_tools, is_frontend_call, is_root
+from langgraph_agui.messages.to_agui import open_tool_calls
 from langgraph_agui.messages.to_langchain import for_provider
 from langgraph_agui.models.find import provider_of
 from langgraph_agui.state.emit import emit_predictions
@@ -77,7 +78,7 @@ class AGUIMiddleware(AgentMiddleware):
         """End the run while calls of the last turn are unanswered: their results come with the client's next run."""
         if self._predict:
             emit_predictions(runtime.stream_writer, self._predict)
-        return {"jump_to": "end"} if is_root() and _open(state["messages"]) else None
+        return {"jump_to": "end"} if is_root() and open_tool_calls(state["messages"]) else None
 
     @hook_config(can_jump_to=["end"])
     async def abefore_model(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
@@ -116,17 +117,6 @@ class AGUIMiddleware(AgentMiddleware):
         return request
 
 
-def _open(messages: Sequence[BaseMessage]) -> list[ToolCall]:
-    """The calls of the last assistant turn that have no result yet."""
-    results: set[str] = set()
-    for message in reversed(messages):
-        if isinstance(message, AIMessage):
-            return [call for call in message.tool_calls if call["id"] not in results]
-        if isinstance(message, ToolMessage):
-            results.add(message.tool_call_id)
-    return []
-
-
 def _server_tools(request: ModelRequest) -> list[ServerTool]:
     """The tools that the model is offered without the client's, those for structured output included."""
     form: object = request.response_format
@@ -157,7 +147,9 @@ def _left_open(request: ToolCallRequest) -> ToolMessage | Command[Any] | None:
     call = request.tool_call
     if request.tool is not None or not is_root() or not is_frontend_call(call):
         return None
-    made = next((open_call for open_call in _open(request.state["messages"]) if open_call["id"] == call["id"]), call)
+    made = next(
+        (open_call for open_call in open_tool_calls(request.state["messages"]) if open_call["id"] == call["id"]), call
+    )
     if made["args"] == call["args"] and made["name"] == call["name"]:
         return Command()
     text = _EDITED.format(arguments=json.dumps(call["args"], ensure_ascii=False, default=str))

@@ -1,15 +1,20 @@
-"""One run of a graph: its task, its translation, and those who read it."""
+"""One run of a graph: its task, its translation, and those who read it.
+
+`RunAgentInput` enters `Run`; its events leave through the subscriptions to it.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import inspect
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import partial
-from typing import TypeAlias, TypeVar
+from typing import TypeVar
 
-from ag_ui.core import RunAgentInput
+from ag_ui.core import Interrupt, RunAgentInput
+from langchain_core.messages import AIMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.errors import GraphDrained
 from langgraph.graph import END
@@ -17,100 +22,144 @@ from langgraph.graph import END
 from langgraph_agui.aio import await_shielded, keep_alive
 from langgraph_agui.configs import merge_run_configs
 from langgraph_agui.errors import ApprovalRefused, ErrorCode
+from langgraph_agui.frontend import frontend_config
 from langgraph_agui.graphs import GraphAdapter
-from langgraph_agui.interrupts.approval_tool import present_interrupts
+from langgraph_agui.interrupts.approval_tool import REQUEST_APPROVAL, split_approvals
 from langgraph_agui.interrupts.approvals import Approval
-from langgraph_agui.interrupts.pending_reader import PendingInterrupts
+from langgraph_agui.interrupts.pending import PendingInterruptReader, PendingInterrupts
 from langgraph_agui.interrupts.resume import Resolution
-from langgraph_agui.messages.to_langchain import HistoryConverter
+from langgraph_agui.messages.to_agui import cancelled, open_tool_calls
+from langgraph_agui.messages.to_langchain import HistoryConverter, ProviderFilter
 from langgraph_agui.settings import RunSettings
-from langgraph_agui.state.client_state import RUN
-from langgraph_agui.threads.locks import ThreadLease
-from langgraph_agui.threads.planner import RunPlan, RunPlanner
-from langgraph_agui.threads.repair import cancelled_results
-from langgraph_agui.translate.event_sinks import Broadcaster, JoinedSink, Subscription
+from langgraph_agui.state.client_state import RUN, ClientStateCaches
+from langgraph_agui.state.contract import StateContract
+from langgraph_agui.threads.locks import ThreadLease, ThreadLocks
+from langgraph_agui.threads.planner import Abandon, Execute, Resume, RunPlan, RunPlanner, Show
+from langgraph_agui.translate.event_sinks import Broadcaster, JoinedSink, Sink, Subscription
 from langgraph_agui.translate.runners import graph_runner_for
+from langgraph_agui.translate.state_view import StateView
+from langgraph_agui.translate.translation import Translation
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-_LEAVING = 1.0
+_LEAVE_TIMEOUT = 1.0
 """Seconds that a reader who leaves waits for the graph to stop."""
 
-_AGAIN = 0.4
+_CANCEL_INTERVAL = 0.4
 """Seconds after which a cancelled graph that still runs is cancelled again.
 
 `asyncio.wait_for` loses a cancellation that meets its result (CPython before 3.12), and providers' packages use it.
 """
 
 
-async def _end(task: asyncio.Task[None]) -> None:
-    """Cancel `task` until it is done."""
-    while not task.done():
-        task.cancel()
-        await asyncio.wait({task}, timeout=_AGAIN)
+@dataclass(frozen=True, slots=True)
+class AgentContext:
+    """What the runs of one agent share.
+
+    Attributes:
+        graph: The graph.
+        settings: What the agent decides.
+        contract: What clients see and may change of the state.
+        providers: Keeps what other providers' models made from the graph's models. Learns from each run.
+        client_states: What this process knows of the state that clients hold.
+    """
+
+    graph: GraphAdapter
+    settings: RunSettings
+    contract: StateContract
+    providers: ProviderFilter
+    client_states: ClientStateCaches = field(default_factory=ClientStateCaches)
+
+    def translation(self, run_input: RunAgentInput, sink: Sink) -> Translation:
+        """Return the translation of one run into `sink`."""
+        settings = self.settings
+        cache = self.client_states.get(run_input.thread_id)
+        return Translation(
+            run_input,
+            sink,
+            StateView(run_input.state, self.contract, sink.event, cache),
+            reasoning=settings.reasoning,
+            subagents=settings.subagents,
+            expose_errors=settings.expose_errors,
+        )
+
+    def interrupt_reader(self) -> PendingInterruptReader:
+        """Return what reads the interrupts that threads of the graph wait for."""
+        settings = self.settings
+        return PendingInterruptReader(self.graph, settings.messages_key, self.contract.show, settings.approval_timeout)
+
+    def emit_pending(self, pending: PendingInterrupts, translation: Translation) -> list[Interrupt]:
+        """Emit approvals as tool calls, if the agent decides so; return the interrupts for the run's outcome."""
+        if self.settings.approvals == "interrupt":
+            return translation.attribute_interrupts([request.interrupt for request in pending.requests])
+        calls, interrupts = split_approvals(pending)
+        if calls:
+            translation.emit_approval_calls(AIMessage("", tool_calls=calls))
+        return translation.attribute_interrupts(interrupts)
 
 
-Admission: TypeAlias = Callable[[], Awaitable[ThreadLease]]
-"""Waits until a run may go on in its thread."""
+class _PauseAbandoned(Exception):  # noqa: N818  # not an error: the client's wish
+    """The client has cancelled the pause of the thread and asks for nothing else: the run ends as cancelled."""
 
 
 class Run:
-    """A run, begun when it is made: `RUN_STARTED` is said before the thread is loaded.
+    """A run. It starts when it is made: `RUN_STARTED` is emitted before the thread is loaded.
 
     Args:
-        graph: The compiled graph.
+        agent: What it shares with the agent's other runs.
         run_input: What the client sent.
         config: The run's configuration.
         context: The graph's runtime context.
-        settings: The agent's settings.
-        reader: Hears the run; when it leaves, the run goes on or stops as the settings say.
-        lease: The right to run in the thread, let go before the run says its end; or what waits for it, where the run
-            says that it has begun before it may go on.
+        reader: The first reader. When it leaves, the run goes on or stops as the settings say.
+        lease: The right to run in the thread. The run releases it before its terminal event.
+        locks: Where the run waits for that right, if it has no lease yet.
     """
 
     def __init__(
         self,
-        graph: GraphAdapter,
+        agent: AgentContext,
         run_input: RunAgentInput,
         config: RunnableConfig,
         context: object,
-        settings: RunSettings,
         reader: Subscription[T],
-        lease: ThreadLease | Admission | None = None,
+        lease: ThreadLease | None = None,
+        locks: ThreadLocks | None = None,
     ) -> None:
-        self._graph = graph
+        self._agent = agent
+        self._graph, settings = agent.graph, agent.settings
         self._input = run_input
         self._config = merge_run_configs(
-            settings.client_config(run_input),
+            _client_config(run_input, settings),
             config,
             {"configurable": {"thread_id": run_input.thread_id}, "metadata": {RUN: run_input.run_id}},
         )
         self._context = context
-        self._settings = settings
-        self._admission = lease if callable(lease) else None
-        self._lease = None if callable(lease) else lease
-        self._readers = Broadcaster(reader.sink)
-        self._closing: list[Callable[[], None]] = [reader.close]
-        reader.on_leave = partial(self._leave, reader)
-        key = settings.messages_key
-        self._translation = settings.translation(run_input, self._readers)
-        self._pauses = settings.pauses(graph)
-        self._beginning = RunPlanner(
-            graph,
+        self._lease = lease
+        self._locks = locks
+        self._broadcaster = Broadcaster(reader.sink)
+        self._close_queues: list[Callable[[], None]] = [reader.close]
+        reader.on_leave = partial(self._first_reader_left, reader)
+        self._translation = agent.translation(run_input, self._broadcaster)
+        self._interrupts = agent.interrupt_reader()
+        self._planner = RunPlanner(
+            self._graph,
             run_input,
             self._config,
-            self._pauses,
-            settings.contract,
-            settings.shown.get(run_input.thread_id),
-            HistoryConverter(
-                run_input.thread_id, settings.reasoning, settings.threads.client_instructions, settings.providers
-            ),
-            settings.threads,
+            settings,
+            agent.contract,
+            agent.client_states.get(run_input.thread_id),
+            self._interrupts,
+            HistoryConverter(run_input.thread_id, settings.reasoning, settings.client_instructions, agent.providers),
         )
-        raw = self._readers.event if settings.emit_raw else None
-        self._drive = graph_runner_for(graph, self._translation, messages_key=key, raw=raw, fail=self._broken)
+        self._runner = graph_runner_for(
+            self._graph,
+            self._translation,
+            messages_key=settings.messages_key,
+            raw=self._broadcaster.event if settings.emit_raw else None,
+            fail=self._translation_failed,
+        )
         self._loop = asyncio.get_running_loop()
         self._translation.emit_run_started()
         self._task = asyncio.create_task(self._work(), name=f"agui-run-{run_input.run_id}")
@@ -122,8 +171,8 @@ class Run:
         return self._input.thread_id, self._input.run_id
 
     @property
-    def over(self) -> bool:
-        """Whether the end of the run has been said."""
+    def finished(self) -> bool:
+        """Whether the terminal event was emitted."""
         return self._translation.finished
 
     def on_end(self, call: Callable[[], object]) -> None:
@@ -131,24 +180,21 @@ class Run:
         self._task.add_done_callback(lambda _task: call())
 
     def join(self, reader: Subscription[T], run_input: RunAgentInput) -> None:
-        """Let one more reader hear the run: what there is so far, and then the rest. Its leaving changes nothing."""
+        """Add a reader: it gets what there is so far, then the rest. The run goes on when it leaves."""
         sink = JoinedSink(reader.sink, run_input)
         self._translation.replay(sink, run_input)
-        self._readers.add(sink)
-        self._closing.append(reader.close)
+        self._broadcaster.add(sink)
+        self._close_queues.append(reader.close)
         self._translation.refresh_writers()
 
         async def leave() -> None:
-            self._hush(sink)
+            self._broadcaster.remove(sink)
+            if not self._task.done():
+                self._translation.refresh_writers()
             if reader.unread:
-                self._note(reader)
+                self._save_client_state(reader)
 
         reader.on_leave = leave
-
-    def _hush(self, sink: JoinedSink) -> None:
-        self._readers.remove(sink)
-        if not self._task.done():
-            self._translation.refresh_writers()
 
     # -- stopping -------------------------------------------------------------------------------------------------
 
@@ -157,95 +203,112 @@ class Run:
         self._loop.call_soon_threadsafe(self._stop)
 
     def _stop(self) -> None:
-        self._drive.stop()
-        keep_alive(asyncio.create_task(_end(self._task)))
+        self._runner.stop()
+        keep_alive(asyncio.create_task(self._cancel_task()))
 
-    async def _leave(self, reader: Subscription[T]) -> None:
-        """The run's own reader has left."""
-        self._note(reader)
+    async def _cancel_task(self) -> None:
+        while not self._task.done():
+            self._task.cancel()
+            await asyncio.wait({self._task}, timeout=_CANCEL_INTERVAL)
+
+    async def _first_reader_left(self, reader: Subscription[T]) -> None:
+        self._save_client_state(reader)
         if self._task.done():
             return
-        if self._settings.on_disconnect == "cancel":
+        if self._agent.settings.on_disconnect == "cancel":
             self._stop()
-            await asyncio.wait({self._task}, timeout=_LEAVING)
+            await asyncio.wait({self._task}, timeout=_LEAVE_TIMEOUT)
         else:
             keep_alive(self._task)
 
-    def _note(self, reader: Subscription[T]) -> None:
-        """Note what the client knows whose reader leaves."""
-        cache = self._settings.shown.open(self._input.thread_id)
+    def _save_client_state(self, reader: Subscription[T]) -> None:
+        cache = self._agent.client_states.open(self._input.thread_id)
         self._translation.save_client_state(cache, unread=reader.unread, behind=reader.behind)
 
-    def _ended(self, _task: asyncio.Task[None]) -> None:
-        try:
-            self._settings.providers.learn(self._translation.providers)
-            self._translation.cancel_run()  # if it ended without a word: cancelled before its first step
-        finally:
-            for close in self._closing:
-                close()
-            if self._lease is not None:  # cancelled before it could let go
-                self._lease.let_go()
-
-    def _broken(self, error: Exception) -> None:
-        """The translation itself failed: end the run rather than tell half of it."""
+    def _translation_failed(self, error: Exception) -> None:
+        """End the run, rather than emit half of it."""
         self._translation.fail_run(error, ErrorCode.INTERNAL)
         self._stop()
 
-    # -- working --------------------------------------------------------------------------------------------------
+    def _ended(self, _task: asyncio.Task[None]) -> None:
+        try:
+            self._agent.providers.learn(self._translation.providers)
+            self._translation.cancel_run()  # if there was no terminal event: cancelled before the first step
+        finally:
+            for close in self._close_queues:
+                close()
+            if self._lease is not None:  # cancelled before it was released
+                self._lease.let_go()
+
+    # -- running --------------------------------------------------------------------------------------------------
 
     async def _work(self) -> None:
-        end = await self._play()
-        # Who hears the end may send the next input at once: the thread is free by then.
+        interrupts: list[Interrupt] | None = None
+        failure: BaseException | None = None
+        try:
+            interrupts = await self._run()
+        except (Exception, asyncio.CancelledError) as error:
+            failure = error
+        # A client that gets the terminal event may send the next input at once: release the thread before.
         if self._lease is not None:
             lease, self._lease = self._lease, None
             await await_shielded(lease.release())
-        end()
+        if failure is None:
+            self._translation.finish_run(interrupts)
+        elif isinstance(failure, asyncio.CancelledError | GraphDrained | _PauseAbandoned):
+            self._translation.cancel_run()
+        else:
+            self._translation.fail_run(failure)
 
-    async def _play(self) -> Callable[[], None]:
-        """Run the graph; return what says the end of the run."""
-        translation = self._translation
-        try:
-            if self._admission is not None:
-                self._lease = await self._admission()
-            start = await self._beginning.start()
-            await self._approve(start.resolution)
-            pause = await self._go(start)
-            if start.resolution is not None and not pause:
-                rest = await self._beginning.rest(start)
-                if start.gives_up_at is not None and rest.idle:
-                    translation.update_state(rest.values)
-                    translation.emit_messages_snapshot()
-                    return translation.cancel_run
-                pause = await self._go(rest)
-            if pause is None:
-                interrupts = None
-            else:
-                interrupts = translation.attribute_interrupts(
-                    present_interrupts(pause, self._settings.approvals, translation.emit_approval_calls)
-                )
-            translation.emit_messages_snapshot(interrupts or ())
-            return lambda: translation.finish_run(interrupts)
-        except (asyncio.CancelledError, GraphDrained):
-            return translation.cancel_run
-        except Exception as error:  # whatever fails, the client is told
-            failure = error
-            return lambda: translation.fail_run(failure)
+    async def _run(self) -> list[Interrupt] | None:
+        """Carry out the plan for the input; return the interrupts at the end, None if the graph keeps no threads.
 
-    async def _go(self, start: RunPlan) -> PendingInterrupts | None:
-        """Run the graph from `start`; return what the thread waits for, None where there is no thread."""
-        self._translation.load_thread(start.thread)
-        if start.gives_up_at is not None:
-            await self._give_up(start, start.gives_up_at)
-        if start.idle:
-            self._translation.update_state(start.values)
-            return start.pause
-        theirs = {tool.name for tool in self._input.tools or ()}  # no stream answers those (AG-UI 1.0, frontend tools)
-        self._translation.emit_added_results([result for result in start.healed if result.name not in theirs])
-        if start.settles:
-            await self._graph.update_state(self._config, None, END)
-        config = merge_run_configs(self._config, start.config)
-        self._translation.resume_superstep(start.values)
-        await self._drive.run(start.input, config, self._context)
+        Raises:
+            _PauseAbandoned: The input cancels the pause of the thread, and brings nothing else.
+        """
+        if self._locks is not None:
+            self._lease = await self._locks.acquire(self._input.thread_id, wait=True)
+        plan = await self._planner.plan()
+        pending = await self._carry_out(plan)
+        if isinstance(plan, Resume | Abandon) and not pending:
+            followup = await self._planner.plan_followup(plan)
+            if isinstance(plan, Abandon) and isinstance(followup, Show):
+                self._translation.update_state(followup.values)
+                self._translation.emit_messages_snapshot()
+                raise _PauseAbandoned
+            pending = await self._carry_out(followup)
+        interrupts = None if pending is None else self._agent.emit_pending(pending, self._translation)
+        self._translation.emit_messages_snapshot(interrupts or ())
+        return interrupts
+
+    async def _carry_out(self, plan: RunPlan) -> PendingInterrupts | None:
+        """Carry out a plan; return what the thread waits for then, None if the graph keeps no threads."""
+        match plan:
+            case Show():
+                self._translation.load_thread(plan.messages)
+                self._translation.update_state(plan.values)
+                return plan.pending
+            case Execute():
+                self._translation.load_thread(plan.messages)
+                # The stream answers no calls of the client's own tools (AG-UI 1.0, frontend tools).
+                client_tools = {tool.name for tool in self._input.tools or ()}
+                self._translation.emit_added_results([one for one in plan.healed if one.name not in client_tools])
+                if plan.settle_first:
+                    await self._graph.update_state(self._config, None, END)
+                return await self._run_graph(plan.input, plan.config)
+            case Resume():
+                await self._report_approvals(plan.resolution)
+                self._translation.load_thread(plan.messages)
+                self._translation.resume_superstep(plan.superstep)
+                return await self._run_graph(plan.command, plan.config)
+            case Abandon():
+                await self._report_approvals(plan.resolution)
+                self._translation.load_thread(plan.messages)
+                await self._abandon(plan)
+                return PendingInterrupts()
+
+    async def _run_graph(self, graph_input: object, config: RunnableConfig) -> PendingInterrupts | None:
+        await self._runner.run(graph_input, merge_run_configs(self._config, config), self._context)
         if not self._graph.has_checkpointer:
             if self._translation.paused:
                 raise RuntimeError("The graph has paused and cannot go on: compile it with a checkpointer")
@@ -254,29 +317,39 @@ class Run:
             return PendingInterrupts()
         self._translation.paused = False
         stored = await self._graph.load_state(self._config)
-        self._translation.update_state(stored.values)  # with what finished tasks have written beside the pause
-        return await self._pauses.of_thread(stored, self._config)
+        self._translation.update_state(stored.values)  # with what the superstep's finished tasks have written
+        return await self._interrupts.read(stored, self._config)
 
-    async def _approve(self, resolution: Resolution | None) -> None:
-        """Tell who approves what, before it takes effect."""
-        for given in resolution.decisions if resolution is not None else ():
+    async def _report_approvals(self, resolution: Resolution) -> None:
+        """Call `on_approval` for each answer, before the graph resumes."""
+        for request, entry, decision in resolution.decisions:
+            approval = Approval.of(self._input, request, entry, decision, self._config, self._context)
             try:
-                told = self._settings.on_approval(Approval.of(self._input, *given, self._config, self._context))
-                if inspect.isawaitable(told):
-                    await told
+                done = self._agent.settings.on_approval(approval)
+                if inspect.isawaitable(done):
+                    await done
             except Exception as error:
                 raise ApprovalRefused from error
 
-    async def _give_up(self, start: RunPlan, node: str) -> None:
-        """Give the thread's pause up: its calls are answered as cancelled, and nothing of it is left to run."""
-        config = merge_run_configs(self._config, start.config)
-        at = self._graph.node_without_branches(node)
-        if start.writes:
-            await self._graph.update_state(config, dict(start.writes), at)
-        if results := cancelled_results(start.thread):
+    async def _abandon(self, plan: Abandon) -> None:
+        """End the thread's pause: answer its calls as cancelled, and leave nothing of it to run."""
+        config = merge_run_configs(self._config, plan.config)
+        node = self._graph.node_without_branches(plan.node)
+        if plan.writes:
+            await self._graph.update_state(config, dict(plan.writes), node)
+        open_calls = open_tool_calls(plan.messages, at_end=True)
+        if results := [cancelled(call["id"] or "", call["name"]) for call in open_calls]:
             try:
-                await self._graph.update_state(config, {self._settings.messages_key: results}, at)
-            except Exception:  # it asks the graph where to go from there, which may be prepared for other messages only
+                await self._graph.update_state(config, {self._agent.settings.messages_key: results}, node)
+            except Exception:  # the update runs the graph's own routers, which may not expect these messages
                 logger.warning("The cancelled calls are answered with the next message", exc_info=True)
             self._translation.emit_added_results(results)
         await self._graph.update_state(config, None, END)
+
+
+def _client_config(run_input: RunAgentInput, settings: RunSettings) -> RunnableConfig:
+    """Return what the client brings to the nodes; a tool that only stands for approvals is none of the model's."""
+    if settings.approvals == "tool_call":
+        tools = [tool for tool in run_input.tools or [] if tool.name != REQUEST_APPROVAL]
+        run_input = run_input.model_copy(update={"tools": tools})
+    return frontend_config(run_input)

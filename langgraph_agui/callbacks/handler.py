@@ -21,7 +21,7 @@ from langgraph_agui.callbacks.root import RootRun, lock
 from langgraph_agui.callbacks.roots import Roots
 from langgraph_agui.callbacks.run_serializer import RunSerializer
 from langgraph_agui.messages.options import ReasoningOptions
-from langgraph_agui.translate.subagents import Subagents, checked_subagents
+from langgraph_agui.settings import Subagents, check_choice
 
 Args: TypeAlias = tuple[Any, ...]
 More: TypeAlias = dict[str, Any]
@@ -76,12 +76,11 @@ class AGUICallbackHandler(BaseCallbackHandler):
         call = on_event.__call__ if on_event is not None else None  # type: ignore[operator]  # of an object, its method
         if inspect.iscoroutinefunction(on_event) or inspect.iscoroutinefunction(call):
             raise TypeError("on_event is called from synchronous hooks: pass one that is not async, or use events()")
+        check_choice("subagents", subagents, Subagents)
         self._on_event = cast("Callable[[BaseEvent], object] | None", on_event)
         self._waiting = RunEventQueue(keeps=on_event is None)
         self._turns, held = RunSerializer(self._tell), lock()
-        make = partial(
-            RootRun, lock=held, messages_key=messages_key, reasoning=reasoning, subagents=checked_subagents(subagents)
-        )
+        make = partial(RootRun, lock=held, messages_key=messages_key, reasoning=reasoning, subagents=subagents)
         self._roots = Roots(make, held, self._turns, thread_id or str(uuid4()))
         if stream_tokens:  # having these two makes chat models stream
             self.tap_output_aiter = self.tap_output_iter = _pass_on

@@ -22,10 +22,10 @@ from langchain_core.outputs import ChatGenerationChunk, GenerationChunk
 from langgraph_agui.errors import RunStopped
 from langgraph_agui.messages.extract import extract_messages, find_messages
 from langgraph_agui.messages.options import ReasoningOptions
+from langgraph_agui.settings import Subagents
 from langgraph_agui.translate.callback_source import CallbackSource
 from langgraph_agui.translate.event_sinks import Sink
 from langgraph_agui.translate.stream_sequencer import StreamPosition
-from langgraph_agui.translate.subagents import Subagents
 from langgraph_agui.translate.translation import Translation
 
 Lock: TypeAlias = AbstractContextManager[bool]

@@ -15,8 +15,8 @@ from langgraph_agui.callbacks.root import RootRun, lock
 from langgraph_agui.configs import merge_run_configs
 from langgraph_agui.errors import RunStopped
 from langgraph_agui.messages.options import ReasoningOptions
+from langgraph_agui.settings import Subagents, check_choice
 from langgraph_agui.translate.event_sinks import EventSink
-from langgraph_agui.translate.subagents import Subagents, checked_subagents
 
 
 async def astream_agui(
@@ -50,6 +50,7 @@ async def astream_agui(
     Raises:
         ValueError: There is no such way to show subagents.
     """
+    check_choice("subagents", subagents, Subagents)
     waiting = RunEventQueue(keeps=True)
     run = RootRun(
         run_input,
@@ -57,7 +58,7 @@ async def astream_agui(
         lock(),
         messages_key=messages_key,
         reasoning=reasoning,
-        subagents=checked_subagents(subagents),
+        subagents=subagents,
         expose_errors=expose_errors,
     )
     run.translation.emit_run_started()

@@ -26,7 +26,7 @@ from rich.console import Console, Group, RenderableType
 
 from langgraph_agui.cli.formatting import card, json_text, printable, safe, shorten
 from langgraph_agui.cli.view import View
-from langgraph_agui.interrupts.schema import misfit
+from langgraph_agui.interrupts.decisions import schema_mismatch
 from langgraph_agui.protocol.jsonable import JsonValue
 from langgraph_agui.protocol.wire import has_expired
 
@@ -206,7 +206,7 @@ class InterruptPrompt:
             except ValueError as error:
                 self._view.line(str(error), "failed")
                 continue
-            problem = misfit(payload, interrupt.response_schema, interrupt.message or interrupt.reason)
+            problem = schema_mismatch(payload, interrupt.response_schema, interrupt.message or interrupt.reason)
             if problem is None:
                 return payload
             self._view.line(problem, "failed")

@@ -25,7 +25,7 @@ def run(agent: LangGraphAgent, spec: str) -> ExitCode:
     console = Console(highlight=False, soft_wrap=True)
     console.print(printable(spec), style="bold", markup=False)
     console.print(f"history: {_history(agent.graph)}", markup=False)
-    splits = agent._settings.reasoning.think_tags is not None
+    splits = agent._context.settings.reasoning.think_tags is not None
     wrong = 0
     places = find(agent.graph)
     for place in places:

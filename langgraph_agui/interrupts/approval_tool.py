@@ -1,65 +1,53 @@
-"""The `request_approval` convention: approvals for clients that know no interrupts.
+"""Approvals as calls of a client tool, `request_approval`, for clients that know no interrupts.
 
-An approval is shown as a call of a client tool and answered by that call's result. Questions enter and calls leave;
-results enter and answers leave, which are checked like any other.
+Pending interrupts enter `split_approvals`, tool calls leave. The results of those calls enter `approval_answers` and
+leave as resume entries, which are checked like any others.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from typing import Literal
+from collections.abc import Sequence
 
 from ag_ui.core import Interrupt, Message, ResumeEntry, ToolMessage
-from langchain_core.messages import AIMessage, ToolCall
+from langchain_core.messages import ToolCall
 
 from langgraph_agui.errors import ErrorCode, RunInputError
 from langgraph_agui.interrupts.decisions import Action
-from langgraph_agui.interrupts.pending import InterruptRequest
-from langgraph_agui.interrupts.pending_reader import PendingInterrupts
+from langgraph_agui.interrupts.pending import InterruptRequest, PendingInterrupts
 from langgraph_agui.messages.to_agui import text_of
 
 REQUEST_APPROVAL = "request_approval"
 """The client tool: `{approval_id, function_name, function_arguments, message}`, answered `{approval_id, approved}`."""
 
-_PREFIX = "approval:"
+
+def split_approvals(pending: PendingInterrupts) -> tuple[list[ToolCall], list[Interrupt]]:
+    """Return the calls of `request_approval` for the approvals, and the other interrupts as they are."""
+    calls = [_approval_call(request, request.action) for request in pending.requests if request.action is not None]
+    return calls, [request.interrupt for request in pending.requests if request.action is None]
 
 
-def present_interrupts(
-    pause: PendingInterrupts, approvals: Literal["interrupt", "tool_call"], announce: Callable[[AIMessage], object]
-) -> list[Interrupt]:
-    """Show what a pause asks; return the interrupts that the run's outcome is to name.
-
-    Args:
-        pause: What the thread waits for.
-        approvals: How approvals are shown. What is no approval is an interrupt in any case.
-        announce: Says a message of calls, as far as the client does not know them.
-    """
-    if approvals == "interrupt":
-        return pause.interrupts
-    if calls := [call_of(question, question.action) for question in pause.questions if question.action is not None]:
-        announce(AIMessage("", tool_calls=calls))
-    return [question.interrupt for question in pause.questions if question.action is None]
+def _call_id(request: InterruptRequest) -> str:
+    return f"approval:{request.id}"
 
 
-def call_of(question: InterruptRequest, action: Action) -> ToolCall:
-    """The call of `request_approval` for a question; its id follows from the question's."""
+def _approval_call(request: InterruptRequest, action: Action) -> ToolCall:
     arguments = {
-        "approval_id": question.id,
+        "approval_id": request.id,
         "function_name": action.name,
-        "function_arguments": (question.interrupt.metadata or {}).get("args", {}),
-        "message": question.interrupt.message,
+        "function_arguments": (request.interrupt.metadata or {}).get("args", {}),
+        "message": request.interrupt.message,
     }
-    return ToolCall(name=REQUEST_APPROVAL, args=arguments, id=f"{_PREFIX}{question.id}")
+    return ToolCall(name=REQUEST_APPROVAL, args=arguments, id=_call_id(request))
 
 
-def answers_in(messages: Sequence[Message], questions: Sequence[InterruptRequest]) -> list[ResumeEntry]:
-    """The answers that a client's history holds to open approvals. Results of approvals that are closed are history.
+def approval_answers(messages: Sequence[Message], pending: PendingInterrupts) -> list[ResumeEntry]:
+    """Return the answers to open approvals in a client's history. Results of closed approvals are ignored.
 
     Raises:
-        RunInputError: A result is no answer, or one to another approval than its call is about.
+        RunInputError: A result is no answer, or names another approval than its call.
     """
-    open_ = {f"{_PREFIX}{question.id}": question.id for question in questions if question.action is not None}
+    open_ = {_call_id(request): request.id for request in pending.requests if request.action is not None}
     return [
         _answer(message, open_[message.tool_call_id])
         for message in messages
@@ -68,19 +56,14 @@ def answers_in(messages: Sequence[Message], questions: Sequence[InterruptRequest
 
 
 def _answer(message: ToolMessage, approval_id: str) -> ResumeEntry:
-    """A result as an answer; a failed one, of a client that could not ask, cancels."""
-    if message.error is not None:
+    if message.error is not None:  # the client could not ask its user
         return ResumeEntry(interrupt_id=approval_id, status="cancelled")
-    return ResumeEntry(interrupt_id=approval_id, status="resolved", payload=_payload(message, approval_id))
-
-
-def _payload(message: ToolMessage, approval_id: str) -> dict[str, object]:
     try:
-        answer = json.loads(text_of(message.content))
+        payload = json.loads(text_of(message.content))
     except ValueError:
-        answer = None
-    if not isinstance(answer, dict):
+        payload = None
+    if not isinstance(payload, dict):
         raise RunInputError(ErrorCode.INTERRUPT_INVALID, f"The result for approval {approval_id!r} is no JSON object.")
-    if answer.pop("approval_id", approval_id) != approval_id:
+    if payload.pop("approval_id", approval_id) != approval_id:
         raise RunInputError(ErrorCode.INTERRUPT_INVALID, f"The result for approval {approval_id!r} names another one.")
-    return answer
+    return ResumeEntry(interrupt_id=approval_id, status="resolved", payload=payload)

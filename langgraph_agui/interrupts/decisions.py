@@ -1,77 +1,68 @@
-"""Answers to an approval: a client's payload enters, a LangChain decision leaves, or the payload is refused.
+"""Answers to one interrupt: a client's payload enters, a LangChain decision leaves, or the payload is refused.
 
-Deny by default: only a strict `true`, or a decision that says `approve` or `edit`, lets a call run. The same model
-makes the schema that clients are shown and judges what they send.
+Deny by default: only a strict `true`, or a decision that says `approve` or `edit`, lets a call run. Answers to other
+interrupts are checked against their JSON Schema.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeVar
 
-from pydantic import BaseModel, ConfigDict, StrictBool, StrictStr, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, StrictBool, StrictStr, ValidationError
+
+logger = logging.getLogger(__name__)
 
 DecisionType: TypeAlias = Literal["approve", "edit", "reject", "respond"]
 
-ALL: tuple[DecisionType, ...] = ("approve", "edit", "reject", "respond")
+ALL_DECISIONS: tuple[DecisionType, ...] = ("approve", "edit", "reject", "respond")
 
 
 class InvalidAnswer(Exception):  # noqa: N818  # a state of the client's data
-    """A payload does not answer the question. The text is safe to show to the client."""
+    """A payload does not answer its interrupt. The text is safe to show to the client."""
 
 
-class _Answer(BaseModel):
-    """AG-UI's recommended payload: whether the call may run, and with which arguments instead."""
-
+class _Form(BaseModel):
     model_config = ConfigDict(extra="forbid")
+
+
+class _Answer(_Form):
+    """AG-UI's recommended payload: whether the call may run, and with which arguments instead."""
 
     approved: StrictBool
     editedArgs: dict[str, object] | None = None  # noqa: N815  # the name on the wire
     message: StrictStr | None = None
 
 
-class _Edited(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class _EditedAction(_Form):
     name: StrictStr
     args: dict[str, object]
 
 
-class _Approve(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class _Approve(_Form):
     type: Literal["approve"]
 
 
-class _Edit(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class _Edit(_Form):
     type: Literal["edit"]
-    edited_action: _Edited
+    edited_action: _EditedAction
 
 
-class _Reject(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class _Reject(_Form):
     type: Literal["reject"]
     message: StrictStr | None = None
 
 
-class _Respond(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class _Respond(_Form):
     type: Literal["respond"]
     message: StrictStr
 
 
-_FORMS: Mapping[object, TypeAdapter[BaseModel]] = {
-    "approve": TypeAdapter(_Approve),
-    "edit": TypeAdapter(_Edit),
-    "reject": TypeAdapter(_Reject),
-    "respond": TypeAdapter(_Respond),
-}
-_ANSWER = TypeAdapter(_Answer)
+_DECISIONS: Mapping[object, type[_Form]] = {"approve": _Approve, "edit": _Edit, "reject": _Reject, "respond": _Respond}
+
+F = TypeVar("F", bound=_Form)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +71,7 @@ class Action:
 
     Attributes:
         name: The tool, or the nodes that a breakpoint stands before.
-        args: The arguments that were asked about.
+        args: The arguments to approve.
         call_id: The tool call, where it is known which one it is.
         allowed: The decisions that the graph takes.
     """
@@ -88,7 +79,7 @@ class Action:
     name: str
     args: Mapping[str, object] = field(default_factory=dict)
     call_id: str | None = None
-    allowed: tuple[str, ...] = ALL
+    allowed: tuple[str, ...] = ALL_DECISIONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +87,7 @@ class Decision:
     """What was decided about an action.
 
     Attributes:
-        type: One of LangChain's decisions.
+        type: One of LangChain's decisions; `answer` for a payload that goes to the graph as it is, or `cancel`.
         value: The decision as `HumanInTheLoopMiddleware` takes it.
         edited_args: The arguments to run with instead, for an edit.
     """
@@ -106,43 +97,37 @@ class Decision:
     edited_args: Mapping[str, object] | None = None
 
 
-def decided(payload: object, action: Action) -> Decision:
+def read_decision(payload: object, action: Action) -> Decision:
     """Read a payload: `{approved, editedArgs?, message?}`, `true` or `false`, or a LangChain decision.
 
     Raises:
-        InvalidAnswer: It is none of these, or says what is not allowed for the action.
+        InvalidAnswer: The payload is none of these, or the action does not allow that decision.
     """
     if isinstance(payload, bool):
         payload = {"approved": payload}
     if not isinstance(payload, Mapping):
         raise InvalidAnswer(f"An approval of {action.name!r} is answered with an object: {{approved: true or false}}.")
-    decision = _langchain(payload, action) if "type" in payload else _agui(payload, action)
+    decision = _read_langchain(payload, action) if "type" in payload else _read_agui(payload, action)
     if decision.type not in action.allowed:
         raise InvalidAnswer(f"{decision.type!r} is not allowed for {action.name!r}; it takes {list(action.allowed)}.")
     return decision
 
 
-def _agui(payload: Mapping[str, object], action: Action) -> Decision:
-    try:
-        answer = _ANSWER.validate_python(payload)
-    except ValidationError as error:
-        raise InvalidAnswer(f"The answer for {action.name!r} is malformed at {_places(error)}.") from error
+def _read_agui(payload: Mapping[str, object], action: Action) -> Decision:
+    answer = _validated(_Answer, payload, action)
     if not answer.approved:
-        return rejected(answer.message)
+        return rejection(answer.message)
     if answer.editedArgs is None or answer.editedArgs == action.args:
         return Decision("approve", {"type": "approve"})
     return _edit(action, answer.editedArgs)
 
 
-def _langchain(payload: Mapping[str, object], action: Action) -> Decision:
+def _read_langchain(payload: Mapping[str, object], action: Action) -> Decision:
     kind = payload["type"]
-    form = _FORMS.get(kind) if isinstance(kind, str) else None
+    form = _DECISIONS.get(kind) if isinstance(kind, str) else None
     if form is None:
         raise InvalidAnswer(f"The decision about {action.name!r} is none of {list(action.allowed)}.")
-    try:
-        decision = form.validate_python(payload)
-    except ValidationError as error:
-        raise InvalidAnswer(f"The decision about {action.name!r} is malformed at {_places(error)}.") from error
+    decision = _validated(form, payload, action)
     if isinstance(decision, _Edit):
         if decision.edited_action.name != action.name:
             raise InvalidAnswer(f"An edit cannot turn {action.name!r} into another tool.")
@@ -150,21 +135,26 @@ def _langchain(payload: Mapping[str, object], action: Action) -> Decision:
     return Decision(str(kind), decision.model_dump(exclude_none=True))
 
 
+def _validated(form: type[F], payload: Mapping[str, object], action: Action) -> F:
+    try:
+        return form.model_validate(payload)
+    except ValidationError as error:
+        places = {"/".join(map(str, detail["loc"])) or "its root" for detail in error.errors()}
+        message = f"The answer about {action.name!r} is malformed at {', '.join(sorted(places))}."
+        raise InvalidAnswer(message) from error
+
+
 def _edit(action: Action, args: Mapping[str, object]) -> Decision:
     return Decision("edit", {"type": "edit", "edited_action": {"name": action.name, "args": dict(args)}}, args)
 
 
-def rejected(message: str | None = None) -> Decision:
-    """The decision against an action."""
+def rejection(message: str | None = None) -> Decision:
+    """Return the decision against an action."""
     return Decision("reject", {"type": "reject", "message": message} if message else {"type": "reject"})
 
 
-def _places(error: ValidationError) -> str:
-    return ", ".join(sorted({"/".join(map(str, detail["loc"])) or "its root" for detail in error.errors()}))
-
-
 def answer_schema(allowed: tuple[str, ...], args_schema: Mapping[str, object] | None = None) -> dict[str, object]:
-    """The JSON Schema of the payloads that `decided` takes as objects, for the interrupt's `responseSchema`.
+    """Return the JSON Schema of the objects that `read_decision` takes, for the interrupt's `responseSchema`.
 
     Args:
         allowed: The decisions that the graph takes.
@@ -188,3 +178,41 @@ def answer_schema(allowed: tuple[str, ...], args_schema: Mapping[str, object] | 
     if "reject" in allowed or "respond" in allowed:
         properties["message"] = {"type": "string", "description": "Why the call may not run, or what to say instead."}
     return {"type": "object", "properties": properties, "anyOf": forms}
+
+
+# -- JSON Schema, which needs the package `jsonschema` ---------------------------------------------------------------
+
+
+def check_schema(payload: object, schema: Mapping[str, object] | None, subject: str) -> None:
+    """Refuse a payload that a schema does not allow.
+
+    Raises:
+        InvalidAnswer: It does not fit; the text names the place and the rule, never the value.
+        ImportError: There is a schema, and the package that reads it is missing.
+    """
+    if schema is None:
+        return
+    try:
+        from jsonschema import Draft202012Validator, ValidationError
+        from referencing import Registry
+    except ImportError as error:
+        raise ImportError('jsonschema is missing: pip install "langgraph-agui[interrupts]"') from error
+    try:
+        Draft202012Validator(dict(schema), registry=Registry()).validate(payload)  # an empty one fetches nothing
+    except ValidationError as error:
+        place = "/".join(map(str, error.absolute_path)) or "its root"
+        raise InvalidAnswer(f"The answer to {subject!r} breaks the rule {error.validator!r} at {place}.") from error
+
+
+def schema_mismatch(payload: object, schema: Mapping[str, object] | None, subject: str) -> str | None:
+    """Return what `check_schema` refuses in a payload that is about to be sent; None if nothing, or if unknown.
+
+    Another agent wrote the schema, and `jsonschema` may be missing: what cannot be checked here, that agent checks.
+    """
+    try:
+        check_schema(payload, schema, subject)
+    except InvalidAnswer as error:
+        return str(error)
+    except Exception as error:
+        logger.debug("The schema of %r was not applied: %r", subject, error)
+    return None

@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, cast
 from uuid import uuid4
 
 from ag_ui.core import ContentPart, Message, TextPart, ToolMessage, UserMessage
-from langchain_core.messages import AIMessage, BaseMessage, ChatMessage, HumanMessage
+from langchain_core.messages import AIMessage, BaseMessage, ChatMessage, HumanMessage, ToolCall
 from langchain_core.messages import ToolMessage as LCToolMessage
 
 from langgraph_agui.messages.assistant_turn import AssistantTurn
@@ -157,6 +157,24 @@ def tool_message(
         encrypted_value=_value(values, "tool", message_id, envelope, source),
         subagent_run_id=source.visible_id,
     )
+
+
+def open_tool_calls(messages: Sequence[BaseMessage], *, at_end: bool = False) -> list[ToolCall]:
+    """Return the calls of the last assistant message that have no result yet.
+
+    Args:
+        messages: A conversation.
+        at_end: Whether to return none if anything but results follows that message.
+    """
+    answered: set[str] = set()
+    for message in reversed(messages):
+        if isinstance(message, AIMessage):
+            return [call for call in message.tool_calls if call["id"] not in answered]
+        if isinstance(message, LCToolMessage):
+            answered.add(message.tool_call_id)
+        elif at_end:
+            break
+    return []
 
 
 def interrupted(call_id: str, name: str | None) -> LCToolMessage:

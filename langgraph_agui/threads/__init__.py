@@ -1,1 +1,48 @@
-"""What a run starts from: the thread's history, and the answers to what it waits for."""
+"""Threads: what a run does with one, and the locks that let one run at a time into it.
+
+A checkpointer enters `locks_for`, the locks of its threads leave. All of them exclude runs within this process; those
+of a checkpointer on Postgres exclude runs of other processes as well (`postgres_locks.py`).
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import weakref
+from collections.abc import Callable
+
+from langgraph_agui.threads.locks import ThreadLocks
+
+_locks: dict[int, ThreadLocks] = {}
+"""The locks of each checkpointer, by its `id`: checkpointers may be equal to each other, and not hashable."""
+
+_immortal: list[object] = []
+"""Checkpointers that cannot be weakly referenced. Kept, so that no other object gets their `id`."""
+
+_guard = threading.RLock()
+
+
+def locks_for(checkpointer: object) -> ThreadLocks:
+    """Return the locks of the threads that `checkpointer` keeps.
+
+    The same locks for the same checkpointer, and for all checkpointers on the same Postgres pool or connection.
+    """
+    base = sys.modules.get("langgraph.checkpoint.postgres.base")  # not imported: then it cannot be one of those
+    if base is not None and isinstance(checkpointer, base.BasePostgresSaver):
+        from langgraph_agui.threads.postgres_locks import PostgresLocks  # psycopg: extra
+
+        source = getattr(checkpointer, "conn", None)
+        if PostgresLocks.can_use(source):
+            return _locks_of(source, lambda: PostgresLocks(source))
+    return _locks_of(checkpointer, ThreadLocks)
+
+
+def _locks_of(owner: object, make: Callable[[], ThreadLocks]) -> ThreadLocks:
+    with _guard:
+        if id(owner) not in _locks:
+            try:
+                weakref.finalize(owner, _locks.pop, id(owner), None).atexit = False
+            except TypeError:
+                _immortal.append(owner)
+            _locks[id(owner)] = make()
+        return _locks[id(owner)]

@@ -1,84 +1,95 @@
-"""One run per thread at a time: locks by thread id, for all event loops, agents and workers that share a checkpointer.
-
-A checkpointer enters `locks_for`, the locks of its threads leave. All of them exclude runs within this process; those
-of a checkpointer on Postgres exclude runs of other processes as well (`postgres_locks.py`).
-"""
+"""One run per thread at a time, for all event loops of this process. A thread's id enters, a lease leaves."""
 
 from __future__ import annotations
 
-import sys
+import asyncio
 import threading
-import weakref
+from collections import deque
 from collections.abc import Callable
-from typing import Protocol
+from concurrent.futures import Future
 
-from langgraph_agui.threads.local_locks import LocalLocks
+from langgraph_agui.errors import ErrorCode, RunInputError
 
 
-class ThreadLease(Protocol):
-    """The right to run in a thread, until it is released."""
+class ThreadLease:
+    """The right to run in a thread, until it is released; before that, a place in the thread's queue.
+
+    Args:
+        thread_id: The thread.
+        free: Lets the next run in. The future is done when that is done.
+    """
+
+    def __init__(self, thread_id: str, free: Callable[[ThreadLease], Future[None]]) -> None:
+        self.thread_id = thread_id
+        self.granted = Future[None]()
+        self._free = free
+        self._freed: Future[None] | None = None
+        self._guard = threading.RLock()
+
+    def let_go(self) -> Future[None]:
+        """Begin to release, for where nothing can be awaited: from any thread, also when the event loop is closed."""
+        with self._guard:
+            if self._freed is None:
+                self._freed = self._free(self)
+            return self._freed
 
     async def release(self) -> None:
         """Let the next run in. May be called again, and does its work even if the caller is cancelled meanwhile."""
-
-    def let_go(self) -> object:
-        """Begin to release, for where nothing can be awaited: from any thread, and though the event loop is ending."""
+        await asyncio.shield(asyncio.wrap_future(self.let_go()))
 
 
-class ThreadLocks(Protocol):
-    """Locks by thread id; to be used from any event loop."""
+class ThreadLocks:
+    """Locks by thread id, for all event loops of this process: a queue of leases for each thread that has a run."""
+
+    def __init__(self) -> None:
+        self._queues: dict[str, deque[ThreadLease]] = {}
+        # Reentrant: the garbage collector may end a waiting coroutine, which leaves its queue, while this is taken.
+        self._guard = threading.RLock()
+
+    @property
+    def busy(self) -> int:
+        """How many threads have a run."""
+        return len(self._queues)
 
     async def acquire(self, thread_id: str, *, wait: bool) -> ThreadLease:
         """Return the lease of a thread.
 
         Args:
             thread_id: The thread.
-            wait: Whether to wait, first come, first served, while another run has it. If not, `RunInputError` with
-                `ErrorCode.THREAD_BUSY` is raised.
+            wait: Whether to wait, first come, first served, while another run has the thread.
+
+        Raises:
+            RunInputError: Another run has the thread, and `wait` is false (`thread_busy`).
         """
-
-
-class _Registry:
-    """The locks of each checkpointer, for as long as that lives."""
-
-    def __init__(self) -> None:
-        self._known: dict[int, tuple[Callable[[], object], ThreadLocks]] = {}
-        self._guard = threading.RLock()  # reentrant, as `forget` is called by the garbage collector
-
-    def of(self, owner: object, make: Callable[[], ThreadLocks]) -> ThreadLocks:
-        number = id(owner)  # owners need not be hashable, nor different if they are equal
+        lease = ThreadLease(thread_id, self._free)
         with self._guard:
-            known = self._known.get(number)
-            if known is not None and known[0]() is owner:
-                return known[1]
+            queue = self._queues.setdefault(thread_id, deque())
+            if queue and not wait:
+                raise RunInputError(ErrorCode.THREAD_BUSY)
+            queue.append(lease)
+            if queue[0] is lease:
+                return lease
+        try:
+            await asyncio.wrap_future(lease.granted)
+        except BaseException:  # a waiter that is cancelled may have been granted the thread already
+            self._leave(lease)
+            raise
+        return lease
 
-            def forget(reference: Callable[[], object]) -> None:
-                with self._guard:
-                    if (entry := self._known.get(number)) is not None and entry[0] is reference:
-                        del self._known[number]
+    def _free(self, lease: ThreadLease) -> Future[None]:
+        self._leave(lease)
+        done = Future[None]()
+        done.set_result(None)
+        return done
 
-            try:
-                reference: Callable[[], object] = weakref.ref(owner, forget)
-            except TypeError:  # a class with __slots__: kept for good, as such objects mostly are
-                reference = lambda: owner  # noqa: E731
-            locks = make()
-            self._known[number] = (reference, locks)
-            return locks
-
-
-_registry = _Registry()
-
-
-def locks_for(checkpointer: object) -> ThreadLocks:
-    """Return the locks of the threads that `checkpointer` keeps.
-
-    The same locks for the same checkpointer, and for all checkpointers on the same Postgres pool or connection.
-    """
-    base = sys.modules.get("langgraph.checkpoint.postgres.base")  # not imported: then it cannot be one of those
-    if base is not None and isinstance(checkpointer, base.BasePostgresSaver):
-        from langgraph_agui.threads.postgres_locks import PostgresLocks  # psycopg: extra
-
-        source = getattr(checkpointer, "conn", None)
-        if PostgresLocks.can_use(source):
-            return _registry.of(source, lambda: PostgresLocks(source))
-    return _registry.of(checkpointer, LocalLocks)
+    def _leave(self, lease: ThreadLease) -> None:
+        with self._guard:
+            queue = self._queues.get(lease.thread_id)
+            if queue is None or lease not in queue:
+                return
+            was_first = queue[0] is lease
+            queue.remove(lease)
+            if not queue:
+                del self._queues[lease.thread_id]
+            elif was_first and queue[0].granted.set_running_or_notify_cancel():  # else that waiter is about to leave
+                queue[0].granted.set_result(None)

@@ -1,8 +1,7 @@
-"""How a run begins: what of the client's messages, state and answers goes into the graph.
+"""What a run does: `RunAgentInput` and the thread's checkpoint enter `RunPlanner`, a `RunPlan` leaves.
 
-`RunAgentInput` and the thread's checkpoint enter, a `Start` leaves; whatever does not fit is refused here, before
-anything runs. With a checkpointer the server owns the history and only news are taken from the client. Without one the
-client does, and its whole history is the input.
+Whatever does not fit is refused here, before anything runs. With a checkpointer the server owns the history, and only
+what is new is taken from the client. Without one the client does, and its whole history is the input.
 """
 
 from __future__ import annotations
@@ -11,316 +10,380 @@ import json
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import TypeAlias
 
 from ag_ui.core import Message, ResumeEntry, RunAgentInput, UserMessage
-from langchain_core.messages import BaseMessage, HumanMessage
-from langchain_core.messages import ToolMessage as LCToolMessage
+from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.constants import START
 from langgraph.types import Command
 
-from langgraph_agui.configs import merge_run_configs
 from langgraph_agui.errors import ErrorCode, RunInputError
 from langgraph_agui.graphs import ROOT_CHANNEL, GraphAdapter
-from langgraph_agui.interrupts.approval_tool import answers_in
-from langgraph_agui.interrupts.pending_reader import PendingInterruptReader, PendingInterrupts
-from langgraph_agui.interrupts.resume import Resolution, fingerprint, interrupt_of, repeats, resolve
+from langgraph_agui.interrupts.approval_tool import approval_answers
+from langgraph_agui.interrupts.pending import PendingInterruptReader, PendingInterrupts
+from langgraph_agui.interrupts.resume import Resolution, fingerprint, graph_interrupt_id, resolve, was_given
+from langgraph_agui.messages.extract import as_mapping
+from langgraph_agui.messages.to_agui import open_tool_calls
 from langgraph_agui.messages.to_langchain import HistoryConverter
+from langgraph_agui.settings import RunSettings
 from langgraph_agui.state.client_state import ClientState, ClientStateCache
 from langgraph_agui.state.contract import StateContract
-from langgraph_agui.threads import fork
-from langgraph_agui.threads.history import Fork, behind, forked, news
-from langgraph_agui.threads.inputs import graph_input, written_beside
-from langgraph_agui.threads.repair import appended, close_gaps, open_calls
-from langgraph_agui.threads.thread import Thread, open_thread
+from langgraph_agui.threads.history import Rerun, find_rerun, new_messages, start_of_new
+from langgraph_agui.threads.repair import append_update, close_gaps
+from langgraph_agui.threads.thread import Thread, load_before, load_thread
 
 logger = logging.getLogger(__name__)
 
 ANSWERED = "agui_resume"
 """Key in the metadata of checkpoints: the fingerprint of the answers that the run before them brought."""
 
+POSTPONED = "agui_beside"
+"""Key in the metadata of checkpoints: a JSON list of the user messages that came with answers, to run after them."""
 
-BESIDE = "agui_beside"
-"""Key in the metadata of checkpoints: a JSON list of the messages that came with answers and have yet to be heard."""
-
-GIVEN_UP = "agui_given_up"
-"""Key in the metadata of a checkpoint: the pause before it was given up, and its calls are nobody's to answer."""
-
-
-@dataclass(frozen=True, slots=True)
-class ThreadPolicy:
-    """What an agent decides about threads; see `LangGraphAgent`."""
-
-    client_instructions: Literal["ignore", "accept"] = "ignore"
-    input_while_paused: Literal["refuse", "cancel_and_continue"] = "refuse"
+ABANDONED = "agui_given_up"
+"""Key in the metadata of a checkpoint: the pause before it was abandoned. Clients cannot answer its calls."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunPlan:
-    """How a run begins.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Execute:
+    """Run the graph with an input.
 
     Attributes:
-        input: Goes to the graph.
-        idle: Whether there is nothing to run.
-        thread: The messages that the run starts from.
-        values: What the client is told of the thread's state: all of it, where nothing is run that would tell it; of a
-            superstep that goes on, what its finished tasks have written.
-        config: Goes over the run's configuration: the checkpoint to begin at, marks for checkpoints.
-        pause: What the thread waits for if nothing is run.
-        resolution: The answers that the run goes on with.
-        gives_up_at: The node at which the thread's pause is to be given up first, if it is.
-        writes: What the client has changed of the state, to be written when the pause is given up.
-        healed: Results that the conversation lacked.
-        settles: Whether the thread is to be brought to rest first. It was killed within a superstep: what the nodes had
-            written that were done is beside its state, and new input would delete it.
+        input: The input; None to go on with the thread as it is.
+        messages: The messages of the thread that the run starts from.
+        config: Goes over the run's configuration: the checkpoint to begin at, metadata for checkpoints.
+        healed: Results in the input that the thread lacked, made by the server.
+        settle_first: Whether to end the last superstep first, which was killed: new input would delete what its
+            finished nodes have written.
     """
 
-    input: object = None
-    idle: bool = False
-    thread: Sequence[BaseMessage] = ()
-    values: object = None
+    input: object
+    messages: Sequence[BaseMessage] = ()
     config: RunnableConfig = field(default_factory=lambda: RunnableConfig())
-    pause: PendingInterrupts = field(default_factory=PendingInterrupts)
-    resolution: Resolution | None = None
-    gives_up_at: str | None = None
-    writes: Mapping[str, object] = field(default_factory=dict)
     healed: Sequence[BaseMessage] = ()
-    settles: bool = False
+    settle_first: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resume:
+    """Resume a paused graph with the client's answers.
+
+    Attributes:
+        command: The answers, with what the client has changed of the state; None to go on from a breakpoint.
+        resolution: What the answers mean.
+        messages: The messages of the thread.
+        superstep: What the finished tasks of the paused superstep have written.
+        config: Goes over the run's configuration: metadata for checkpoints.
+    """
+
+    command: Command[str] | None
+    resolution: Resolution
+    messages: Sequence[BaseMessage]
+    superstep: Mapping[str, object]
+    config: RunnableConfig
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Abandon:
+    """End a pause without running anything of it.
+
+    Attributes:
+        node: The node that the thread is paused before.
+        writes: What the client has changed of the state.
+        resolution: What the answers mean.
+        messages: The messages of the thread.
+        config: Goes over the run's configuration: metadata for checkpoints.
+    """
+
+    node: str
+    writes: Mapping[str, object]
+    resolution: Resolution
+    messages: Sequence[BaseMessage]
+    config: RunnableConfig
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Show:
+    """Run nothing; send the thread as it stands.
+
+    Attributes:
+        messages: The messages of the thread.
+        values: Its state; None to send no state.
+        pending: What it waits for.
+    """
+
+    messages: Sequence[BaseMessage]
+    values: object = None
+    pending: PendingInterrupts = field(default_factory=PendingInterrupts)
+
+
+RunPlan: TypeAlias = Execute | Resume | Abandon | Show
 
 
 @dataclass(frozen=True, slots=True)
 class RunPlanner:
-    """Finds out how runs of one input begin.
+    """Plans the run of one input.
 
     Attributes:
         graph: The graph.
         run_input: What the client sent.
         config: The run's configuration, with the thread.
-        reader: Reads what the thread waits for; has the messages' key.
+        settings: What the agent decides.
         contract: Says what the client may change of the state.
-        shown: What the thread's clients were shown before.
-        history: Converts messages between the client and the graph.
-        policy: What the agent decides.
+        cache: What this process knows of the thread's clients.
+        reader: Reads what the thread waits for.
+        converter: Converts the client's messages.
     """
 
     graph: GraphAdapter
     run_input: RunAgentInput
     config: RunnableConfig
-    reader: PendingInterruptReader
+    settings: RunSettings
     contract: StateContract
-    shown: ClientStateCache
-    history: HistoryConverter
-    policy: ThreadPolicy = field(default_factory=ThreadPolicy)
+    cache: ClientStateCache
+    reader: PendingInterruptReader
+    converter: HistoryConverter
 
-    async def start(self) -> RunPlan:
-        """Return how the run begins.
+    async def plan(self) -> RunPlan:
+        """Return what the run does.
 
         Raises:
-            RunInputError: The input answers what is not asked, does not answer what is, or fits no input of the graph.
+            RunInputError: The input answers unknown interrupts, leaves open ones unanswered, or does not fit the graph.
             StateError: The checkpoint could not be read.
         """
         if not self.graph.has_checkpointer:
-            if self.run_input.resume:
-                raise RunInputError(ErrorCode.INTERRUPT_UNKNOWN)
-            history = close_gaps(self.history.to_langchain(self.run_input.messages))
-            return RunPlan(graph_input(self.graph, history, self._key, self._state.initial_values()))
+            return self._plan_without_thread()
         thread = await self._load()
-        pause = await self.reader.of_thread(thread.state, self.config)
-        given = self._entries(pause)
-        entries = await self._unspent(given, thread, pause)
-        if entries is None and pause:
-            return RunPlan(idle=True, thread=thread.messages, values=thread.state.values, pause=pause)
-        request = forked(self.run_input.messages, thread.messages, self._same)
-        if given and not entries and not pause:
-            again = request is not None and request.edited is None
-            # Nobody who answers asks for the same once more.
-            if entries is None or again or not self._converses():
-                return await self._beside(thread, state=self.run_input.state)
-        if entries or (pause and not self._goes_on(request, thread)):
-            return await self._resumed(entries or (), given, thread, pause)
-        return await self._again(request, thread) if request is not None else await self._append(thread)
+        pending = await self.reader.read(thread.state, self.config)
+        answers = [*(self.run_input.resume or ()), *approval_answers(self.run_input.messages, pending)]
+        effective = await self._effective_answers(answers, thread, pending)
+        if effective is None and pending:
+            return Show(messages=thread.messages, values=thread.state.values, pending=pending)
+        rerun = find_rerun(self.run_input.messages, thread.messages, self._same_content)
+        if answers and not effective and not pending:
+            unchanged = rerun is not None and rerun.edited is None
+            # An input with answers does not ask for the same run again.
+            if effective is None or unchanged or not self._takes_messages():
+                return await self._plan_new_messages(thread, state=self.run_input.state)
+        if effective or (pending and not self._cancels_pause(rerun, thread)):
+            return await self._plan_resume(effective or (), answers, thread, pending)
+        return await self._plan_rerun(rerun, thread) if rerun is not None else await self._plan_input(thread)
 
-    async def rest(self, start: RunPlan) -> RunPlan:
-        """What is left of the input when the answers of `start` have brought the thread to rest: news beside them."""
-        return await self._beside(await self._load(), start.thread)
+    async def plan_followup(self, done: Resume | Abandon) -> Execute | Show:
+        """Return what to do with the new messages that came with answers, when the thread waits for nothing more."""
+        return await self._plan_new_messages(await self._load(), done.messages)
 
     # -- answers --------------------------------------------------------------------------------------------------
 
-    def _entries(self, pause: PendingInterrupts) -> Sequence[ResumeEntry]:
-        return [*(self.run_input.resume or ()), *answers_in(self.run_input.messages, pause.questions)]
-
-    async def _unspent(
-        self, given: Sequence[ResumeEntry], thread: Thread, pause: PendingInterrupts
+    async def _effective_answers(
+        self, answers: Sequence[ResumeEntry], thread: Thread, pending: PendingInterrupts
     ) -> list[ResumeEntry] | None:
-        """The answers that have not had their effect yet; None if these are answers that have had it.
+        """Return the answers that have not had their effect yet; None if they all had it before.
 
         A client answers all that it knows of, also what is not open any more: after a failed run it has no other way
         (AG-UI 1.0, resume). The same answers again, and cancelling what is closed, change nothing.
         """
-        if thread.mark(ANSWERED) == fingerprint(given):
+        if thread.metadata(ANSWERED) == fingerprint(answers):
             return None
-        open_ = {question.id for question in pause.questions}
-        unspent: list[ResumeEntry] = []
+        open_ = {request.id for request in pending.requests}
+        effective: list[ResumeEntry] = []
         repeated = False
-        for entry in given:
+        for entry in answers:
             if entry.interrupt_id not in open_:
                 if entry.status == "cancelled":
                     logger.warning("A cancelled interrupt is not open and was ignored: %r.", entry.interrupt_id)
                     continue
-                if repeats(entry, await self.graph.given_answers(self.config, interrupt_of(entry.interrupt_id))):
+                given = await self.graph.given_answers(self.config, graph_interrupt_id(entry.interrupt_id))
+                if was_given(entry, given):
                     repeated = True
                     continue
-            unspent.append(entry)
-        return None if repeated and not unspent else unspent
+            effective.append(entry)
+        return None if repeated and not effective else effective
 
-    def _goes_on(self, request: Fork | None, thread: Thread) -> bool:
-        """Whether new input gives the pause up instead of being refused."""
-        if self.policy.input_while_paused == "refuse":
+    def _cancels_pause(self, rerun: Rerun | None, thread: Thread) -> bool:
+        """Return whether the input brings new messages that cancel what is pending, instead of being refused."""
+        if self.settings.input_while_paused == "refuse":
             return False
-        return request is not None or any(isinstance(message, UserMessage) for message in self._news(thread))
+        return rerun is not None or any(isinstance(message, UserMessage) for message in self._new_messages(thread))
 
-    async def _resumed(
-        self, entries: Sequence[ResumeEntry], given: Sequence[ResumeEntry], thread: Thread, pause: PendingInterrupts
-    ) -> RunPlan:
-        resolution = resolve(entries, pause)
-        # If the run pauses again, what came beside the answers is heard when it comes to rest.
-        late = self.run_input.messages[self._late(thread.messages, ()) :]
-        waiting = json.dumps([*_waiting(thread), *(message.id for message in late if isinstance(message, UserMessage))])
-        config = RunnableConfig(metadata={ANSWERED: fingerprint(given), BESIDE: waiting})
-        beside = written_beside(thread.state)
-        writes = await self._state.changes_while_paused(*thread, beside)
+    async def _plan_resume(
+        self,
+        effective: Sequence[ResumeEntry],
+        answers: Sequence[ResumeEntry],
+        thread: Thread,
+        pending: PendingInterrupts,
+    ) -> Resume | Abandon:
+        resolution = resolve(effective, pending)
+        # If the run pauses again, the messages that came with the answers run when it waits for nothing more.
+        new = self.run_input.messages[self._start_of_new(thread.messages, ()) :]
+        postponed = [*_postponed(thread), *(message.id for message in new if isinstance(message, UserMessage))]
+        metadata: dict[str, object] = {ANSWERED: fingerprint(answers), POSTPONED: json.dumps(postponed)}
+        values = as_mapping(thread.state.values) or {}
+        results = [as_mapping(task.result) or {} for task in thread.state.tasks]
+        superstep = {key: values[key] for result in results for key in result if key in values}
+        writes = await self._client_state.changes_while_paused(*thread, superstep)
         if resolution.abandoned:
-            config = merge_run_configs(config, RunnableConfig(metadata={GIVEN_UP: True}))
-            node = next(iter(thread.state.next), "")
-            return RunPlan(
-                idle=True,
-                thread=thread.messages,
-                config=config,
-                resolution=resolution,
-                gives_up_at=node,
+            return Abandon(
+                node=next(iter(thread.state.next), ""),
                 writes=writes,
+                resolution=resolution,
+                messages=thread.messages,
+                config=RunnableConfig(metadata={**metadata, ABANDONED: True}),
             )
-        answer: Command[str] | None = None
+        command: Command[str] | None = None
         if resolution.values or writes:
-            answer = Command(resume=resolution.values or None, update=writes or None)
-        return RunPlan(answer, thread=thread.messages, values=beside, config=config, resolution=resolution)
+            command = Command(resume=resolution.values or None, update=writes or None)
+        return Resume(
+            command=command,
+            resolution=resolution,
+            messages=thread.messages,
+            superstep=superstep,
+            config=RunnableConfig(metadata=metadata),
+        )
 
     # -- messages -------------------------------------------------------------------------------------------------
 
     @property
-    def _key(self) -> str:
-        return self.reader.messages_key
-
-    @property
-    def _state(self) -> ClientState:
-        return ClientState(self.graph, self.run_input, self.config, self._key, self.contract, self.shown)
+    def _client_state(self) -> ClientState:
+        key = self.settings.messages_key
+        return ClientState(self.graph, self.run_input, self.config, key, self.contract, self.cache)
 
     async def _load(self) -> Thread:
-        return await open_thread(self.graph, self.config, self._key)
+        return await load_thread(self.graph, self.config, self.settings.messages_key)
 
-    def _news(self, thread: Thread) -> list[Message]:
-        # A thread that has not come to rest was killed: its calls are the server's, and get no result from outside.
-        # Nor do those of a pause that was given up.
-        closed = thread.state.tasks or thread.mark(GIVEN_UP)
-        return news(
+    def _new_messages(self, thread: Thread) -> list[Message]:
+        # A thread that did not end its last superstep was killed: its calls are the server's, and clients cannot answer
+        # them. Nor can they answer the calls of a pause that was abandoned.
+        closed = thread.state.tasks or thread.metadata(ABANDONED)
+        return new_messages(
             self.run_input.messages,
             thread.messages,
-            [] if closed else [call["id"] for call in open_calls(thread.messages)],
-            instructions=self.policy.client_instructions == "accept",
-            unheard=thread.state.created_at is None or START in thread.state.next,
-            waiting=_waiting(thread),
+            [] if closed else [call["id"] for call in open_tool_calls(thread.messages, at_end=True)],
+            instructions=self.settings.client_instructions == "accept",
+            no_input_yet=thread.state.created_at is None or START in thread.state.next,
+            postponed=_postponed(thread),
         )
 
-    def _same(self, message: UserMessage, stored: BaseMessage) -> bool:
-        rebuilt = self.history.to_langchain([message])
-        if rebuilt and isinstance(rebuilt[0], HumanMessage) and rebuilt[0].content == stored.content:
+    def _same_content(self, message: UserMessage, stored: BaseMessage) -> bool:
+        converted = self.converter.to_langchain([message])
+        if converted and isinstance(converted[0], HumanMessage) and converted[0].content == stored.content:
             return True
-        return message.content == self.history.visible_content(stored)
+        return message.content == self.converter.visible_content(stored)
 
-    async def _beside(self, thread: Thread, before: Sequence[BaseMessage] = (), state: object = None) -> RunPlan:
-        """Go on with what came beside answers: only messages behind all others, and only where there is a conversation.
+    def _start_of_new(self, before: Sequence[BaseMessage], thread: Sequence[BaseMessage]) -> int:
+        """Return the index in the client's list of the first message that came with its answers."""
+        start = start_of_new(self.run_input.messages, [*before, *thread])
+        if start is not None:
+            return start
+        # The client sends only new messages, or the graph has removed all that the client has.
+        return 0 if before else len(self.run_input.messages)
+
+    def _takes_messages(self) -> bool:
+        """Return whether the graph takes messages one by one, into a channel of its own for them."""
+        names = self.graph.input_names or ()
+        return self.settings.messages_key in names or ROOT_CHANNEL in names
+
+    def _plan_without_thread(self) -> Execute:
+        if self.run_input.resume:
+            raise RunInputError(ErrorCode.INTERRUPT_UNKNOWN)
+        history = close_gaps(self.converter.to_langchain(self.run_input.messages))
+        return Execute(input=self._graph_input(history, self._client_state.initial_values()))
+
+    async def _plan_new_messages(
+        self, thread: Thread, before: Sequence[BaseMessage] = (), state: object = None
+    ) -> Execute | Show:
+        """Run only messages behind all others, and only if the graph takes messages.
 
         Args:
-            thread: The thread, at rest.
-            before: What a paused run was given is not new to the thread, also if the graph keeps it under another name
-                or has removed it since: what the thread held then.
-            state: The client's state, unless it is older than what the answers have made of the thread's.
+            thread: The thread, which waits for nothing.
+            before: The messages of the thread when it was paused. The graph may have removed or renamed them since;
+                they are not new.
+            state: The client's state, unless the thread's is newer.
         """
-        waiting, begin = _waiting(thread), self._late(before, thread.messages)
-        late = [
-            message for place, message in enumerate(self.run_input.messages) if place >= begin or message.id in waiting
+        postponed, start = _postponed(thread), self._start_of_new(before, thread.messages)
+        new = [
+            message
+            for index, message in enumerate(self.run_input.messages)
+            if index >= start or message.id in postponed
         ]
-        rest = replace(self, run_input=self.run_input.model_copy(update={"messages": late, "state": state}))
-        if not self._converses() or not rest._news(thread):
-            return RunPlan(idle=True, thread=thread.messages, values=thread.state.values)
-        return await rest._append(thread)
+        planner = replace(self, run_input=self.run_input.model_copy(update={"messages": new, "state": state}))
+        if not self._takes_messages() or not planner._new_messages(thread):
+            return Show(messages=thread.messages, values=thread.state.values)
+        return await planner._plan_input(thread)
 
-    def _late(self, before: Sequence[BaseMessage], thread: Sequence[BaseMessage]) -> int:
-        """Where what came beside answers begins in the client's list."""
-        place = behind(self.run_input.messages, [*before, *thread])
-        # Of a client that sends only what is new, all is; but not if the graph may have removed what it was paused at.
-        return place if place is not None else 0 if before else len(self.run_input.messages)
-
-    def _converses(self) -> bool:
-        """Whether the graph takes messages one by one, into a channel of its own for them."""
-        names = self.graph.input_names or ()
-        return self._key in names or ROOT_CHANNEL in names
-
-    async def _append(self, thread: Thread) -> RunPlan:
+    async def _plan_input(self, thread: Thread) -> Execute | Show:
+        """Run the graph with the client's new messages and its changes of the state."""
         stored = thread.state
-        writes = await self._state.changes(*thread)
-        if self.graph.input_form != "keys" and not self._converses():
-            history = close_gaps(self.history.to_langchain(self.run_input.messages))
-            return RunPlan(graph_input(self.graph, history, self._key, writes))
-        fresh = self._news(thread)
-        users = [message for message in fresh if message.role != "tool"]
-        if not users and len(open_calls(thread.messages)) > len(fresh) > 0:
-            return RunPlan(idle=True, thread=thread.messages)  # the client has yet to answer the rest
-        rebuilt = self.history.to_langchain(fresh)
-        whole = close_gaps([*thread.messages, *rebuilt]) if fresh else thread.messages
-        known = {message.id for message in (*thread.messages, *rebuilt)}
-        healed = [message for message in whole if message.id not in known]
-        update = appended(thread.messages, whole, replaces=self.graph.removes_messages(self._key))
-        values = graph_input(self.graph, update, self._key, writes)
-        # A conversation with nothing new has its answer already; a graph without one is run because it was asked to.
-        idle = stored.created_at is not None and self._converses() and not values
-        if idle and _failed_behind_tools(thread):
-            return RunPlan(None, thread=thread.messages)
-        unsettled = len(stored.next) < len(stored.tasks)
-        # The last answers stay known until others come.
-        mark = thread.mark(ANSWERED)
-        config = RunnableConfig(metadata={ANSWERED: mark}) if mark else RunnableConfig()
-        if idle:
-            return RunPlan(idle=True, thread=thread.messages, values=stored.values, config=config, healed=healed)
-        return RunPlan(values, thread=thread.messages, config=config, healed=healed, settles=unsettled)
+        writes = await self._client_state.changes(*thread)
+        if self.graph.input_form != "keys" and not self._takes_messages():
+            history = close_gaps(self.converter.to_langchain(self.run_input.messages))
+            return Execute(input=self._graph_input(history, writes))
+        new = self._new_messages(thread)
+        only_results = all(message.role == "tool" for message in new)
+        if only_results and len(open_tool_calls(thread.messages, at_end=True)) > len(new) > 0:
+            return Show(messages=thread.messages)  # the client has yet to answer the other calls
+        converted = self.converter.to_langchain(new)
+        whole = close_gaps([*thread.messages, *converted]) if new else thread.messages
+        known = {message.id for message in (*thread.messages, *converted)}
+        update = append_update(thread.messages, whole, removes=self.graph.removes_messages(self.settings.messages_key))
+        graph_input = self._graph_input(update, writes)
+        # A conversation with nothing new has its answer already; a graph without one runs because it was asked to.
+        if stored.created_at is not None and self._takes_messages() and not graph_input:
+            if _failed_after_tools(thread):
+                return Execute(input=None, messages=thread.messages)
+            return Show(messages=thread.messages, values=stored.values)
+        answered = thread.metadata(ANSWERED)  # kept, so that the same answers again are still known
+        return Execute(
+            input=graph_input,
+            messages=thread.messages,
+            config=RunnableConfig(metadata={ANSWERED: answered}) if answered else RunnableConfig(),
+            healed=[message for message in whole if message.id not in known],
+            settle_first=len(stored.next) < len(stored.tasks),
+        )
 
-    async def _again(self, request: Fork, thread: Thread) -> RunPlan:
-        """Begin again before a message of the thread, with what it said or says now."""
-        base, before = await fork.before(self.graph, self.config, request.message_id, self._key)
+    async def _plan_rerun(self, rerun: Rerun, thread: Thread) -> Execute:
+        """Run again from before a message of the thread, with its old or its new content."""
+        key = self.settings.messages_key
+        base, before = await load_before(self.graph, self.config, rerun.message_id, key)
         known = {message.id for message in before}
-        place = next(place for place, message in enumerate(thread.messages) if message.id == request.message_id)
-        between = [message for message in thread.messages[:place] if message.id not in known]
-        said = self.history.to_langchain([request.edited]) if request.edited is not None else [thread.messages[place]]
-        # What the client has not changed since is what it was at that point.
-        writes = {**self._state.input_at(base), **await self._state.changes(*thread, base)}
-        values = graph_input(self.graph, [*between, *said], self._key, writes)
+        index = next(index for index, message in enumerate(thread.messages) if message.id == rerun.message_id)
+        between = [message for message in thread.messages[:index] if message.id not in known]
+        edited = rerun.edited
+        message = self.converter.to_langchain([edited]) if edited is not None else [thread.messages[index]]
+        # Where the client has changed nothing since, the state is that of the earlier input.
+        writes = {**self._client_state.input_at(base), **await self._client_state.changes(*thread, base)}
         point = base.config["configurable"]
-        where: dict[str, object] = {key: point[key] for key in ("checkpoint_id", "checkpoint_ns") if key in point}
-        return RunPlan(values, thread=before, config=RunnableConfig(configurable=where))
+        checkpoint: dict[str, object] = {key: point[key] for key in ("checkpoint_id", "checkpoint_ns") if key in point}
+        return Execute(
+            input=self._graph_input([*between, *message], writes),
+            messages=before,
+            config=RunnableConfig(configurable=checkpoint),
+        )
+
+    def _graph_input(self, messages: Sequence[BaseMessage], writes: Mapping[str, object]) -> object:
+        """Return the graph's input: messages, and writes to other channels where it takes any."""
+        form, key = self.graph.input_form, self.settings.messages_key
+        if form == "messages":
+            return messages
+        if form == "text":
+            return next((str(message.text) for message in reversed(messages) if message.type == "human"), "")
+        names = self.graph.input_names
+        return {**writes, key: messages} if messages and (names is None or key in names) else dict(writes)
 
 
-def _waiting(thread: Thread) -> list[str]:
-    """The messages that came with earlier answers and have yet to be heard."""
-    noted: list[str] = json.loads(str(thread.mark(BESIDE) or "[]"))
-    return noted
+def _postponed(thread: Thread) -> list[str]:
+    """Return the ids of the user messages that came with earlier answers and have not run yet."""
+    ids: list[str] = json.loads(str(thread.metadata(POSTPONED) or "[]"))
+    return ids
 
 
-def _failed_behind_tools(thread: Thread) -> bool:
-    """Whether the thread's last run ended between the results of tools and the answer to them.
+def _failed_after_tools(thread: Thread) -> bool:
+    """Return whether the thread's last run failed between the results of tools and the answer to them.
 
-    Whoever sends the same once more asks for that answer; the tools are done.
+    Sending the same input again asks for that answer; the tools do not run again.
     """
     stored, messages = thread
     stopped = stored.next and len(stored.next) == len(stored.tasks) and not stored.interrupts
-    return bool(stopped and messages and isinstance(messages[-1], LCToolMessage) and not open_calls(messages))
+    ends_with_results = messages and isinstance(messages[-1], ToolMessage)
+    return bool(stopped and ends_with_results and not open_tool_calls(messages, at_end=True))

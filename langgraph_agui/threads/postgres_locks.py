@@ -1,125 +1,267 @@
 """Locks of threads that a Postgres checkpointer keeps: one run at a time in all processes that share the database.
 
-A lock is the lock of this process (`LocalLocks`) and, behind it, an advisory lock of one database session that this
-process has beside the checkpointer's connections. Postgres frees it when the session ends, however the process dies.
+A lock is the lock of this process and, behind it, an advisory lock of one database session that this process has beside
+the checkpointer's connections. Postgres frees it when the session ends, however the process dies.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
 import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from functools import partial
 from hashlib import sha256
-from typing import TypeGuard
+from inspect import isawaitable
+from queue import SimpleQueue
+from typing import Any, TypeAlias, TypeGuard, TypeVar
 
 import psycopg
-from psycopg import AsyncConnection, Connection
+from psycopg import AsyncConnection, Connection, pq
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg_pool import AsyncConnectionPool, ConnectionPool
 
 from langgraph_agui.errors import ErrorCode, RunInputError, StateError
-from langgraph_agui.threads.local_locks import LocalLease, LocalLocks
-from langgraph_agui.threads.postgres_session import Session, SessionLost, Source, conninfo_of
+from langgraph_agui.threads.locks import ThreadLease, ThreadLocks
+
+T = TypeVar("T")
+Source: TypeAlias = Connection[Any] | AsyncConnection[Any] | ConnectionPool[Any] | AsyncConnectionPool[Any]
+"""What a Postgres checkpointer is made with."""
+
+logger = logging.getLogger(__name__)
 
 _PREFIX = b"langgraph-agui thread\0"
-_SHORTEST, _LONGEST = 0.05, 0.5
-"""Seconds between two looks at a thread that another process runs in."""
+_MIN_DELAY, _MAX_DELAY = 0.05, 0.5
+"""Seconds between two attempts to lock a thread that another process runs in."""
+
+_PARAMETERS = {
+    "application_name": "langgraph-agui thread locks",
+    "connect_timeout": 10,
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 30_000,
+}
+"""Defaults of the connection: the client soon notices a connection that is dead."""
+
+_SETTINGS = """
+SELECT set_config(name, value, false) FROM pg_settings JOIN (VALUES
+    ('tcp_keepalives_idle', '30'), ('tcp_keepalives_interval', '10'), ('tcp_keepalives_count', '3'),
+    ('idle_session_timeout', '0'), ('statement_timeout', '0')
+) AS wanted (name, value) USING (name)
+"""
+"""Of the session: the server frees the locks of a machine that went dark after a minute, and of none that is idle."""
+
+
+class SessionLost(Exception):  # noqa: N818  # not an error yet: the session is opened again
+    """The session is not open, or not any more: locks that it had are free."""
 
 
 def key_of(thread_id: str) -> int:
-    """The advisory lock of a thread: 64 bits, signed, the same in every process and release."""
+    """Return the advisory lock of a thread: 64 bits, signed, the same in every process and release."""
     digest = sha256(_PREFIX + thread_id.encode("utf-8", "surrogatepass")).digest()
     return int.from_bytes(digest[:8], "big", signed=True)
 
 
-class PostgresLease:
-    """A thread that is locked in this process and in the database."""
-
-    def __init__(self, local: LocalLease, session: Session, key: int) -> None:
-        self._local = local
-        self._session = session
-        self._key = key
-        self._gone: Future[None] | None = None
-        self._guard = threading.Lock()
-
-    def let_go(self) -> Future[None]:
-        """See `ThreadLease`; the future says when it is done."""
-        with self._guard:
-            if self._gone is None:
-                self._gone = self._session.worker.do(self._give_back)
-            return self._gone
-
-    async def release(self) -> None:
-        """See `ThreadLease`."""
-        await asyncio.shield(asyncio.wrap_future(self.let_go()))
-
-    def _give_back(self) -> None:
-        try:
-            self._session.give(self._key)
-        finally:
-            self._local.let_go()
-
-
-class PostgresLocks:
+class PostgresLocks(ThreadLocks):
     """The locks of the threads in one database; `source` is what the checkpointer was given to connect with."""
 
     def __init__(self, source: Source) -> None:
+        super().__init__()
         self._source = weakref.ref(source)
-        self._local = LocalLocks()
-        self._session = Session()
+        self._session = LockSession()
         weakref.finalize(self, self._session.end).atexit = False  # the end of the process ends the session
 
     @staticmethod
     def can_use(source: object) -> TypeGuard[Source]:
-        """Whether `source` is something that a session can be opened from."""
+        """Return whether a session can be opened from `source`."""
         return isinstance(source, (Connection, AsyncConnection, ConnectionPool, AsyncConnectionPool))
 
-    async def acquire(self, thread_id: str, *, wait: bool) -> PostgresLease:
-        """See `ThreadLocks`; also raises `StateError`, if the database cannot be asked.
+    async def acquire(self, thread_id: str, *, wait: bool) -> ThreadLease:
+        """See `ThreadLocks`. Processes that wait are served in no order.
 
-        First come, first served within this process; processes among each other take their chance.
+        Raises:
+            RunInputError: Another run has the thread, and `wait` is false (`thread_busy`).
+            StateError: The database cannot be reached.
         """
-        key = key_of(thread_id)
-        local = await self._local.acquire(thread_id, wait=wait)
-        lease = PostgresLease(local, self._session, key)
+        lease = await super().acquire(thread_id, wait=wait)
+        key, delay = key_of(thread_id), _MIN_DELAY
         try:
-            pauses = _pauses()
-            while not await self._take(key):
+            while not await self._lock(key):
                 if not wait:
                     raise RunInputError(ErrorCode.THREAD_BUSY)
-                await asyncio.sleep(next(pauses))
+                # Random, so that waiting processes do not ask in step.
+                await asyncio.sleep(delay * random.uniform(0.75, 1.25))  # noqa: S311
+                delay = min(delay * 1.5, _MAX_DELAY)
         except Exception:
             await lease.release()
             raise
-        except BaseException:  # cancelled, maybe while the database was about to say yes: the lease goes behind that
+        except BaseException:  # cancelled, maybe while the database grants the lock: the session frees it after that
             lease.let_go()
             raise
         return lease
 
-    async def _take(self, key: int) -> bool:
-        worker = self._session.worker
+    def _free(self, lease: ThreadLease) -> Future[None]:
+        def free() -> None:
+            try:
+                self._session.unlock(key_of(lease.thread_id))
+            finally:
+                self._leave(lease)
+
+        return self._session.submit(free)
+
+    async def _lock(self, key: int) -> bool:
+        session = self._session
         try:
             try:
-                return await worker.run(partial(self._session.take, key))
+                return await session.run(partial(session.lock, key))
             except SessionLost:
-                conninfo = await self._conninfo()
-                await worker.run(partial(self._session.open, conninfo))
-                return await worker.run(partial(self._session.take, key))
+                if (source := self._source()) is None:
+                    raise SessionLost("The checkpointer is gone.") from None
+                conninfo = await _conninfo_of(source)
+                await session.run(partial(session.open, conninfo))
+                return await session.run(partial(session.lock, key))
         except (psycopg.Error, SessionLost) as error:
             raise StateError("The thread could not be locked.") from error
 
-    async def _conninfo(self) -> str:
-        source = self._source()
-        if source is None:
-            raise SessionLost("The checkpointer is gone.")
-        return await conninfo_of(source)
+
+class LockSession:
+    """The database session with a process's advisory locks, and the thread that talks to it.
+
+    A synchronous connection in a thread of its own belongs to no event loop: agents in several loops share it. It is
+    not taken from the checkpointer's pool, which locks would exhaust. `lock`, `unlock` and `open` are jobs for
+    `submit` and `run`.
+    """
+
+    def __init__(self) -> None:
+        self._jobs = SimpleQueue[Callable[[], object] | None]()  # its `put` may be called by the garbage collector
+        self._thread: threading.Thread | None = None
+        self._guard = threading.RLock()
+        self._connection: Connection[tuple[Any, ...]] | None = None
+        self._locked: set[int] = set()
+
+    def submit(self, job: Callable[[], T]) -> Future[T]:
+        """Do `job` in the session's thread, after all that was submitted before."""
+        done = Future[T]()
+
+        def work() -> None:
+            try:
+                done.set_result(job())
+            except BaseException as error:
+                done.set_exception(error)
+
+        self._jobs.put(work)
+        with self._guard:
+            if self._thread is None:  # a daemon does not keep Python from ending
+                self._thread = threading.Thread(target=self._work, name="langgraph-agui-locks", daemon=True)
+                self._thread.start()
+        return done
+
+    async def run(self, job: Callable[[], T]) -> T:
+        """Submit `job` and wait for its result; a caller that is cancelled does not stop it."""
+        return await asyncio.shield(asyncio.wrap_future(self.submit(job)))
+
+    def end(self) -> None:
+        """Close the connection and end the thread, after all that was submitted before."""
+        self._jobs.put(None)
+
+    def _work(self) -> None:
+        while (job := self._jobs.get()) is not None:
+            job()
+            del job  # the next one may take long to come, and this one refers to its lease
+        if self._connection is not None:
+            self._connection.close()
+
+    def lock(self, key: int) -> bool:
+        """Take a lock that this process does not have; False if another process has it.
+
+        Raises:
+            SessionLost: The session is not open.
+        """
+        connection = self._connection
+        if connection is None or connection.closed:
+            raise SessionLost
+        try:
+            granted = _call(connection, "pg_try_advisory_lock", key)
+        except psycopg.Error as error:
+            if connection.closed:
+                raise SessionLost from error
+            raise
+        if granted:
+            self._locked.add(key)
+        return granted
+
+    def unlock(self, key: int) -> None:
+        """Give a lock back, if this process has it."""
+        if key not in self._locked:
+            return
+        self._locked.remove(key)
+        if self._connection is None or self._connection.closed:
+            return
+        try:
+            _call(self._connection, "pg_advisory_unlock", key)
+        except psycopg.Error:
+            self._connection.close()  # frees all locks; the next session takes the others again
+
+    def open(self, conninfo: str) -> None:
+        """Connect, unless it is; locks that were lost with an earlier connection are taken again where possible."""
+        if self._connection is not None and not self._connection.closed:
+            return
+        connection = Connection.connect(conninfo, autocommit=True, prepare_threshold=None)
+        try:
+            connection.execute(_SETTINGS)
+            for key in tuple(self._locked):
+                if not _call(connection, "pg_try_advisory_lock", key):
+                    self._locked.remove(key)
+                    logger.warning(
+                        "The connection that holds the thread locks was lost; two runs are going in one thread."
+                    )
+        except BaseException:
+            connection.close()
+            raise
+        self._connection = connection
 
 
-def _pauses() -> Iterator[float]:
-    pause = _SHORTEST
-    while True:
-        yield pause * random.uniform(0.75, 1.25)  # noqa: S311  # so that waiting processes do not ask in step
-        pause = min(pause * 1.5, _LONGEST)
+def _call(connection: Connection[tuple[Any, ...]], function: str, key: int) -> bool:
+    row = connection.execute(f"SELECT {function}(%s::int8)".encode(), (key,)).fetchone()
+    return row is not None and row[0] is True
+
+
+async def _conninfo_of(source: Source) -> str:
+    """Return the parameters, password included, with which `source` connects.
+
+    Raises:
+        psycopg.Error: It cannot connect.
+    """
+    if isinstance(source, (Connection, AsyncConnection)):
+        return _make_conninfo(_parameters(source))
+    conninfo, kwargs = await _value(source.conninfo), await _value(source.kwargs)
+    if source.connection_class in (Connection, AsyncConnection):
+        return _make_conninfo({**conninfo_to_dict(conninfo or ""), **(kwargs or {})})
+    # A connection class of its own may bring parameters, such as a password that changes: connect once to read them.
+    made: Any = await asyncio.to_thread(source.connection_class.connect, conninfo or "", **(kwargs or {}))
+    sample: Connection[Any] | AsyncConnection[Any] = await made if isawaitable(made) else made
+    try:
+        return _make_conninfo(_parameters(sample))
+    finally:
+        closing: object = sample.close()
+        if isawaitable(closing):
+            await closing
+
+
+async def _value(given: T | Callable[[], T] | Callable[[], Awaitable[T]]) -> T:
+    value: Any = given() if callable(given) else given
+    return await value if isawaitable(value) else value  # type: ignore[no-any-return]
+
+
+def _parameters(connection: Connection[Any] | AsyncConnection[Any]) -> dict[str, Any]:
+    return {**connection.info.get_parameters(), "password": connection.info.password or None}
+
+
+def _make_conninfo(parameters: dict[str, Any]) -> str:
+    """Return a connection string of those parameters that are the server's, not the pool's or the driver's."""
+    known = {option.keyword.decode() for option in pq.Conninfo.get_defaults()}
+    return make_conninfo(**{name: value for name, value in {**_PARAMETERS, **parameters}.items() if name in known})

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias, get_args
+from typing import Final
 
 from ag_ui.core import (
     BaseEvent,
@@ -23,10 +23,8 @@ from langgraph_agui.messages.blocks import BlockKind
 from langgraph_agui.messages.conversation import Conversation
 from langgraph_agui.messages.encrypted_values import AGENT, MessageSource
 from langgraph_agui.protocol.jsonable import clean_text
+from langgraph_agui.settings import Subagents
 from langgraph_agui.translate.event_sinks import Sink, Writer
-
-Subagents: TypeAlias = Literal["attributed", "inline", "hidden"]
-"""What clients see of subagents: who they are and what they say, that as the agent's own words, or nothing."""
 
 CANCELLED: Final = "cancelled"
 """`SUBAGENT_ERROR.code` of a subagent that was stopped."""
@@ -71,13 +69,6 @@ class SubagentSink:
 def subagent_sink(sink: Sink, subagent_run_id: str | None) -> Sink:
     """Return a sink for what is emitted under this `subagentRunId`."""
     return sink if subagent_run_id is None else SubagentSink(sink, subagent_run_id)
-
-
-def checked_subagents(mode: Subagents) -> Subagents:
-    """Return `mode`. Raises `ValueError` for an unknown one."""
-    if mode not in get_args(Subagents):
-        raise ValueError(f"subagents must be one of {', '.join(get_args(Subagents))}, not {mode!r}")
-    return mode
 
 
 class PublicCallIds:

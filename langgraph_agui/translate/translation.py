@@ -31,12 +31,14 @@ from langgraph.types import Interrupt as GraphInterrupt
 
 from langgraph_agui.custom_events import AGENT_OUTPUT
 from langgraph_agui.errors import SAFE_MESSAGES, ErrorClassifier, ErrorCode, RunStopped
-from langgraph_agui.interrupts.pending import calls_in, pending_interrupt
+from langgraph_agui.interrupts.pending import pending_interrupt
 from langgraph_agui.messages.conversation import Conversation
 from langgraph_agui.messages.encrypted_values import EncryptedValueCodec
 from langgraph_agui.messages.extract import as_mapping, extract_messages
 from langgraph_agui.messages.options import ReasoningOptions, maker_of
 from langgraph_agui.messages.redaction import redactor_for
+from langgraph_agui.messages.to_agui import open_tool_calls
+from langgraph_agui.settings import Subagents
 from langgraph_agui.state.client_state import ClientStateCache
 from langgraph_agui.translate.event_sinks import JoinedSink, Sink
 from langgraph_agui.translate.message_emitter import MessageEmitter
@@ -45,7 +47,7 @@ from langgraph_agui.translate.predict import Predictor
 from langgraph_agui.translate.run_events import Steps, Usage, run_error, run_finished, run_started
 from langgraph_agui.translate.snapshot import StateMessages
 from langgraph_agui.translate.state_view import StateView
-from langgraph_agui.translate.subagents import PublicCallIds, SubagentRun, Subagents, SubagentTracker
+from langgraph_agui.translate.subagents import PublicCallIds, SubagentRun, SubagentTracker
 from langgraph_agui.translate.tool_output import Activities
 
 logger = logging.getLogger(__name__)
@@ -154,7 +156,7 @@ class Translation:
             return
         self._settle()
         if interrupts is None:
-            calls = calls_in(self._stored.now)
+            calls = open_tool_calls(self._stored.now)
             raised = [pending_interrupt(one, calls, self._redact) for one, _ in self._raised.values()]
             interrupts = self.attribute_interrupts([one for each in raised for one in each.interrupts])
         self._subagents.close_all(interrupts)

@@ -1,4 +1,4 @@
-"""`decided`: which payloads let a call run. Deny by default, whatever a client sends."""
+"""`read_decision`: which payloads let a call run. Deny by default, whatever a client sends."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from langgraph_agui.interrupts.decisions import ALL, Action, InvalidAnswer, answer_schema, decided
+from langgraph_agui.interrupts.decisions import ALL_DECISIONS, Action, InvalidAnswer, answer_schema, read_decision
 from langgraph_agui.interrupts.resume import fingerprint
 from langgraph_agui.protocol.wire import has_expired
 from tests.adapter.test_interrupts import answer
@@ -26,7 +26,7 @@ PAYLOADS = st.recursive(
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=4),
     max_leaves=8,
 )
-ALLOWED = st.lists(st.sampled_from(ALL), min_size=1, unique=True).map(tuple)
+ALLOWED = st.lists(st.sampled_from(ALL_DECISIONS), min_size=1, unique=True).map(tuple)
 
 
 def says_yes(payload: Any) -> bool:
@@ -44,13 +44,13 @@ def says_yes(payload: Any) -> bool:
 
 
 @given(PAYLOADS, ALLOWED)
-@example({"approved": 1}, ALL)
-@example({"approved": "true"}, ALL)
-@example({"approved": True, "type": "reject"}, ALL)
-@example({"type": "edit", "edited_action": {"name": "delete", "args": {}}}, ALL)
+@example({"approved": 1}, ALL_DECISIONS)
+@example({"approved": "true"}, ALL_DECISIONS)
+@example({"approved": True, "type": "reject"}, ALL_DECISIONS)
+@example({"type": "edit", "edited_action": {"name": "delete", "args": {}}}, ALL_DECISIONS)
 def test_only_a_strict_yes_lets_a_call_run(payload: Any, allowed: tuple[str, ...]) -> None:
     try:
-        decision = decided(payload, Action("spend", {"amount": 1}, "c1", allowed))
+        decision = read_decision(payload, Action("spend", {"amount": 1}, "c1", allowed))
     except InvalidAnswer:
         return
     assert decision.type in allowed
@@ -63,12 +63,12 @@ def test_only_a_strict_yes_lets_a_call_run(payload: Any, allowed: tuple[str, ...
 
 
 @given(PAYLOADS.filter(lambda payload: isinstance(payload, dict)), ALLOWED)
-@example({"approved": True}, ALL)
+@example({"approved": True}, ALL_DECISIONS)
 @example({"approved": False, "message": "no"}, ("approve", "reject"))
 @example({"type": "respond", "message": "no"}, ("respond",))
 def test_what_is_taken_fits_the_schema_that_is_shown(payload: Any, allowed: tuple[str, ...]) -> None:
     try:
-        decided(payload, Action("spend", {"amount": 1}, "c1", allowed))
+        read_decision(payload, Action("spend", {"amount": 1}, "c1", allowed))
     except InvalidAnswer:
         return
     schema = answer_schema(allowed)
@@ -99,7 +99,7 @@ EDIT = {"type": "edit", "edited_action": {"name": "spend", "args": {"amount": 5}
     ],
 )
 def test_payloads_and_their_decisions(payload: Any, value: dict[str, object]) -> None:
-    assert decided(payload, ACTION).value == value
+    assert read_decision(payload, ACTION).value == value
 
 
 @pytest.mark.parametrize(
@@ -107,12 +107,12 @@ def test_payloads_and_their_decisions(payload: Any, value: dict[str, object]) ->
 )
 def test_half_a_decision_is_none(payload: Any) -> None:
     with pytest.raises(InvalidAnswer):
-        decided(payload, ACTION)
+        read_decision(payload, ACTION)
 
 
 def test_a_refusal_says_where_and_never_what() -> None:
     with pytest.raises(InvalidAnswer) as refused:
-        decided({"approved": "hunter2", "hunter3": "hunter4"}, ACTION)
+        read_decision({"approved": "hunter2", "hunter3": "hunter4"}, ACTION)
     assert "approved" in str(refused.value)
     assert "hunter2" not in str(refused.value)
     assert "hunter4" not in str(refused.value)

@@ -11,7 +11,7 @@ import sys
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 
 from langgraph_agui.errors import RunInputError
-from langgraph_agui.threads.locks import locks_for
+from langgraph_agui.threads import locks_for
 
 
 def say(word: str) -> None:

@@ -112,7 +112,7 @@ async def join_after(
     def join(heard: list[BaseEvent]) -> None:
         for one in inputs:
             own = one(heard) if callable(one) else one
-            joining.append(asyncio.create_task(follow(agent.look(EventSink, own), own)))
+            joining.append(asyncio.create_task(follow(agent.subscribe(EventSink, own), own)))
 
     reader: Subscription[BaseEvent] = await agent.begin(lambda put: _Watched(put, after, join), given)
     live = Told(await read(reader), given)

@@ -131,14 +131,14 @@ async def test_bytes_and_events_are_the_same(after: int) -> None:
             while batch := await outlet.take():
                 pieces.extend(batch)
 
-    original = agent.look
+    original = agent.subscribe
     both: list[asyncio.Task[None]] = []
 
     def look(sink: Any, given: RunAgentInput) -> Any:
         both.append(asyncio.create_task(listen(original(SSESink, given))))
         return original(sink, given)
 
-    agent.look = look  # type: ignore[method-assign, assignment]
+    agent.subscribe = look  # type: ignore[method-assign, assignment]
     (told,) = (await follow()).joined
     await asyncio.gather(*both)
     events = list(decode(pieces))
@@ -174,7 +174,7 @@ async def begun(agent: LangGraphAgent, model: Scripted) -> Subscription[BaseEven
 
 def joining(agent: LangGraphAgent) -> tuple[Subscription[BaseEvent], RunAgentInput]:
     own = run_input(thread="t")
-    return agent.look(EventSink, own), own
+    return agent.subscribe(EventSink, own), own
 
 
 async def test_a_run_whose_reader_has_left_is_joined() -> None:

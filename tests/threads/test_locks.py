@@ -13,15 +13,15 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 
 from langgraph_agui.errors import ErrorCode, RunInputError
-from langgraph_agui.threads.local_locks import LocalLocks
-from langgraph_agui.threads.locks import ThreadLease, ThreadLocks, locks_for
+from langgraph_agui.threads import locks_for
+from langgraph_agui.threads.locks import ThreadLease, ThreadLocks
 from langgraph_agui.threads.postgres_locks import PostgresLocks
 
 
 @pytest.fixture(params=["memory", pytest.param("postgres", marks=pytest.mark.xdist_group("postgres"))])
 async def locks(request: pytest.FixtureRequest) -> AsyncIterator[ThreadLocks]:
     if request.param == "memory":
-        yield LocalLocks()
+        yield ThreadLocks()
         return
     async with AsyncPostgresSaver.from_conn_string(request.getfixturevalue("fresh_database")) as saver:
         made = locks_for(saver)
@@ -31,9 +31,7 @@ async def locks(request: pytest.FixtureRequest) -> AsyncIterator[ThreadLocks]:
 
 def taken(locks: ThreadLocks) -> int:
     """How many threads have a run."""
-    local = locks._local if isinstance(locks, PostgresLocks) else locks
-    assert isinstance(local, LocalLocks)
-    return local.busy
+    return locks.busy
 
 
 async def refused(locks: ThreadLocks, thread_id: str = "t") -> None:
@@ -147,7 +145,7 @@ async def test_a_release_that_is_cancelled_still_releases(locks: ThreadLocks) ->
 
 
 def test_a_lease_can_be_let_go_after_its_loop_has_ended() -> None:
-    locks = LocalLocks()
+    locks = ThreadLocks()
     asyncio.run(locks.acquire("t", wait=False)).let_go()
     asyncio.run(locks.acquire("t", wait=False)).let_go()
     assert locks.busy == 0
@@ -213,9 +211,9 @@ async def test_a_checkpointer_has_one_set_of_locks_for_as_long_as_it_lives() -> 
     number = id(saver)
     del saver
     gc.collect()
-    from langgraph_agui.threads import locks as module
+    from langgraph_agui import threads as module
 
-    assert number not in module._registry._known
+    assert number not in module._locks
 
 
 def test_checkpointers_need_not_be_hashable_nor_weakly_referable() -> None:

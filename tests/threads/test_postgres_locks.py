@@ -23,7 +23,8 @@ from psycopg.rows import dict_row
 from psycopg_pool import AsyncConnectionPool, ConnectionPool
 
 from langgraph_agui.errors import ErrorCode, RunInputError, StateError
-from langgraph_agui.threads.locks import ThreadLocks, locks_for
+from langgraph_agui.threads import locks_for
+from langgraph_agui.threads.locks import ThreadLocks
 from langgraph_agui.threads.postgres_locks import PostgresLocks, key_of
 
 pytestmark = pytest.mark.xdist_group("postgres")
@@ -208,7 +209,7 @@ async def test_a_database_that_cannot_be_reached_is_a_state_error(fresh_database
             await locks.acquire("t", wait=True)
         assert isinstance(caught.value.__cause__, psycopg.OperationalError)
         assert isinstance(locks, PostgresLocks)
-        assert locks._local.busy == 0
+        assert locks.busy == 0
 
 
 async def test_locks_take_nothing_from_the_pool(fresh_database: str) -> None:

@@ -15,7 +15,7 @@ from langchain_core.messages import ToolCall
 from langgraph.types import interrupt as langgraph_interrupt
 
 from langgraph_agui.custom_events import CANCELLED
-from langgraph_agui.interrupts.schema import misfit
+from langgraph_agui.interrupts.decisions import schema_mismatch
 from langgraph_agui.protocol.wire import has_expired
 
 
@@ -37,7 +37,7 @@ def ask(interrupt: Interrupt, error: str | None = None) -> object:
         # Schemas do not mention the short form of an approval.
         is_short = interrupt.reason == "tool_call" and isinstance(payload, bool)
         checked = {"approved": payload} if is_short else payload
-        error = misfit(checked, interrupt.response_schema, interrupt.message or interrupt.id)
+        error = schema_mismatch(checked, interrupt.response_schema, interrupt.message or interrupt.id)
         if error is None:
             return payload
 
