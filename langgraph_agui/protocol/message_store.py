@@ -1,193 +1,181 @@
-"""The messages that a fold holds: cheap to grow text in, found by id, given out as SDK models."""
+"""The messages that a fold holds: text grows cheaply, messages and calls are found by id.
+
+SDK messages and fragments of text enter; SDK messages leave.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from ag_ui.core import AssistantMessage, FunctionCall, Message, ToolCall, ToolMessage
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 
 class StoredToolCall:
     """A tool call whose arguments may still grow."""
 
-    __slots__ = ("_arguments", "_model")
+    __slots__ = ("_model", "_pieces")
 
     def __init__(self, model: ToolCall) -> None:
         self._model = model
-        self._arguments: list[str] | None = None
+        self._pieces: list[str] = []
 
     @property
     def name(self) -> str:
         """The tool's name."""
         return self._model.function.name
 
+    def update(self, **fields: object) -> None:
+        """Replace fields, by their Python names."""
+        self._model = self._model.model_copy(update=fields)
+
     def rename(self, name: str) -> None:
         """Give the call another tool's name."""
-        function = self._model.function.model_copy(update={"name": name})
-        self._model = self._model.model_copy(update={"function": function})
+        self.update(function=self._model.function.model_copy(update={"name": name}))
 
     def append(self, delta: str) -> None:
         """Append to the arguments."""
-        if self._arguments is None:
-            self._arguments = [self._model.function.arguments]
-        self._arguments.append(delta)
+        self._pieces.append(delta)
 
     def merge(self, metadata: Mapping[str, object] | None) -> None:
-        """Merge ``metadata`` key by key."""
+        """Merge `metadata` key by key."""
         if metadata is not None:
-            self._model = self._model.model_copy(update={"metadata": {**(self._model.metadata or {}), **metadata}})
-
-    def encrypt(self, value: str) -> None:
-        """Set the encrypted value."""
-        self._model = self._model.model_copy(update={"encrypted_value": value})
+            self.update(metadata={**(self._model.metadata or {}), **metadata})
 
     def view(self) -> ToolCall:
-        """The call as it stands."""
-        if self._arguments is not None:
-            arguments, self._arguments = joined(self._arguments), None
-            function = self._model.function.model_copy(update={"arguments": arguments})
-            self._model = self._model.model_copy(update={"function": function})
+        """Return the call as it stands."""
+        if self._pieces:
+            arguments = joined([self._model.function.arguments, *self._pieces])
+            self._pieces = []
+            self.update(function=self._model.function.model_copy(update={"arguments": arguments}))
         return self._model
 
 
 class StoredMessage:
     """A message whose text and tool calls may still grow."""
 
-    __slots__ = ("_model", "_text", "calls")
+    __slots__ = ("_pieces", "calls", "model")
 
     def __init__(self, model: Message) -> None:
-        self._model = model
-        self._text: list[str] | None = None
+        self.model: Message = model
+        """The message without the text and calls since the last `view`."""
+        self._pieces: list[str] | None = None
         calls = model.tool_calls if isinstance(model, AssistantMessage) else None
         self.calls = None if calls is None else [StoredToolCall(call) for call in calls]
 
-    @property
-    def model(self) -> Message:
-        """The message; its text and calls may be behind, see :meth:`view`."""
-        return self._model
-
     def update(self, **fields: object) -> None:
         """Replace fields, by their Python names."""
-        self._model = self._model.model_copy(update=fields)
+        self.model = self.model.model_copy(update=fields)
 
     def append(self, delta: str) -> None:
         """Append to the text; content that is no text is replaced."""
-        if self._text is None:
-            content = self._model.content
-            self._text = [content] if isinstance(content, str) else []
-        self._text.append(delta)
+        if self._pieces is None:
+            content = self.model.content
+            self._pieces = [content] if isinstance(content, str) else []
+        self._pieces.append(delta)
 
     def merge(self, metadata: Mapping[str, object] | None) -> None:
-        """Merge ``metadata`` key by key."""
+        """Merge `metadata` key by key."""
         if metadata is not None:
-            self.update(metadata={**(self._model.metadata or {}), **metadata})
-
-    def add_call(self, call_id: str, name: str) -> StoredToolCall:
-        """Add a tool call without arguments."""
-        call = StoredToolCall(ToolCall(id=call_id, function=FunctionCall(name=name, arguments="")))
-        if self.calls is None:
-            self.calls = []
-        self.calls.append(call)
-        return call
+            self.update(metadata={**(self.model.metadata or {}), **metadata})
 
     def view(self) -> Message:
-        """The message as it stands; the same object as long as nothing changes."""
-        if self._text is not None:
-            text, self._text = joined(self._text), None
+        """Return the message as it stands; the same object as long as nothing changes."""
+        if self._pieces is not None:
+            text, self._pieces = joined(self._pieces), None
             self.update(content=text)
         if self.calls is not None:
             calls = [call.view() for call in self.calls]
-            shown = self._model.tool_calls if isinstance(self._model, AssistantMessage) else None
-            if shown is None or len(shown) != len(calls) or any(a is not b for a, b in zip(shown, calls, strict=True)):
+            known = self.model.tool_calls if isinstance(self.model, AssistantMessage) else None
+            if known is None or [*map(id, known)] != [*map(id, calls)]:
                 self.update(tool_calls=calls)
-        return self._model
+        return self.model
 
 
 class MessageStore:
     """An ordered list of messages. Of two with one id the first is found, as in the client."""
 
     def __init__(self, messages: Iterable[Message]) -> None:
-        self._held = [StoredMessage(message) for message in messages]
+        self._messages = [StoredMessage(message) for message in messages]
         self._index()
 
     def _index(self) -> None:
         self._by_id: dict[str, StoredMessage] = {}
-        self._call_holders: dict[str, tuple[StoredMessage, StoredToolCall]] = {}
-        for held in self._held:
-            self._enter(held)
+        self._calls: dict[str, tuple[StoredMessage, StoredToolCall]] = {}
+        for stored in self._messages:
+            self._enter(stored)
 
-    def _enter(self, held: StoredMessage) -> None:
-        self._by_id.setdefault(held.model.id, held)
-        for call in held.calls or ():
-            self._call_holders.setdefault(call.view().id, (held, call))
+    def _enter(self, stored: StoredMessage) -> None:
+        self._by_id.setdefault(stored.model.id, stored)
+        for call in stored.calls or ():
+            self._calls.setdefault(call.view().id, (stored, call))
 
     def views(self) -> list[Message]:
-        """Every message as it stands."""
-        return [held.view() for held in self._held]
+        """Return every message as it stands."""
+        return [stored.view() for stored in self._messages]
 
     def find(self, message_id: str) -> StoredMessage | None:
-        """The first message of that id."""
+        """Return the first message of that id."""
         return self._by_id.get(message_id)
 
     def find_call(self, call_id: str) -> StoredToolCall | None:
-        """The first tool call of that id."""
-        holder = self._call_holders.get(call_id)
-        return None if holder is None else holder[1]
+        """Return the first tool call of that id."""
+        return self._calls[call_id][1] if call_id in self._calls else None
 
     def find_holder(self, call_id: str) -> StoredMessage | None:
-        """The message that has the first tool call of that id."""
-        holder = self._call_holders.get(call_id)
-        return None if holder is None else holder[0]
+        """Return the message that has the first tool call of that id."""
+        return self._calls[call_id][0] if call_id in self._calls else None
 
     def add(self, message: Message) -> StoredMessage:
         """Append a message."""
-        held = StoredMessage(message)
-        self._held.append(held)
-        self._enter(held)
-        return held
+        stored = StoredMessage(message)
+        self._messages.append(stored)
+        self._enter(stored)
+        return stored
 
-    def add_call(self, held: StoredMessage, call_id: str, name: str) -> StoredToolCall:
-        """Add a tool call to a held message."""
-        call = held.add_call(call_id, name)
-        self._call_holders.setdefault(call_id, (held, call))
+    def add_call(self, stored: StoredMessage, call_id: str, name: str) -> StoredToolCall:
+        """Add a tool call without arguments to a message."""
+        call = StoredToolCall(ToolCall(id=call_id, function=FunctionCall(name=name, arguments="")))
+        stored.calls = [*(stored.calls or ()), call]
+        self._calls.setdefault(call_id, (stored, call))
         return call
 
     def add_result(self, message: ToolMessage) -> StoredMessage:
         """Put a tool message behind its call and the results already there, else at the end."""
-        holder = self._call_holders.get(message.tool_call_id)
+        holder = self.find_holder(message.tool_call_id)
         if holder is None:
             return self.add(message)
-        place = self._held.index(holder[0]) + 1
-        while place < len(self._held) and self._held[place].model.role == "tool":
+        place = self._messages.index(holder) + 1
+        while place < len(self._messages) and self._messages[place].model.role == "tool":
             place += 1
-        held = StoredMessage(message)
-        self._held.insert(place, held)
+        stored = StoredMessage(message)
+        self._messages.insert(place, stored)
         if message.id in self._by_id:
             self._index()
         else:
-            self._by_id[message.id] = held
-        return held
+            self._by_id[message.id] = stored
+        return stored
 
     def replace(self, old: StoredMessage, message: Message) -> StoredMessage:
-        """Put ``message``, of the same id, in the first place of ``old``."""
-        held = StoredMessage(message)
-        self._held[self._held.index(old)] = held
-        if old.calls or held.calls:
+        """Put `message`, of the same id, in the first place of `old`."""
+        stored = StoredMessage(message)
+        self._messages[self._messages.index(old)] = stored
+        if old.calls or stored.calls:
             self._index()
         else:
-            self._by_id[message.id] = held
-        return held
+            self._by_id[message.id] = stored
+        return stored
 
     def restate(self, messages: Sequence[Message], keep: Callable[[Message], bool]) -> None:
-        """Replace messages by those of the same id, drop the others unless to ``keep``, append the new."""
-        stated = [StoredMessage(message) for message in messages]
-        by_id = {held.model.id: held for held in stated}
-        merged = [by_id.get(held.model.id, held) for held in self._held if held.model.id in by_id or keep(held.model)]
-        known = {held.model.id for held in merged}
-        self._held = merged + [held for held in stated if held.model.id not in known]
+        """Replace messages by those of the same id, drop the others unless to `keep`, append the new."""
+        new = [StoredMessage(message) for message in messages]
+        by_id = {stored.model.id: stored for stored in new}
+        merged = [
+            by_id.get(stored.model.id, stored)
+            for stored in self._messages
+            if stored.model.id in by_id or keep(stored.model)
+        ]
+        known = {stored.model.id for stored in merged}
+        self._messages = merged + [stored for stored in new if stored.model.id not in known]
         self._index()
 
 

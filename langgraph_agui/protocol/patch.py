@@ -1,15 +1,15 @@
-"""RFC 6902 patches over JSON data, applied all or nothing and without touching the original.
+"""RFC 6902 patches over JSON data, applied all or nothing and without changing the original.
 
-Written here rather than taken from a package because the outcome must be the client's: ``test`` tells ``1``
-from ``true``, paths into ``__proto__`` are refused, and where the reference client's library is laxer than the RFC, so
-is this (odd spellings of a list index such as ``01``; a move or copy beyond the end of a list, which appends). One
-difference is left: patching a document that is a bare scalar fails here, where the client may ignore it without
-a warning. What a patch does not touch is shared with the original, so a small patch of a large document is cheap.
+Written here and not taken from a package because the outcome must be the client's: `test` tells `1` from `true`, paths
+into `__proto__` are refused, and where the reference client's library is laxer than the RFC, so is this (odd spellings
+of a list index such as `01`; a move or copy beyond the end of a list, which appends). One difference is left: patching
+a document that is a bare scalar fails here, where the client may ignore it without a warning. What a patch does not
+touch is shared with the original, so a small patch of a large document is cheap.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from langgraph_agui.protocol.jsonable import json_equal
 
@@ -24,10 +24,14 @@ class PatchError(ValueError):
 
 
 def apply_patch(document: object, operations: Iterable[Mapping[str, object]]) -> object:
-    """Return ``document`` with ``operations``, in wire form and valid by the schema, applied in order.
+    """Return `document` with `operations` applied in order. Neither argument is changed.
 
-    Neither argument is changed. Raises :class:`PatchError` when a path does not exist, an index is out of
-    range or a ``test`` fails.
+    Args:
+        document: JSON data.
+        operations: Operations in wire form, valid by the schema.
+
+    Raises:
+        PatchError: A path does not exist, an index is out of range or a `test` fails.
     """
     patched = _Patched(document)
     for operation in operations:
@@ -40,7 +44,7 @@ class _Patched:
 
     def __init__(self, document: object) -> None:
         self.root = document
-        self._own: dict[int, dict[str, object] | list[object]] = {}
+        self._copies: dict[int, dict[str, object] | list[object]] = {}  # by id; writable
 
     def apply(self, operation: Mapping[str, object]) -> None:
         name, path = operation["op"], _tokens(operation["path"])
@@ -53,7 +57,7 @@ class _Patched:
                 self._remove(path)
             case "test":
                 if not json_equal(self._get(path, exact=False), operation["value"]):
-                    _fail("the test does not hold", path)
+                    raise _error("the test does not hold", path)
             case _:
                 self._transfer(_tokens(operation["from"]), path, keep=name == "copy")
 
@@ -64,7 +68,7 @@ class _Patched:
         if path:
             self._parent(path, exact=False)
         if keep:
-            self._own.clear()  # the value now stands in two places: neither may be written to in place
+            self._copies.clear()  # the value now stands in two places: neither may be written to in place
         elif path:
             self._remove(source)
         self._add(path, value, strict=False)
@@ -72,35 +76,28 @@ class _Patched:
     def _get(self, path: list[str], *, exact: bool) -> object:
         node = self.root
         for token in path:
-            if isinstance(node, dict) and token in node:
-                node = node[token]
-            elif isinstance(node, list) and (index := _index(token, node, exact=exact)) < len(node):
-                node = node[index]
-            else:
-                _fail("there is nothing", path)
+            node = _child(node, token, path, exact=exact)
         return node
 
     def _parent(self, path: list[str], *, exact: bool) -> dict[str, object] | list[object]:
-        """Return the container of ``path``, made writable together with everything above it."""
+        """Return the container of `path`, made writable together with everything above it."""
         node = self.root = self._writable(self.root, path)
         for token in path[:-1]:
+            child = self._writable(_child(node, token, path, exact=exact), path)
             if isinstance(node, list):
-                index = _index(token, node, exact=exact)
-                if index >= len(node):
-                    _fail("there is nothing", path)
-                child = node[index] = self._writable(node[index], path)
+                node[_index(token, node, exact=exact)] = child
             else:
-                child = node[token] = self._writable(node.get(token), path)
+                node[token] = child
             node = child
         return node
 
     def _writable(self, node: object, path: list[str]) -> dict[str, object] | list[object]:
-        if id(node) in self._own:
-            return self._own[id(node)]
-        if not isinstance(node, (dict, list)):
-            _fail("there is no object or list", path)
+        if id(node) in self._copies:
+            return self._copies[id(node)]
+        if not isinstance(node, dict | list):
+            raise _error("there is no object or list", path)
         copy = node.copy()
-        self._own[id(copy)] = copy
+        self._copies[id(copy)] = copy
         return copy
 
     def _add(self, path: list[str], value: object, *, strict: bool) -> None:
@@ -113,34 +110,36 @@ class _Patched:
             return
         index = _index(path[-1], node, exact=False)
         if strict and index > len(node):
-            _fail("the index is out of range", path)
+            raise _error("the index is out of range", path)
         node.insert(index, value)
 
     def _replace(self, path: list[str], value: object) -> None:
-        if not path:
-            self.root = value
-            return
-        node = self._existing(path)
-        if isinstance(node, dict):
-            node[path[-1]] = value
+        if path:
+            container, key = self._existing(path)
+            container[key] = value
         else:
-            node[int(path[-1])] = value
+            self.root = value
 
     def _remove(self, path: list[str]) -> None:
-        if not path:
-            self.root = None
-            return
-        node = self._existing(path)
-        if isinstance(node, dict):
-            del node[path[-1]]
+        if path:
+            container, key = self._existing(path)
+            del container[key]
         else:
-            del node[int(path[-1])]
+            self.root = None
 
-    def _existing(self, path: list[str]) -> dict[str, object] | list[object]:
-        node, last = self._parent(path, exact=True), path[-1]
-        if last not in node if isinstance(node, dict) else _index(last, node, exact=True) >= len(node):
-            _fail("there is nothing", path)
-        return node
+    def _existing(self, path: list[str]) -> tuple[Any, str | int]:
+        """Return the writable container of an existing value, and its key or index there."""
+        node = self._parent(path, exact=True)
+        _child(node, path[-1], path, exact=True)
+        return node, path[-1] if isinstance(node, dict) else int(path[-1])
+
+
+def _child(node: object, token: str, path: list[str], *, exact: bool) -> object:
+    if isinstance(node, dict) and token in node:
+        return node[token]
+    if isinstance(node, list) and (index := _index(token, node, exact=exact)) < len(node):
+        return node[index]
+    raise _error("there is nothing", path)
 
 
 def _tokens(pointer: object) -> list[str]:
@@ -148,7 +147,7 @@ def _tokens(pointer: object) -> list[str]:
     for before, step in zip(["", *tokens], tokens, strict=False):
         # The client's guard against prototype pollution.
         if step == "__proto__" or (before, step) == ("constructor", "prototype"):
-            _fail("the path is refused by clients", tokens)
+            raise _error("the path is refused by clients", tokens)
     return tokens
 
 
@@ -156,12 +155,12 @@ def _index(token: str, items: list[object], *, exact: bool) -> int:
     if token == "-":  # noqa: S105
         return len(items)
     if token and not (token.isascii() and token.isdigit() and len(token) < _LONGEST_INDEX):
-        _fail("a list index is a number", [token])
+        raise _error("a list index is a number", [token])
     index = int(token or "0")
     if exact and token != str(index):
-        _fail("there is nothing", [token])
+        raise _error("there is nothing", [token])
     return index
 
 
-def _fail(reason: str, path: list[str]) -> NoReturn:
-    raise PatchError(f"{reason} at /{'/'.join(path)}" if path else reason)
+def _error(reason: str, path: list[str]) -> PatchError:
+    return PatchError(f"{reason} at /{'/'.join(path)}" if path else reason)
