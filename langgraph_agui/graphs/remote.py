@@ -15,7 +15,7 @@ from langgraph_sdk.errors import APIStatusError, NotFoundError
 
 from langgraph_agui.configs import merge_run_configs
 from langgraph_agui.graphs.adapter import GraphAdapter, InputForm, InterruptHolder
-from langgraph_agui.messages.server_json import MessageDecoder, encode_for_server
+from langgraph_agui.messages.extract import MessageDecoder, encode_for_server
 
 logger = logging.getLogger(__name__)
 
@@ -225,12 +225,12 @@ class RemoteGraphAdapter(GraphAdapter):
 def _decoded(stored: StateSnapshot, decoder: MessageDecoder) -> StateSnapshot:
     """Return the snapshot with LangChain messages in it."""
     tasks = tuple(_decoded_task(task, decoder) for task in stored.tasks)
-    return stored._replace(values=cast("dict[str, object]", decoder.of(stored.values or {})), tasks=tasks)
+    return stored._replace(values=cast("dict[str, object]", decoder.decode(stored.values or {})), tasks=tasks)
 
 
 def _decoded_task(task: PregelTask, decoder: MessageDecoder) -> PregelTask:
     state = _decoded(task.state, decoder) if isinstance(task.state, StateSnapshot) else task.state
-    return task._replace(state=state, result=decoder.of(task.result))
+    return task._replace(state=state, result=decoder.decode(task.result))
 
 
 def _properties(schema: object) -> Mapping[str, object]:

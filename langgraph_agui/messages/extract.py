@@ -1,21 +1,40 @@
-"""Find messages in what graphs and nodes take and return."""
+"""LangChain messages in other data: in what graphs and nodes take and return, and in the JSON of a LangGraph server.
+
+`extract_messages` and `find_messages` take any value and return the messages in it. `MessageDecoder` makes messages of
+the JSON that a server sends, and `encode_for_server` does the reverse. A server reads messages with LangChain's
+`convert_to_messages`. It takes fewer fields than a dump has, and puts unknown ones into `additional_kwargs`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from typing import cast
 
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, RemoveMessage, ToolMessage
+from langchain_core.messages import (
+    AIMessage,
+    AIMessageChunk,
+    BaseMessage,
+    BaseMessageChunk,
+    HumanMessage,
+    RemoveMessage,
+    ToolMessage,
+    message_chunk_to_message,
+    messages_from_dict,
+)
 from langgraph.types import Command, Overwrite
 from pydantic import BaseModel
 
 _USUAL = frozenset({AIMessage, AIMessageChunk, HumanMessage, ToolMessage})
-"""Classes that need no look at their bases, which is slow for pydantic models."""
+"""Classes that are recognised without a look at their bases, which is slow for pydantic models."""
+
+_BASE_FIELDS = ("type", "content", "id", "name", "additional_kwargs", "response_metadata")
+_SENT_FIELDS = (*_BASE_FIELDS, "tool_calls", "tool_call_id", "status", "artifact")
+"""The fields that `convert_to_messages` reads."""
 
 
 def as_mapping(values: object) -> Mapping[str, object] | None:
-    """The channels of a state that is a mapping, a pydantic model or a dataclass; None for anything else."""
+    """Return the channels of a state that is a mapping, a pydantic model or a dataclass; None for anything else."""
     if isinstance(values, Mapping):
         return cast("Mapping[str, object]", values)
     if isinstance(values, BaseModel) and not isinstance(values, BaseMessage):
@@ -26,7 +45,7 @@ def as_mapping(values: object) -> Mapping[str, object] | None:
 
 
 def extract_messages(value: object, key: str) -> list[BaseMessage]:
-    """Return the messages that a node's input or output holds, in order, removals left out.
+    """Return the messages that a node's input or output holds, in order, without removals.
 
     Args:
         value: A state, an update, a `Command`, a message (functional API), or a sequence of those.
@@ -51,15 +70,6 @@ def extract_messages(value: object, key: str) -> list[BaseMessage]:
     return _channel(channels.get(key)) if channels is not None else []
 
 
-def find_messages(value: object, depth: int = 3) -> list[BaseMessage]:
-    """All messages in a value, whatever it is: one itself, or in a list, or under a key, not deeper than `depth`."""
-    if isinstance(value, BaseMessage):
-        return [value]
-    inner = as_mapping(value) if depth else None
-    members = inner.values() if inner is not None else value if depth and isinstance(value, list | tuple) else ()
-    return [message for member in members for message in find_messages(member, depth - 1)]
-
-
 def _channel(value: object) -> list[BaseMessage]:
     if isinstance(value, Overwrite):
         value = value.value
@@ -72,3 +82,75 @@ def _channel(value: object) -> list[BaseMessage]:
 
 def _is_message(value: object) -> bool:
     return isinstance(value, BaseMessage) and not isinstance(value, RemoveMessage)
+
+
+def find_messages(value: object, depth: int = 3) -> list[BaseMessage]:
+    """Return all messages in any value: itself, in a list, or under a key, not deeper than `depth`."""
+    if isinstance(value, BaseMessage):
+        return [value]
+    inner = as_mapping(value) if depth else None
+    members = inner.values() if inner is not None else value if depth and isinstance(value, list | tuple) else ()
+    return [message for member in members for message in find_messages(member, depth - 1)]
+
+
+# -- the JSON of a LangGraph server --------------------------------------------------------------------------------
+
+
+def decode_message(data: object) -> BaseMessage | None:
+    """Return the message that `data` is the JSON of; None if it is not the JSON of a message."""
+    if not isinstance(data, Mapping) or not ("content" in data and "additional_kwargs" in data):
+        return None
+    try:
+        if data.get("type") == "remove":
+            return RemoveMessage(id=data["id"])
+        return messages_from_dict([{"type": data.get("type"), "data": data}])[0]
+    except (ValueError, TypeError, KeyError):
+        return None  # data of the application that only looks like a message
+
+
+class MessageDecoder:
+    """Decodes the messages in JSON data. A message that has not changed since comes out as the same object."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[Mapping[str, object], BaseMessage]] = {}
+
+    def decode(self, value: object) -> object:
+        """Return `value`, JSON data, with LangChain messages in it, however deep."""
+        if isinstance(value, Mapping):
+            message = self._message(value)
+            return {key: self.decode(inner) for key, inner in value.items()} if message is None else message
+        if isinstance(value, list | tuple):
+            return [self.decode(inner) for inner in value]
+        return value
+
+    def _message(self, data: Mapping[str, object]) -> BaseMessage | None:
+        message_id = data.get("id")
+        if not isinstance(message_id, str):
+            return decode_message(data)
+        known = self._known.get(message_id)
+        if known is not None and known[0] == data:
+            return known[1]
+        message = decode_message(data)
+        if message is not None:
+            self._known[message_id] = data, message
+        return message
+
+
+def encode_for_server(value: object) -> object:
+    """Return a graph's input, with its messages and commands, as data that a LangGraph server reads as the same."""
+    if isinstance(value, RemoveMessage):
+        return {"type": "remove", "content": "", "id": value.id}
+    if isinstance(value, BaseMessage):
+        data = (message_chunk_to_message(value) if isinstance(value, BaseMessageChunk) else value).model_dump(
+            mode="json"
+        )
+        return {key: data[key] for key in _SENT_FIELDS if data.get(key) not in (None, {})}
+    if isinstance(value, Command):
+        return replace(value, update=encode_for_server(value.update))
+    if isinstance(value, Overwrite):
+        return {"__overwrite__": encode_for_server(value.value)}
+    if isinstance(value, Mapping):
+        return {key: encode_for_server(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [encode_for_server(inner) for inner in value]
+    return value

@@ -1,16 +1,32 @@
-"""LangChain content blocks as AG-UI content parts: text, image, audio, video, document (AG-UI 1.0, messages).
+"""Media in user and tool messages: AG-UI content parts as LangChain content blocks, and back (AG-UI 1.0, messages).
 
-In: the content of a human or tool message, in any shape that packages of LangChain take or give: standard v1 blocks, v0
-blocks (`source_type`), and the native ones of OpenAI, Anthropic, Gemini, Bedrock and Mistral. Out: parts. `parts` has
-the inverse; a block that it made becomes the part that it was made from.
+Parts (`text`, `image`, `audio`, `video`, `document`) enter `content_blocks`, and standard v1 blocks leave
+(`langchain_core.messages.content`), from which every provider package makes its own shape. `content_parts` is the way
+back. It takes blocks in any shape that packages take or give: standard v1, v0 (`source_type`), and the native ones of
+OpenAI, Anthropic, Gemini, Bedrock and Mistral. A block that `content_blocks` made becomes the same part again.
+
+A block's `extras` hold two things. On top are the names that packages look for and send: `filename` (OpenAI,
+OpenRouter), `title` (Anthropic), `name` (Bedrock). Under `agui` is what only AG-UI knows. The part's metadata are there
+too: packages send other extras by their names (`cache_control`, `citations`, `context`, `signature`), and a client must
+not choose those.
+
+`BaseMessage.content_blocks` of langchain-core does not do: it gives blocks random ids, raises on some v0 blocks, and
+leaves those of OpenAI Responses, Gemini and Bedrock as they are.
 """
 
 from __future__ import annotations
 
 import json
+import logging
+import mimetypes
+import re
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, cast
+from contextlib import suppress
+from functools import lru_cache
+from typing import Final, Literal, NamedTuple, TypeAlias, cast
+from urllib.parse import unquote_to_bytes
+from zlib import crc32
 
 from ag_ui.core import (
     AudioPart,
@@ -25,78 +41,82 @@ from ag_ui.core import (
 )
 
 from langgraph_agui.messages.blocks import ContentBlock
-from langgraph_agui.messages.parts import (
-    FILENAMES,
-    OWN,
-    Kind,
-    MediaPart,
-    content_blocks,
-    filename_in,
-    fitting_kind,
-    from_data_url,
-    guessed_mime,
-    leave_out,
-    spoken_mime,
-)
 from langgraph_agui.protocol.jsonable import clean_text
 
-__all__ = ["content_blocks", "content_parts"]
+logger = logging.getLogger(__name__)
 
-_PARTS: Mapping[Kind, type[MediaPart]] = {
+Kind: TypeAlias = Literal["image", "audio", "video", "document"]
+MediaPart: TypeAlias = ImagePart | AudioPart | VideoPart | DocumentPart
+
+OWN: Final = "agui"
+"""Key in a block's `extras`: what the part holds that the block has no field for. Empty if there is nothing."""
+
+OCTETS: Final = "application/octet-stream"
+"""What a browser or an upload calls bytes that it does not know: as good as no mime type."""
+
+_PARTS: Final[Mapping[Kind, type[MediaPart]]] = {
     "image": ImagePart,
     "audio": AudioPart,
     "video": VideoPart,
     "document": DocumentPart,
 }
-_NOTHING = TextPart(text="")
-_TEXTS = ("text", "input_text", "output_text")
-_KINDS: Mapping[str, Kind] = {
+_KINDS: Final[Mapping[str, Kind]] = {
     "image": "image",
-    "image_url": "image",
-    "input_image": "image",
     "audio": "audio",
-    "audio_url": "audio",
-    "input_audio": "audio",
     "video": "video",
-    "video_url": "video",
     "document": "document",
-    "document_url": "document",
     "file": "document",
-    "input_file": "document",
     "text-plain": "document",
 }
-_DATA = ("base64", "data", "bytes", "file_data")
-_URLS = ("url", "image_url", "audio_url", "video_url", "document_url", "file_url")
-_MIMES = ("mime_type", "media_type", "mimeType", "mediaType")
-_ABOUT = (*FILENAMES, "detail", "context")
+"""Kinds by the types of blocks; `input_` before a name and `_url` behind it do not count."""
+
+_SOURCES: Final = {"data": "base64", "url": "url", "file": "file_id"}
+_DEFAULT_MIME: Final[Mapping[Kind, str]] = {
+    "image": "image/png",
+    "audio": "audio/wav",
+    "video": "video/mp4",
+    "document": OCTETS,
+}
+_ACCEPTED_MIME: Final = {
+    "application/x-pdf": "application/pdf",
+    "audio/mpeg": "audio/mp3",  # OpenAI takes "mp3" and "wav", and langchain-openai sends what stands behind the slash
+    "audio/vnd.wave": "audio/wav",
+    "audio/wave": "audio/wav",
+    "audio/x-wav": "audio/wav",
+    "image/jpg": "image/jpeg",  # Anthropic and Bedrock refuse what is no registered type
+}
+_FORMATS: Final = {
+    "csv": "text/csv",
+    "doc": "application/msword",
+    "docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+    "flv": "video/x-flv",
+    "html": "text/html",
+    "md": "text/markdown",
+    "mkv": "video/x-matroska",
+    "mov": "video/quicktime",
+    "mp3": "audio/mpeg",
+    "mpg": "video/mpeg",
+    "three_gp": "video/3gpp",
+    "txt": "text/plain",
+    "wmv": "video/x-ms-wmv",
+    "xls": "application/vnd.ms-excel",
+    "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+}
+"""The formats of Bedrock and of OpenAI's `input_audio` that are not the end of their mime type."""
+
+_FILENAMES: Final = ("filename", "fileName", "name", "title")
+"""Where front ends and packages keep a file's name in metadata; `filename` is AG-UI's own (its old `binary` part)."""
+
+_TEXTS: Final = ("text", "input_text", "output_text")
+_DATA: Final = ("base64", "data", "bytes", "file_data")
+_URLS: Final = ("url", "image_url", "audio_url", "video_url", "document_url", "file_url")
+_MIMES: Final = ("mime_type", "media_type", "mimeType", "mediaType")
+_ABOUT: Final = (*_FILENAMES, "detail", "context")
 """Members of native blocks that are about the file; `metadata` (v0) and `extras` (v1) are so as a whole."""
 
-_FORMATS: Mapping[str, Mapping[str, str]] = {
-    "audio": {"mp3": "audio/mpeg"},
-    "video": {
-        "flv": "video/x-flv",
-        "mkv": "video/x-matroska",
-        "mov": "video/quicktime",
-        "mpg": "video/mpeg",
-        "three_gp": "video/3gpp",
-        "wmv": "video/x-ms-wmv",
-    },
-    "document": {
-        "csv": "text/csv",
-        "doc": "application/msword",
-        "docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
-        "html": "text/html",
-        "md": "text/markdown",
-        "txt": "text/plain",
-        "xls": "application/vnd.ms-excel",
-        "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
-    },
-}
-"""The formats of Bedrock and of OpenAI's `input_audio` whose mime type is spelled otherwise."""
 
-
-class _Found(NamedTuple):
-    """Where a block's bytes are: the member of `DataSource`, `UrlSource` or `FileSource`, and what it says of them."""
+class _Media(NamedTuple):
+    """Where the bytes of a part or block are: the type of an AG-UI source, its value, and what is said of it."""
 
     source: str
     value: str
@@ -104,18 +124,102 @@ class _Found(NamedTuple):
     provider: str | None = None
 
 
-def content_parts(content: str | Sequence[str | ContentBlock]) -> str | list[ContentPart]:
-    """Return the content of a human or tool message as AG-UI content: a string where it is only text.
+# -- from parts to blocks ------------------------------------------------------------------------------------------
 
-    Blocks that AG-UI has no part for, or in which nothing can be used, are left out with a warning. So is empty text,
-    without one.
+
+def content_blocks(content: str | Sequence[ContentPart], *, message_id: str = "") -> str | list[dict[str, object]]:
+    """Return the content of an AG-UI message as the content of a LangChain one.
+
+    Text blocks hold the text only, because packages send them to the provider as they are. Empty text is left out,
+    because providers refuse it beside media. Unusable parts are left out with a warning. Content with no part left is
+    "".
+
+    Args:
+        content: A text, or the parts.
+        message_id: The message's id. It makes the names of documents (Bedrock) differ from those of other messages.
+    """
+    if isinstance(content, str):
+        return content
+    blocks: list[dict[str, object]] = []
+    for part in content:
+        if isinstance(part, TextPart):
+            if part.text:
+                blocks.append({"type": "text", "text": part.text})
+        elif isinstance(part, MediaPart) and (media := _media_of_part(part)) is not None:
+            blocks.append(_block(part, media, f"{message_id}/{len(blocks)}"))
+        else:
+            leave_out(str(getattr(part, "type", type(part).__name__)))
+    return blocks or ""
+
+
+def _media_of_part(part: MediaPart) -> _Media | None:
+    source = part.source
+    if isinstance(source, FileSource):
+        return _Media("file", source.value, source.mime_type, source.provider) if source.value else None
+    return _inlined(source.type, source.value, source.mime_type) if source.value else None
+
+
+def _block(part: MediaPart, media: _Media, place: str) -> dict[str, object]:
+    filename = _filename_in(part.metadata)
+    mime = _accepted_mime(media.mime) or (_guessed_mime(part.type, filename) if media.source == "data" else None)
+    kind = _fitting_kind(part.type, mime)
+    own = {
+        "mime_type": media.mime if media.mime != mime else None,
+        "type": part.type if kind != part.type else None,
+        "provider": media.provider,
+        "metadata": part.metadata,
+    }
+    own = {key: value for key, value in own.items() if value is not None}
+    names = _names(kind, filename, mime, f"{place}/{media.value}" if media.source == "data" else None)
+    return {
+        "type": "file" if kind == "document" else kind,
+        _SOURCES[media.source]: media.value,
+        **({"mime_type": mime} if mime is not None else {}),
+        **({"id": part.id} if part.id is not None else {}),
+        **({"extras": {**names, OWN: own}} if own or names else {}),
+    }
+
+
+def _names(kind: Kind, filename: str | None, mime: str | None, inline: str | None) -> dict[str, str]:
+    """Return a file's name under the keys where packages look for it. Only inline documents always need one.
+
+    A made-up name has the extension that tells OpenAI what the file is. `inline` tells inline documents apart.
+    """
+    names = {"filename": filename} if filename else {}
+    if kind != "document":
+        return names  # Anthropic refuses an image with a title
+    if filename:
+        names["title"] = filename
+    if inline is not None:
+        names.setdefault("filename", f"document{mimetypes.guess_extension(mime or '') or ''}")
+        names["name"] = _bedrock_name(names["filename"], inline)
+    return names
+
+
+def _bedrock_name(filename: str, inline: str) -> str:
+    """Return a document's name for Bedrock: letters, digits, single spaces and `-()[]`, no two in a request alike.
+
+    The reference of its Converse API (`DocumentBlock`) allows 200 characters. It refuses "report.pdf".
+    """
+    stem = filename.rpartition(".")[0] or filename
+    words = re.sub(r"[^A-Za-z0-9()\[\]-]+", " ", stem)[:180].strip() or "document"
+    return f"{words}-{crc32(inline.encode('utf-8', 'surrogatepass')):08x}"
+
+
+# -- from blocks to parts ------------------------------------------------------------------------------------------
+
+
+def content_parts(content: str | Sequence[str | ContentBlock]) -> str | list[ContentPart]:
+    """Return the content of a human or tool message as AG-UI content: a string if it is only text.
+
+    Blocks without an AG-UI part, and unusable blocks, are left out with a warning. Empty text is left out without one.
     """
     if isinstance(content, str):
         return clean_text(content)
-    parts = [part for block in content if (part := _part(block)) is not None and part != _NOTHING]
+    parts = [part for block in content if (part := _part(block)) is not None]
     if all(isinstance(part, TextPart) for part in parts):
         return "".join(part.text for part in cast("list[TextPart]", parts))
-    return parts
+    return [part for part in parts if not isinstance(part, TextPart) or part.text]
 
 
 def _part(block: object) -> ContentPart | None:
@@ -131,144 +235,170 @@ def _part(block: object) -> ContentPart | None:
         kind = next((name for name in _PARTS if isinstance(block.get(name), Mapping)), None)
     if kind in _TEXTS and isinstance(text := block.get("text"), str):
         return TextPart(text=clean_text(text))
-    if isinstance(kind, str) and (kind in _KINDS or kind == "media"):
-        flat, issuer = _flat(kind, block)
-        if (found := _found(kind, flat, issuer)) is not None:
-            return _media(_KINDS.get(kind), flat, found)
+    if isinstance(kind, str):
+        named = _KINDS.get(kind.removeprefix("input_").removesuffix("_url"))
+        flat, provider = _flat(kind, block)
+        if (named or kind == "media") and (media := _media_of_block(kind, named, flat, provider)) is not None:
+            return _media_part(named, flat, media)
     leave_out(str(kind))
     return None
 
 
 def _flat(kind: str, block: ContentBlock) -> tuple[ContentBlock, str | None]:
-    """Return `block` with the members of its inner objects on top, and whose ids its shape tells that it holds.
+    """Return `block` with the members of its inner objects on top, and the provider of its file id, as its shape tells.
 
     Inner objects are those of `image_url`, `input_audio`, `file`, Bedrock's `document` and its like, and any `source`.
     """
-    issuer = "openai" if kind.startswith("input_") else None
+    provider = "openai" if kind.startswith("input_") else None
     if isinstance(inner := block.get(kind), Mapping):
         block = {**block, **inner}
-        issuer = "openai" if kind == "file" else issuer
+        provider = "openai" if kind == "file" else provider
     if isinstance(source := block.get("source"), Mapping):
         form = "text" if source.get("type") is None and "text" in source else source.get("type")
         block = {**block, **source, "source_type": form}
-        issuer = "anthropic" if form == "file" else issuer
-    return block, issuer
+        provider = "anthropic" if form == "file" else provider
+    return block, provider
 
 
-def _found(kind: str, flat: ContentBlock, issuer: str | None) -> _Found | None:
-    mime = _string(flat, _MIMES) or _mime_of_format(kind, flat.get("format"))
+def _media_of_block(kind: str, named: Kind | None, flat: ContentBlock, provider: str | None) -> _Media | None:
+    mime = _string(flat, _MIMES)
+    if mime is None and isinstance(format_ := flat.get("format"), str) and format_:
+        major = "application" if named in (None, "document") else named
+        mime = _FORMATS.get(format_, f"{major}/{format_}")
     if flat.get("source_type") == "text":  # v0 keeps the text in `url`, Anthropic in `data`, Bedrock in `text`
         text = _string(flat, ("text", "data", "url"))
         return _text(text, mime) if text else None
-    for value in (_encoded(flat.get(name)) for name in _DATA):
-        if value:
-            return _inline(value, mime)
+    for value in (flat.get(name) for name in _DATA):
+        if value and isinstance(value, bytes | bytearray):
+            return _Media("data", b64encode(value).decode(), mime)
+        if value and isinstance(value, str):
+            return _inlined("data", value, mime)
     if url := _string(flat, _URLS):
-        return _inline(url, mime) if url[:5].lower() == "data:" else _Found("url", url, mime)
-    if kind == "text-plain" and (text := _string(flat, ("text",))):
-        return _text(text, mime)
+        return _inlined("url", url, mime)
+    if kind == "text-plain" and (plain := _string(flat, ("text",))):
+        return _text(plain, mime)
     if uri := _string(flat, ("file_uri",)):
-        return _Found("file", uri, mime, "google")
-    if uri := _s3(flat):
-        return _Found("file", uri, mime, "bedrock")
+        return _Media("file", uri, mime, "google")
+    # Bedrock's `s3Location`, which langchain-aws also takes as `data` of a source of that type.
+    for place in (flat.get("s3Location"), flat.get("s3_location"), flat.get("data")):
+        if isinstance(place, Mapping) and (uri := _string(place, ("uri",))):
+            return _Media("file", uri, mime, "bedrock")
     file_id = _string(flat, ("file_id", "id") if flat.get("source_type") == "id" else ("file_id",))
-    return _Found("file", file_id, mime, issuer) if file_id else None
+    return _Media("file", file_id, mime, provider) if file_id else None
 
 
-def _inline(value: str, mime: str | None) -> _Found | None:
-    """Inline bytes. OpenAI's shapes, and careless senders, give them as a `data:` URL; its mime type goes first."""
-    if value[:5].lower() != "data:":
-        return _Found("data", value, mime)
-    inline = from_data_url(value)
-    return None if inline is None else _Found("data", inline[0], inline[1] or mime)
-
-
-def _text(text: str, mime: str | None) -> _Found:
-    return _Found("data", b64encode(text.encode("utf-8", "replace")).decode(), mime or "text/plain")
-
-
-def _encoded(value: object) -> str | None:
-    if isinstance(value, bytes | bytearray):
-        return b64encode(value).decode()
-    return value if isinstance(value, str) else None
+def _text(text: str, mime: str | None) -> _Media:
+    return _Media("data", b64encode(text.encode("utf-8", "replace")).decode(), mime or "text/plain")
 
 
 def _string(holder: ContentBlock, names: Sequence[str]) -> str | None:
-    """The first text that is not empty."""
+    """Return the first text that is not empty."""
     return next((value for name in names if isinstance(value := holder.get(name), str) and value), None)
 
 
-def _s3(flat: ContentBlock) -> str | None:
-    """The address of Bedrock's `s3Location`, which langchain-aws also takes as `data` of a source of that type."""
-    places = (flat.get(name) for name in ("s3Location", "s3_location", "data"))
-    return next((uri for place in places if isinstance(place, Mapping) and (uri := _string(place, ("uri",)))), None)
-
-
-def _mime_of_format(kind: str, said: object) -> str | None:
-    if not isinstance(said, str) or not said:
-        return None
-    named = _KINDS.get(kind, "document")
-    return _FORMATS.get(named, {}).get(said, f"{'application' if named == 'document' else named}/{said}")
-
-
-def _media(named: Kind | None, flat: ContentBlock, found: _Found) -> MediaPart:
-    """The part of a block that calls itself `named`; None says nothing, and the mime type decides."""
+def _media_part(named: Kind | None, flat: ContentBlock, media: _Media) -> MediaPart:
+    """Return the part of a block that calls itself `named`. If it has no name, the mime type decides."""
     extras = flat.get("extras")
     own = extras.get(OWN) if isinstance(extras, Mapping) else None
-    metadata = _own_metadata(own) if isinstance(own, Mapping) else _metadata(flat)
-    mime = found.mime
-    kind = named if named == "document" else fitting_kind(named or "document", spoken_mime(mime))
+    mime, provider = media.mime, media.provider
+    kind = named if named == "document" else _fitting_kind(named or "document", _accepted_mime(mime))
     if isinstance(own, Mapping):
-        kind, mime = _as_said(own, kind, mime)
-        provider = own.get("provider")
-        found = found._replace(provider=provider if isinstance(provider, str) else None)
-    source: DataSource | UrlSource | FileSource
-    if found.source == "data":
-        mime = guessed_mime(kind, filename_in(metadata)) if mime is None else mime
-        source = DataSource(value=found.value, mime_type=mime)
-    elif found.source == "url":
-        source = UrlSource(value=found.value, mime_type=mime)
+        metadata = own_metadata if _is_json(own_metadata := own.get("metadata")) else None
+        provider = name if isinstance(name := own.get("provider"), str) else None
+        kind, mime = _as_sent(own, kind, mime)
     else:
-        source = FileSource(value=found.value, mime_type=mime, provider=found.provider)
+        metadata = _metadata(flat)
+    source: DataSource | UrlSource | FileSource
+    if media.source == "data":
+        mime = _guessed_mime(kind, _filename_in(metadata)) if mime is None else mime
+        source = DataSource(value=media.value, mime_type=mime)
+    elif media.source == "url":
+        source = UrlSource(value=media.value, mime_type=mime)
+    else:
+        source = FileSource(value=media.value, mime_type=mime, provider=provider)
     block_id = flat.get("id")
     is_id = isinstance(block_id, str) and flat.get("source_type") != "id"
     return _PARTS[kind](id=cast("str", block_id) if is_id else None, source=source, metadata=metadata)
 
 
-def _as_said(own: ContentBlock, kind: Kind, mime: str | None) -> tuple[Kind, str | None]:
-    """Kind and mime type as the part said them, unless the block has been changed since into something else."""
-    said_mime, said_kind = own.get("mime_type"), own.get("type")
-    if isinstance(said_mime, str) and spoken_mime(said_mime) in (None, mime):
-        said: str | None = said_mime
-    else:
-        said = mime
-    if isinstance(said_kind, str) and said_kind in _PARTS and fitting_kind(cast("Kind", said_kind), mime) == kind:
-        kind = cast("Kind", said_kind)
-    return kind, said
-
-
-def _own_metadata(own: ContentBlock) -> object:
-    metadata = own.get("metadata")
-    return metadata if _is_json(metadata) else None
+def _as_sent(own: ContentBlock, kind: Kind, mime: str | None) -> tuple[Kind, str | None]:
+    """Return kind and mime type that the client sent, unless the block has been changed since into something else."""
+    sent_mime, sent_kind = own.get("mime_type"), own.get("type")
+    if isinstance(sent_kind, str) and sent_kind in _PARTS and _fitting_kind(cast("Kind", sent_kind), mime) == kind:
+        kind = cast("Kind", sent_kind)
+    return kind, sent_mime if isinstance(sent_mime, str) and _accepted_mime(sent_mime) in (None, mime) else mime
 
 
 def _metadata(flat: ContentBlock) -> dict[str, object] | None:
-    """What a block that we did not make says of its file, with the name as AG-UI's `filename`."""
+    """Return what a block that `content_blocks` did not make says of its file, with the name as AG-UI's `filename`."""
     about = {name: value for name in _ABOUT if (value := flat.get(name)) is not None}
     found: dict[str, object] = {}
     for holder in (flat.get("metadata"), flat.get("extras"), about):
         if isinstance(holder, Mapping):
             found.update({name: value for name, value in holder.items() if isinstance(name, str) and _is_json(value)})
-    name = next((name for name in FILENAMES if isinstance(found.get(name), str)), "filename")
+    name = next((name for name in _FILENAMES if isinstance(found.get(name), str)), "filename")
     if name in found:
         found["filename"] = found.pop(name)
     return found or None
 
 
 def _is_json(value: object) -> bool:
-    """Say whether `value` can be sent: a graph may keep any object beside its files."""
-    try:
-        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
-    except (TypeError, ValueError, RecursionError):
-        return False
-    return True
+    """Whether `value` can be sent: a graph may keep any object beside its files."""
+    with suppress(TypeError, ValueError, RecursionError):
+        return bool(json.dumps(value, ensure_ascii=False, allow_nan=False).encode())
+    return False
+
+
+# -- both ways -----------------------------------------------------------------------------------------------------
+
+
+def _inlined(source: str, value: str, mime: str | None) -> _Media | None:
+    """Return a URL or data as media, a `data:` URL (RFC 2397) as its data; None if that is empty.
+
+    Packages read a `data:` URL as an address: Anthropic would fetch it, OpenAI has no URLs of files.
+    """
+    if value[:5].lower() != "data:":
+        return _Media(source, value, mime)
+    head, _, payload = value[5:].partition(",")
+    own_mime, *parameters = (piece.strip() for piece in head.split(";"))
+    if parameters and parameters[-1].lower() == "base64":
+        data = unquote_to_bytes(payload).decode("ascii", "replace") if "%" in payload else payload
+    else:
+        data = b64encode(unquote_to_bytes(payload)).decode()
+    return _Media("data", data, own_mime or mime) if data else None
+
+
+def _accepted_mime(mime: str | None) -> str | None:
+    """Return `mime` as providers spell it, without parameters; None if it says nothing."""
+    plain = (mime or "").partition(";")[0].strip().lower()
+    return _ACCEPTED_MIME.get(plain, plain) if "/" in plain and plain != OCTETS else None
+
+
+def _guessed_mime(kind: Kind, filename: str | None) -> str:
+    """Return the mime type of a file without one: that of its name, if it fits, or the most likely of its kind."""
+    guess = _accepted_mime(mimetypes.guess_type(filename)[0]) if filename else None
+    return guess if guess is not None and _fitting_kind(kind, guess) == kind else _DEFAULT_MIME[kind]
+
+
+def _fitting_kind(named: Kind, mime: str | None) -> Kind:
+    """Return the kind as which a model takes media that are sent as `named`: a PDF is a document, whatever its name.
+
+    Audio and video keep their name, for they share containers (`video/webm`, `application/ogg`).
+    """
+    if mime is None or mime == OCTETS:
+        return named
+    major = mime.partition("/")[0]
+    if named in ("audio", "video") and major in ("audio", "video", "application") and mime != "application/pdf":
+        return named
+    return cast("Kind", major) if major in ("image", "audio", "video") else "document"
+
+
+def _filename_in(metadata: object) -> str | None:
+    """Return the file's name in a part's metadata, which may be any JSON."""
+    return _string(metadata, _FILENAMES) if isinstance(metadata, Mapping) else None
+
+
+@lru_cache(maxsize=256)
+def leave_out(kind: str) -> None:
+    """Warn, once for each kind, of a block or part that has no counterpart or no usable content."""
+    logger.warning("%.80r content without a counterpart, or with nothing usable in it, is left out.", kind)

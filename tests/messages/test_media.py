@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages.content import create_file_block, create_plaintext_block
 
-from langgraph_agui.messages.media import content_blocks, content_parts
-from langgraph_agui.messages.parts import OCTETS, leave_out
+from langgraph_agui.messages.media import OCTETS, content_blocks, content_parts, leave_out
 
 PARTS = {"image": ImagePart, "audio": AudioPart, "video": VideoPart, "document": DocumentPart}
 MIMES = {"image": "image/png", "audio": "audio/wav", "video": "video/mp4", "document": "application/pdf"}

@@ -19,7 +19,7 @@ from langchain_core.messages import (
 from langgraph.types import Command, Overwrite
 
 from langgraph_agui.graphs.remote import server_config
-from langgraph_agui.messages.server_json import MessageDecoder, decode_message, encode_for_server
+from langgraph_agui.messages.extract import MessageDecoder, decode_message, encode_for_server
 from tests.adapter.models import add, call, calling, part, thinking, used
 
 MESSAGES: list[BaseMessage] = [
@@ -81,7 +81,7 @@ def test_chunks_add_up_to_the_same_message() -> None:
 def test_messages_are_found_however_deep_and_others_are_left() -> None:
     revival = MessageDecoder()
     data = {"inner": [{"m": MESSAGES[0].model_dump()}], "other": {"type": "ai", "content": "no message"}}
-    first, again = revival.of(data), revival.of(data)
+    first, again = revival.decode(data), revival.decode(data)
     assert first == {"inner": [{"m": MESSAGES[0]}], "other": {"type": "ai", "content": "no message"}}
     assert first["inner"][0]["m"] is again["inner"][0]["m"]  # type: ignore[index]
     assert decode_message({"type": "tool", "content": "x", "additional_kwargs": {}}) is None

@@ -44,7 +44,7 @@ from langgraph_agui.client.langchain.chunks import ChunkBuilder
 from langgraph_agui.client.langchain.event_history import EventHistory
 from langgraph_agui.client.langchain.to_agui_request import AGUI
 from langgraph_agui.custom_events import dispatch_agent_output
-from langgraph_agui.messages.parts import content_blocks
+from langgraph_agui.messages.media import content_blocks
 from langgraph_agui.protocol.event_order import ItemKind, item_of
 from langgraph_agui.protocol.message_store import StoredMessage
 from langgraph_agui.state.emit import emit_state

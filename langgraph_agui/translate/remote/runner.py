@@ -26,8 +26,13 @@ from langgraph_sdk.schema import RunCreateMetadata
 from langgraph_agui.aio import await_shielded
 from langgraph_agui.errors import ErrorCode, RunInputError
 from langgraph_agui.graphs.remote import RemoteGraphAdapter, server_config
-from langgraph_agui.messages.extract import as_mapping, extract_messages
-from langgraph_agui.messages.server_json import MessageDecoder, decode_message, encode_for_server
+from langgraph_agui.messages.extract import (
+    MessageDecoder,
+    as_mapping,
+    decode_message,
+    encode_for_server,
+    extract_messages,
+)
 from langgraph_agui.protocol.jsonable import to_jsonable
 from langgraph_agui.translate.graph_runner import StreamPart
 from langgraph_agui.translate.remote.errors import RemoteErrors
@@ -185,7 +190,7 @@ class RemoteGraphRunner:
             case "values":
                 self._values(namespace, data, lane)
             case "custom":
-                self._translation.emit_written(self._revival.of(data), lane)
+                self._translation.emit_written(self._revival.decode(data), lane)
             case "updates" if isinstance(data, Mapping) and "__interrupt__" in data:
                 self._paused = True
                 self._translation.pause([_interrupt(raised) for raised in data["__interrupt__"]], lane)
@@ -200,7 +205,7 @@ class RemoteGraphRunner:
             self._models.whole(message, metadata)
 
     def _values(self, namespace: tuple[str, ...], data: object, lane: SubagentRun | None) -> None:
-        values = self._revival.of(data)
+        values = self._revival.decode(data)
         messages = extract_messages(values, self._key) if not isinstance(values, list | BaseMessage) else []
         self._translation.update_graph(namespace, values, messages, lane)
 
@@ -243,7 +248,7 @@ class RemoteGraphRunner:
             self._translation.abort_node(_run_id(task))
 
     def _messages(self, data: object) -> list[BaseMessage]:
-        return extract_messages(self._revival.of(data), self._key)
+        return extract_messages(self._revival.decode(data), self._key)
 
 
 def _with_context(config: RunnableConfig, context: object) -> RunnableConfig:
