@@ -8,7 +8,6 @@ send a message.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias, cast
 
@@ -18,7 +17,7 @@ from langchain_core.messages.tool import ToolCall, invalid_tool_call, tool_call
 from langgraph_agui.messages.blocks import ContentBlock, beside, is_reasoning
 from langgraph_agui.messages.encrypted_values import VERSION, Envelope
 from langgraph_agui.messages.options import maker_of
-from langgraph_agui.messages.template import InvalidEnvelope, VisibleText, escape_list, json_key, parsed
+from langgraph_agui.messages.template import InvalidEnvelope, VisibleText, dump_json, escape_list, json_key, parsed
 
 GEMINI_SIGNATURES = "__gemini_function_call_thought_signatures__"
 """Where langchain-google-genai keeps the signature of each call: in `additional_kwargs`, by call id."""
@@ -59,16 +58,9 @@ def _sent_calls(calls: Calls) -> list[tuple[str | None, ...]]:
     """Return what a provider is sent of these calls, to compare."""
     valid, invalid = calls
     return [
-        *((call["id"], call["name"], _dumped(call["args"]), None) for call in valid),
+        *((call["id"], call["name"], dump_json(call["args"]), None) for call in valid),
         *((call["id"], call["name"], None, call["args"]) for call in invalid),
     ]
-
-
-def _dumped(arguments: object) -> str:
-    try:
-        return json.dumps(arguments)
-    except (RecursionError, TypeError, ValueError):
-        return ""  # what is not JSON is never what a client sees
 
 
 class Envelopes(NamedTuple):

@@ -25,10 +25,10 @@ _CHECK = 12
 """Bytes of a digest that are kept."""
 
 _MANY = 64
-"""Reasoning texts of one message in which parts of other texts are looked for."""
+"""With more reasoning texts than these, a message is not searched for their parts: each is short and stands alone."""
 
 _REPEATS = 8
-"""How often, on average, the words of a message may stand in it: an unsealed template is the client's word."""
+"""How often the text of a message may be repeated in it, on average: clients may write unsealed templates."""
 
 
 class InvalidEnvelope(Exception):  # noqa: N818  # a state of the data, not a fault of the program
@@ -37,11 +37,15 @@ class InvalidEnvelope(Exception):  # noqa: N818  # a state of the data, not a fa
 
 @dataclass(slots=True)
 class VisibleText:
-    """What a client sees of one message: the words that holes stand for. It fills the templates of that message once.
+    """What a client sees of one message: the text that holes stand for. It fills the templates of that message once.
 
-    `reasoning` are the texts of its reasoning messages, `arguments` the raw arguments of its calls, `media` the
-    values of its media sources. `blocks` and `signatures` are what the envelopes of reasoning and calls held, by the
-    same numbers.
+    Attributes:
+        text: The text of the message.
+        reasoning: The texts of its reasoning messages.
+        arguments: The raw arguments of its calls.
+        media: The values of its media sources.
+        blocks: What the envelopes of reasoning messages held, by number.
+        signatures: What the envelopes of calls held, by number.
     """
 
     text: str = ""
@@ -52,15 +56,16 @@ class VisibleText:
     signatures: dict[int, object] = field(default_factory=dict)
     _left: int = field(init=False)
     _objects: dict[str, int] | None = field(init=False, default=None)
-    _whole: dict[str, list[object]] | None = field(init=False, default=None)
+    _whole: dict[str, list[object]] = field(init=False, default_factory=dict)
+    _sources: list[tuple[str, list[object]]] = field(init=False, default_factory=list)
 
     def __post_init__(self) -> None:
-        """Count the words."""
+        """Count the characters."""
         self._left = _REPEATS * sum(map(len, [self.text, *self.reasoning, *self.arguments, *self.media]))
 
     @property
     def check(self) -> str:
-        """A digest of all the words: holes must not be filled with others.
+        """A digest of all the text: holes must not be filled with another.
 
         Of arguments only the value counts: front ends parse them and write them anew.
         """
@@ -71,7 +76,8 @@ class VisibleText:
     def to_template(self, value: object) -> object:
         """Return `value` as a template. What is not JSON comes as near as JSON can."""
         if isinstance(value, str):
-            return self._text_template(value)
+            hole = self._hole(value) if len(value) >= _WORTH else None
+            return hole if hole is not None and self._draw(value) else value
         if value is None or isinstance(value, bool | int | float):
             return value
         if isinstance(value, bytes | bytearray | memoryview):
@@ -85,50 +91,41 @@ class VisibleText:
         return self.to_template(to_jsonable(value))
 
     def _same_arguments(self, value: dict[object, object]) -> int | None:
-        """The call whose arguments `value` is, in the same spelling: `1 == True` in Python, and dicts know no order."""
+        """Return the call whose arguments `value` is, in the same spelling: `1 == True`, and dicts know no order."""
         if self._objects is None:  # once: a message may hold thousands of calls
-            objects = [(_spelt(parsed(arguments)), number) for number, arguments in enumerate(self.arguments)]
-            self._objects = {spelt: number for spelt, number in reversed(objects) if spelt is not None}
-        spelt = _spelt(value) if self._objects else None
-        return self._objects.get(spelt) if spelt is not None else None
+            objects = [(dump_json(parsed(arguments)), number) for number, arguments in enumerate(self.arguments)]
+            self._objects = {dumped: number for dumped, number in reversed(objects) if dumped is not None}
+        dumped = dump_json(value) if self._objects else None
+        return self._objects.get(dumped) if dumped is not None else None
 
     def _draw(self, words: str) -> bool:
-        """Whether `words` may stand in the message once more."""
+        """Count `words` once more; return whether the message may hold them so often."""
         if len(words) > self._left:
             return False
         self._left -= len(words)
         return True
 
-    def _text_template(self, value: str) -> object:
-        hole = self._hole(value) if len(value) >= _WORTH else None
-        return hole if hole is not None and self._draw(value) else value
-
     def _hole(self, value: str) -> list[object] | None:
-        if self._whole is None:
-            self._whole = {}
-            for mark, sources in (("$m", self.media), ("$a", self.arguments), ("$r", self.reasoning)):
-                self._whole.update((words, [mark, number]) for number, words in reversed([*enumerate(sources)]))
+        """Return a hole for a text that is visible as a whole, or in a longer one, or that is longer itself."""
+        if not self._sources:
+            for mark, texts in (("$m", self.media), ("$a", self.arguments), ("$r", self.reasoning)):
+                self._whole.update((words, [mark, number]) for number, words in reversed([*enumerate(texts)]))
             self._whole[self.text] = ["$t"]
-        return self._whole.get(value) or self._slice_hole(value) or self._sum_hole(value)
-
-    def _thoughts(self) -> Sequence[str]:
-        """The reasoning texts that are worth a search: of very many, each is short and stands alone."""
-        return self.reasoning if len(self.reasoning) <= _MANY else ()
-
-    def _slice_hole(self, value: str) -> list[object] | None:
-        if (at := self.text.find(value)) >= 0:
-            return ["$t", at, at + len(value)]
-        for number, words in enumerate(self._thoughts()):
+            reasoning = self.reasoning if len(self.reasoning) <= _MANY else ()
+            self._sources = [(self.text, ["$t"]), *((words, ["$r", at]) for at, words in enumerate(reasoning))]
+        if hole := self._whole.get(value):
+            return hole
+        for words, hole in self._sources:
             if (at := words.find(value)) >= 0:
-                return ["$r", number, at, at + len(value)]
-        return None
+                return [*hole, at, at + len(value)]
+        return self._sum(value)
 
-    def _sum_hole(self, value: str) -> list[object] | None:
-        """Text around whole words: a model's `<think>` tags, for example."""
-        sources: list[tuple[str, list[object]]] = [(self.text, ["$t"])]
-        sources += [(words, ["$r", number]) for number, words in enumerate(self._thoughts())]
+    def _sum(self, value: str) -> list[object] | None:
+        """Return a hole for text around whole visible texts, such as a model's `<think>` tags."""
         found = [
-            (at, words, hole) for words, hole in sources if len(words) >= _WORTH and (at := value.find(words)) >= 0
+            (at, words, hole)
+            for words, hole in self._sources
+            if len(words) >= _WORTH and (at := value.find(words)) >= 0
         ]
         parts: list[object] = ["$+"]
         end = 0
@@ -139,7 +136,7 @@ class VisibleText:
         return [*parts, value[end:]] if len(parts) > 1 else None
 
     def from_template(self, template: object) -> object:
-        """Return the value that `template` was packed from.
+        """Return the value that `template` was made of.
 
         Raises:
             InvalidEnvelope: A hole has nothing to fill it, or the template repeats the text more often than is allowed.
@@ -194,17 +191,17 @@ class VisibleText:
 
 
 def escape_list(items: list[object]) -> list[object]:
-    """The template of a list of these templates."""
+    """Return the template of a list of these templates."""
     return ["$=", items] if items and _is_mark(items[0]) else items
 
 
 def json_key(key: object) -> str:
-    """The name that JSON has for a key of a dict."""
+    """Return the name that JSON has for a key of a dict."""
     return key if isinstance(key, str) else next(iter(cast("dict[str, object]", to_jsonable({key: None}))))
 
 
 def parsed(arguments: str) -> object:
-    """The JSON value of a call's arguments; None if they are not JSON. No arguments are an empty object."""
+    """Return the JSON value of a call's arguments; None if they are not JSON. No arguments are an empty object."""
     try:
         value: object = json.loads(arguments or "{}")
     except (ValueError, RecursionError):
@@ -213,7 +210,7 @@ def parsed(arguments: str) -> object:
 
 
 def _canonical(arguments: str) -> str:
-    """`arguments` in one spelling; numbers are doubles, as they are for JavaScript."""
+    """Return `arguments` in one spelling; numbers are doubles, as they are for JavaScript."""
     try:
         value = json.loads(arguments or "{}", parse_int=float, parse_float=float)
         return json.dumps(value, sort_keys=True, separators=(",", ":"))
@@ -221,10 +218,11 @@ def _canonical(arguments: str) -> str:
         return arguments
 
 
-def _spelt(value: object) -> str | None:
+def dump_json(value: object) -> str | None:
+    """Return `value` as JSON; None if it is not JSON."""
     try:
         return json.dumps(value)
-    except Exception:  # what is no JSON: it may be anything
+    except Exception:  # it may be any object
         return None
 
 
