@@ -9,27 +9,18 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, cast
 from uuid import uuid4
 
+import ag_ui.core as agui
 import httpx2
-from ag_ui.core import (
-    AssistantMessage,
-    Context,
-    Event,
-    FunctionCall,
-    RunAgentInput,
-    RunFinishedEvent,
-    TokenUsage,
-    ToolCall,
-)
+from ag_ui.core import Context
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
 from langchain_core.language_models import LangSmithParams, LanguageModelInput
 from langchain_core.language_models.chat_models import BaseChatModel, agenerate_from_stream, generate_from_stream
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, UsageMetadata
-from langchain_core.messages import ToolCall as LCToolCall
-from langchain_core.messages.ai import InputTokenDetails, OutputTokenDetails, add_usage
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolCall, UsageMetadata
+from langchain_core.messages.ai import add_usage
 from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
@@ -43,7 +34,6 @@ from langgraph_agui.client.langchain.approvals import asks_about, is_approved
 from langgraph_agui.client.langchain.chunks import ChunkBuilder
 from langgraph_agui.client.langchain.event_history import EventHistory
 from langgraph_agui.client.langchain.to_agui_request import (
-    AGUI,
     AGUIRequest,
     agent_key,
     normalized_arguments,
@@ -88,30 +78,32 @@ class AGUIChatModel(BaseChatModel):
     `thread_id` instead of the model's own; `on_event`, which gets each event of the run.
 
     A call raises the errors of :mod:`langgraph_agui.client.errors`.
+
+    Attributes:
+        url: The agent's address.
+        headers: Sent with each request.
+        timeout: See `AGUIClient`.
+        http_client: For `invoke` and `stream`; see `AGUIClient`.
+        http_async_client: For `ainvoke` and `astream`; see `AGUIClient`.
+        retries: See `AGUIClient`.
+        thread_id: The agent's thread; None finds it in the messages.
+        context: What the agent should know about the application.
+        forwarded_props: Sent to the agent as they are.
+        cache: Off: an agent has effects, so each call must reach it.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True, hide_input_in_errors=True)
 
     url: str = Field(repr=False)
-    """The agent's address."""
     headers: Mapping[str, str] | None = Field(default=None, repr=False)
-    """Sent with each request."""
     timeout: float | httpx2.Timeout | None = TIMEOUT
-    """See `AGUIClient`."""
     http_client: httpx2.Client | None = Field(default=None, repr=False)
-    """For `invoke` and `stream`; see `AGUIClient`."""
     http_async_client: httpx2.AsyncClient | None = Field(default=None, repr=False)
-    """For `ainvoke` and `astream`; see `AGUIClient`."""
     retries: int = RETRIES
-    """See `AGUIClient`."""
     thread_id: str | None = None
-    """The agent's thread; None finds it in the messages."""
     context: Sequence[Context] = ()
-    """What the agent should know about the application."""
     forwarded_props: Mapping[str, Any] = Field(default_factory=dict, repr=False)
-    """Sent to the agent as they are."""
     cache: Any = False
-    """No cache: an agent has effects, so each call must reach it."""
 
     def model_post_init(self, _context: Any) -> None:
         """Check address and headers. Raises `ValueError` if HTTP cannot carry them."""
@@ -124,16 +116,12 @@ class AGUIChatModel(BaseChatModel):
         )
 
     @property
-    def _agent(self) -> str:
-        return agent_key(self.url)
-
-    @property
     def _llm_type(self) -> str:
         return "ag-ui"
 
     @property
     def _identifying_params(self) -> dict[str, Any]:
-        return {"agent": self._agent}
+        return {"agent": agent_key(self.url)}
 
     def _get_ls_params(self, stop: list[str] | None = None, **kwargs: Any) -> LangSmithParams:
         return LangSmithParams(ls_provider="ag-ui", ls_model_name=self._public_url, ls_model_type="chat")
@@ -174,7 +162,7 @@ class AGUIChatModel(BaseChatModel):
     ) -> Iterator[ChatGenerationChunk]:
         request, run_input = self._input(messages, stop, kwargs)
         with self._client(self.http_client).run(run_input) as run:
-            answer = self._answer(run, request, kwargs)
+            answer = _Answer(run, request, kwargs)
             for event in run:
                 yield from answer.feed(event)
         yield from answer.finish()
@@ -188,42 +176,27 @@ class AGUIChatModel(BaseChatModel):
     ) -> AsyncIterator[ChatGenerationChunk]:
         request, run_input = self._input(messages, stop, kwargs)
         async with self._client(self.http_async_client).run(run_input) as run:
-            answer = self._answer(run, request, kwargs)
+            answer = _Answer(run, request, kwargs)
             async for event in run:
                 for chunk in answer.feed(event):
                     yield chunk
         for chunk in answer.finish():
             yield chunk
 
-    def _generate(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: CallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
-    ) -> ChatResult:
-        return generate_from_stream(self._stream(messages, stop, **kwargs))
+    def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
+        return generate_from_stream(self._stream(messages, *args, **kwargs))
 
-    async def _agenerate(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: AsyncCallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
-    ) -> ChatResult:
-        return await agenerate_from_stream(self._astream(messages, stop, **kwargs))
-
-    def _answer(self, run: RemoteRun, request: AGUIRequest, kwargs: Mapping[str, Any]) -> _Answer:
-        return _Answer(run, self._agent, request, kwargs.get("on_event"), kwargs.get("wanted") or ())
+    async def _agenerate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
+        return await agenerate_from_stream(self._astream(messages, *args, **kwargs))
 
     def _input(
         self, messages: Sequence[BaseMessage], stop: list[str] | None, kwargs: Mapping[str, Any]
-    ) -> tuple[AGUIRequest, RunAgentInput]:
+    ) -> tuple[AGUIRequest, agui.RunAgentInput]:
         if unknown := [*(name for name in kwargs if name not in _CALL_ARGUMENTS), *(["stop"] if stop else [])]:
             logger.warning("AG-UI has no place for %s, which was left out.", ", ".join(sorted(unknown)))
-        request = to_agui_request(messages, self._agent, kwargs.get("thread_id") or self.thread_id)
+        request = to_agui_request(messages, agent_key(self.url), kwargs.get("thread_id") or self.thread_id)
         resume = resume_entries(request.interrupts, kwargs.get("resume") or {}, kwargs.get("cancel") or ())
-        run_input = RunAgentInput(
+        run_input = agui.RunAgentInput(
             thread_id=request.thread_id,
             run_id=str(uuid4()),
             messages=request.messages,
@@ -244,34 +217,24 @@ class _Answer:
 
     Args:
         run: The run. It has applied each event that comes here.
-        agent: The `agent_key` of its agent.
         request: What the agent was sent.
-        on_event: Gets each event.
-        wanted: The tools of which the agent must call one, if any.
+        options: The keyword arguments of the call. `on_event` gets each event; the agent must call one of the tools
+            that `wanted` names.
     """
 
-    def __init__(
-        self,
-        run: RemoteRun,
-        agent: str,
-        request: AGUIRequest,
-        on_event: Callable[[Event], object] | None,
-        wanted: Sequence[str],
-    ) -> None:
-        self._run, self._agent, self._request, self._on_event, self._wanted = run, agent, request, on_event, wanted
+    def __init__(self, run: RemoteRun, request: AGUIRequest, options: Mapping[str, Any]) -> None:
+        self._run, self._request, self._options = run, request, options
         self._tools = {tool.name for tool in run.input.tools or ()}
         self._history = EventHistory(run._fold)
         self._builder = ChunkBuilder(self._history, self._tools)
 
-    def feed(self, event: Event) -> Iterator[ChatGenerationChunk]:
+    def feed(self, event: agui.Event) -> Iterator[ChatGenerationChunk]:
         """Yield what `event` adds; at the run's end also what only a snapshot contains."""
-        if self._on_event is not None:
-            self._on_event(event)
-        missing = self._history.missing_events() if isinstance(event, RunFinishedEvent) else []
-        for one in [*missing, event]:
+        if (on_event := self._options.get("on_event")) is not None:
+            on_event(event)
+        for one in self._history.missing_events(event) if isinstance(event, agui.RunFinishedEvent) else [event]:
             self._history.observe(one)
-            for chunk in self._builder.feed(one):
-                yield self._generation(chunk)
+            yield from self._generations(self._builder.feed(one))
 
     def finish(self) -> Iterator[ChatGenerationChunk]:
         """Yield what completes the message after a run without an error.
@@ -279,91 +242,73 @@ class _Answer:
         Raises:
             ToolNotCalledError: The run was a success, but without a call of a `wanted` tool.
         """
-        run, approved = self._run, list(self._approved_calls())
-        if self._wanted and run.outcome == "success" and not self._builder.leaves_calls:
-            raise run.broken(ToolNotCalledError(f"The agent has not called {' or '.join(self._wanted)}."))
-        *chunks, last = self._builder.finish()
-        for chunk in [*approved, *chunks]:
-            yield self._generation(chunk)
-        details: dict[str, object] = {"agent": self._agent, "thread": run.input.thread_id}
-        if run.interrupts:
-            details["interrupts"] = to_jsonable(run.interrupts)
-        last.additional_kwargs = {AGUI: {**last.additional_kwargs.get(AGUI, {}), **details}}
-        reason = "tool_calls" if self._builder.leaves_calls else "stop"
-        if run.outcome in ("interrupt", "cancelled"):
-            reason = run.outcome
-        last.response_metadata = {**last.response_metadata, "finish_reason": reason}
+        run, asked = self._run, [one for one in self._history.open_calls if one in self._request.asked_calls]
+        settled = [chunk for call_id in asked for chunk in self._settle(call_id)]
+        leaves_calls, wanted = self._builder.leaves_calls, self._options.get("wanted")
+        if wanted and run.outcome == "success" and not leaves_calls:
+            raise run.broken(ToolNotCalledError(f"The agent has not called {' or '.join(wanted)}."))
+        details = {"interrupts": to_jsonable(run.interrupts)} if run.interrupts else {}
+        *chunks, last = self._builder.finish(agent=self._request.agent, thread=run.input.thread_id, **details)
+        reason = "tool_calls" if leaves_calls else "stop"
+        last.response_metadata["finish_reason"] = run.outcome if run.outcome in ("interrupt", "cancelled") else reason
         if models := {entry.model for entry in run.usage if entry.model}:
             last.response_metadata["model_name"] = ", ".join(sorted(models))
         last.usage_metadata = usage_metadata(run.usage)
-        yield self._generation(last)
+        yield from self._generations([*settled, *chunks, last])
 
-    def _approved_calls(self) -> Iterator[AIMessageChunk]:
-        """Yield the chunks after which the caller can run the calls of the request that it has approved.
+    def _settle(self, call_id: str) -> list[AIMessageChunk]:
+        """Return the chunks after which the caller can run a call that the agent has asked about, or cannot.
 
-        The agent must have left a call open. The caller can run no other call that the agent has asked about, not even
-        one that the agent announces again.
+        It can if it has approved the call and the agent has left it open. If the agent has announced the call again, it
+        counts with its arguments there.
         """
-        assistants = [message for message in self._run.messages if isinstance(message, AssistantMessage)]
+        repeated = self._builder.repeated_call(call_id)
+        if repeated is not None:
+            return [] if self._approved(repeated) is not None else self._builder.withhold(call_id)
+        assistants = [message for message in self._run.messages if isinstance(message, agui.AssistantMessage)]
         calls = {call.id: call for message in assistants for call in message.tool_calls or ()}
-        for call_id in self._history.open_calls:
-            if call_id not in self._request.asked_calls:
-                continue
-            repeated = self._builder.repeated_call(call_id)
-            call = repeated or self._edited(calls.get(call_id))
-            may_run = call is not None and call_id not in self._history.answered and self._may_run(call)
-            if repeated is not None and not may_run:
-                yield from self._builder.withhold([call_id])
-            elif repeated is None and call is not None and may_run:
-                yield self._builder.repeat_call(call)
+        approved = self._approved(calls[call_id], may_edit=True) if call_id in calls else None
+        return [] if approved is None else [self._builder.repeat_call(approved)]
 
-    def _edited(self, call: ToolCall | None) -> ToolCall | None:
-        """Return a call with the arguments that its approval gives it, which the agent need not send back."""
-        payloads = {entry.interrupt_id: entry.payload for entry in self._run.input.resume or ()}
-        if call is None or _parsed(call) is None:
-            return call
-        for one in self._request.interrupts:
-            payload = payloads.get(one.id) if asks_about(one, call.id, call.function.name) else None
-            args = payload.get("editedArgs") if isinstance(payload, Mapping) else None
-            if isinstance(args, Mapping):
-                function = FunctionCall(name=call.function.name, arguments=json.dumps(args, ensure_ascii=False))
-                return call.model_copy(update={"function": function})
-        return call
+    def _approved(self, call: agui.ToolCall, *, may_edit: bool = False) -> agui.ToolCall | None:
+        """Return a call as the answers of the request approve it, if the run leaves it to the caller.
 
-    def _may_run(self, call: ToolCall) -> bool:
-        run, parsed = self._run, _parsed(call)
-        if run.outcome not in ("success", "interrupt") or parsed is None or parsed["name"] not in self._tools:
-            return False
-        if any(asks_about(one, call.id, call.function.name) for one in run.interrupts):
-            return False
-        return is_approved(parsed, self._request.interrupts, run.input.resume or ())
+        Args:
+            call: The call.
+            may_edit: Whether it gets the arguments of its approval. The agent has them, and need not send them back.
+        """
+        run, name, arguments = self._run, call.function.name, normalized_arguments(call.function.arguments)
+        if run.outcome not in ("success", "interrupt") or arguments is None or name not in self._tools:
+            return None
+        if call.id in self._history.answered or any(asks_about(one, call.id, name) for one in run.interrupts):
+            return None
+        interrupts = [one for one in self._request.interrupts if asks_about(one, call.id, name)]
+        payloads = {entry.interrupt_id: entry.payload for entry in run.input.resume or ()}
+        args = json.loads(arguments)
+        for payload in (payloads.get(one.id) for one in interrupts if may_edit):
+            if isinstance(payload, Mapping) and isinstance(edited := payload.get("editedArgs"), Mapping):
+                function = agui.FunctionCall(name=name, arguments=json.dumps(edited, ensure_ascii=False))
+                args, call = edited, call.model_copy(update={"function": function})
+                break
+        parsed = ToolCall(id=call.id, name=name, args=args)
+        return call if is_approved(parsed, interrupts, run.input.resume or ()) else None
 
-    def _generation(self, chunk: AIMessageChunk) -> ChatGenerationChunk:
-        chunk.id = self._run.input.run_id
-        return ChatGenerationChunk(message=chunk)
+    def _generations(self, chunks: Iterable[AIMessageChunk]) -> Iterator[ChatGenerationChunk]:
+        for chunk in chunks:
+            chunk.id = self._run.input.run_id
+            yield ChatGenerationChunk(message=chunk)
 
 
-def _parsed(call: ToolCall) -> LCToolCall | None:
-    """Return a call in LangChain's form; None if its arguments cannot be parsed."""
-    arguments = normalized_arguments(call.function.arguments)
-    return None if arguments is None else LCToolCall(id=call.id, name=call.function.name, args=json.loads(arguments))
-
-
-def usage_metadata(usage: Sequence[TokenUsage]) -> UsageMetadata | None:
+def usage_metadata(usage: Sequence[agui.TokenUsage]) -> UsageMetadata | None:
     """Return the sum of a run's token counts as LangChain has them; None without any."""
     found = None
     for entry in usage:
         given, made = entry.input_tokens or 0, entry.output_tokens or 0
         total = given + made if entry.total_tokens is None else entry.total_tokens
-        counted = UsageMetadata(input_tokens=given, output_tokens=made, total_tokens=total)
-        details = InputTokenDetails()
-        if entry.cached_input_tokens is not None:
-            details["cache_read"] = entry.cached_input_tokens
-        if entry.cache_write_input_tokens is not None:
-            details["cache_creation"] = entry.cache_write_input_tokens
-        if details:
-            counted["input_token_details"] = details
-        if entry.reasoning_tokens is not None:
-            counted["output_token_details"] = OutputTokenDetails(reasoning=entry.reasoning_tokens)
-        found = add_usage(found, counted)
+        counted: dict[str, Any] = {"input_tokens": given, "output_tokens": made, "total_tokens": total}
+        inputs = {"cache_read": entry.cached_input_tokens, "cache_creation": entry.cache_write_input_tokens}
+        for key, details in (("input", inputs), ("output", {"reasoning": entry.reasoning_tokens})):
+            if known := {name: tokens for name, tokens in details.items() if tokens is not None}:
+                counted[f"{key}_token_details"] = known
+        found = add_usage(found, cast("UsageMetadata", counted))
     return found

@@ -6,38 +6,24 @@ that a snapshot has dropped or renamed; events for what only a snapshot contains
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ag_ui.core import (
-    AssistantMessage,
-    Event,
-    Message,
-    MessagesSnapshotEvent,
-    ReasoningMessage,
-    ReasoningMessageContentEvent,
-    ReasoningMessageEndEvent,
-    ReasoningMessageStartEvent,
-    RunStartedEvent,
-    SubagentStartedEvent,
-    TextMessageContentEvent,
-    TextMessageEndEvent,
-    TextMessageStartEvent,
-    ToolCall,
-    ToolCallArgsEvent,
-    ToolCallEndEvent,
-    ToolCallResultEvent,
-    ToolCallStartEvent,
-    ToolMessage,
-    UserMessage,
-)
+import ag_ui.core as agui
 
+from langgraph_agui.protocol.chunks import ChunkExpander
 from langgraph_agui.protocol.fold import Fold
 from langgraph_agui.protocol.message_store import StoredMessage, StoredToolCall, open_tool_calls
 
 
 class EventHistory:
     """A run's reducer, with references to what it held before a snapshot dropped or renamed it.
+
+    Attributes:
+        calls: The calls that the agent was sent or has streamed, by id.
+        sent_calls: The ids of the calls that the agent was sent.
+        open_calls: The agent's own calls that it was sent without a result, by id.
+        answered: The ids of the calls that have a result.
 
     Args:
         fold: The run's reducer. It holds the messages that the agent was sent, and applies each event before `observe`
@@ -47,55 +33,51 @@ class EventHistory:
 
     def __init__(self, fold: Fold, *, joins_subagents: bool = False) -> None:
         self._store, self._joins_subagents = fold.conversation, joins_subagents
+        # The subagent runs that are the agent itself. None is the agent without subagents.
         self._own_runs: set[str | None] = {None}
-        """The agent itself, which is None, and the subagent runs that are parts of it."""
+        self._snapshot: list[agui.Message] = []
         self.calls: dict[str, StoredToolCall] = {}
-        """The calls that the agent was sent or has streamed."""
+        # The assistant and reasoning messages that the agent was sent or has streamed.
         self._messages: dict[str, StoredMessage] = {}
-        """The assistant and reasoning messages that the agent was sent or has streamed."""
+        # Those of them before the last user message.
         self._earlier: set[str] = set()
-        """The messages before the last user message."""
-        self._snapshot: list[Message] = []
         for message in self._store.views():
-            if isinstance(message, UserMessage):
+            if isinstance(message, agui.UserMessage):
                 self._earlier = set(self._messages)
-            elif isinstance(message, AssistantMessage | ReasoningMessage):
-                self._add_message(message.id)
-                for call in getattr(message, "tool_calls", None) or ():
-                    self._add_call(call.id)
+            self._add_message(message.id)
+            for call in getattr(message, "tool_calls", None) or ():
+                self._add_call(call.id)
         self.sent_calls = frozenset(self.calls)
-        """The calls that the agent was sent."""
         self.open_calls = self._find_open_calls()
-        """The agent's own calls that it was sent without a result."""
         self.answered = self.sent_calls - self.open_calls.keys()
 
     def _add_message(self, message_id: str) -> None:
-        held = self.find(message_id)
-        if held is not None and held.model.role in ("assistant", "reasoning"):
-            self._messages.setdefault(message_id, held)
+        stored = self.find(message_id)
+        if stored is not None and stored.model.role in ("assistant", "reasoning"):
+            self._messages.setdefault(message_id, stored)
 
     def _add_call(self, call_id: str) -> None:
-        if (held := self._store.find_call(call_id)) is not None:
-            self.calls.setdefault(call_id, held)
+        if (stored := self._store.find_call(call_id)) is not None:
+            self.calls.setdefault(call_id, stored)
 
-    def _find_open_calls(self) -> dict[str, ToolCall]:
+    def _find_open_calls(self) -> dict[str, agui.ToolCall]:
         calls = open_tool_calls(self._store.views())
         return {call_id: call for call_id, call in calls.items() if self.own_holder(call_id) is not None}
 
-    def observe(self, event: Event) -> None:
+    def observe(self, event: agui.Event) -> None:
         """Note an event that the reducer has applied."""
         match event:
-            case TextMessageStartEvent() | ReasoningMessageStartEvent():
+            case agui.TextMessageStartEvent() | agui.ReasoningMessageStartEvent():
                 self._add_message(event.message_id)
-            case ToolCallStartEvent() if self.own_holder(event.tool_call_id) is not None:
+            case agui.ToolCallStartEvent() if self.own_holder(event.tool_call_id) is not None:
                 self._add_call(event.tool_call_id)
-            case ToolCallResultEvent() if event.tool_call_id in self.calls:
+            case agui.ToolCallResultEvent() if event.tool_call_id in self.calls:
                 self.answered |= {event.tool_call_id}
-            case MessagesSnapshotEvent():
+            case agui.MessagesSnapshotEvent():
                 self._snapshot = event.messages
-            case RunStartedEvent() if event.input is not None:
+            case agui.RunStartedEvent() if event.input is not None:
                 self.open_calls = self._find_open_calls()
-            case SubagentStartedEvent() if self._joins_subagents and event.parent_tool_call_id is None:
+            case agui.SubagentStartedEvent() if self._joins_subagents and event.parent_tool_call_id is None:
                 if event.parent_subagent_run_id in self._own_runs:
                     self._own_runs.add(event.subagent_run_id)
 
@@ -107,9 +89,9 @@ class EventHistory:
         """Return the message with this id."""
         return self._store.find(message_id)
 
-    def own_message(self, event: TextMessageStartEvent | ReasoningMessageStartEvent) -> StoredMessage | None:
+    def own_message(self, event: agui.TextMessageStartEvent | agui.ReasoningMessageStartEvent) -> StoredMessage | None:
         """Return the message that `event` opens, if it is the agent's own reasoning or answer."""
-        if isinstance(event, TextMessageStartEvent) and event.role not in (None, "assistant"):
+        if isinstance(event, agui.TextMessageStartEvent) and event.role not in (None, "assistant"):
             return None
         return self._if_own(self.find(event.message_id))
 
@@ -117,25 +99,25 @@ class EventHistory:
         """Return the message that holds this call, if it is the agent's own."""
         return self._if_own(self._store.find_holder(call_id))
 
-    def _if_own(self, held: StoredMessage | None) -> StoredMessage | None:
-        if held is None or held.model.role not in ("assistant", "reasoning"):
+    def _if_own(self, stored: StoredMessage | None) -> StoredMessage | None:
+        if stored is None or stored.model.role not in ("assistant", "reasoning"):
             return None
-        return held if self.is_own(held.model.subagent_run_id) else None
+        return stored if self.is_own(stored.model.subagent_run_id) else None
 
-    def has_failed(self, result: ToolCallResultEvent) -> bool:
+    def has_failed(self, result: agui.ToolCallResultEvent) -> bool:
         """Return whether the tool has failed, as the event's metadata or a snapshot says."""
-        held = self.find(result.message_id)
-        error = getattr(held.model, "error", None) if held is not None else None
+        stored = self.find(result.message_id)
+        error = getattr(stored.model, "error", None) if stored is not None else None
         return error is not None or (result.metadata or {}).get("status") == "error"
 
-    def details(self, held: StoredMessage | StoredToolCall) -> dict[str, Any]:
+    def details(self, stored: StoredMessage | StoredToolCall) -> dict[str, Any]:
         """Return what may change after a message or call has ended: `name`, `encrypted_value` and `metadata`.
 
         If a later snapshot leaves one of them out, it is the last that was known.
         """
-        model = held.view()
-        now = self._store.find_call(model.id) if isinstance(held, StoredToolCall) else self._store.find(model.id)
-        return _values(("name", "encrypted_value", "metadata"), model, now.view() if now is not None else None)
+        model = stored.view()
+        now = self._store.find_call(model.id) if isinstance(stored, StoredToolCall) else self.find(model.id)
+        return _fields(("name", "encrypted_value", "metadata"), model, now.view() if now is not None else None)
 
     def result_details(self, results: Mapping[str, StoredMessage]) -> dict[str, dict[str, Any]]:
         """Return by call what was not known when its result came.
@@ -145,86 +127,77 @@ class EventHistory:
         Args:
             results: The results that have come, by call.
         """
-        messages = [message for message in self._store.views() if isinstance(message, ToolMessage)]
+        messages = [message for message in self._store.views() if isinstance(message, agui.ToolMessage)]
         by_call = {message.tool_call_id: message for message in messages}
-        by_both = {(message.tool_call_id, message.id): message for message in messages}
+        by_both_ids = {(message.tool_call_id, message.id): message for message in messages}
         found: dict[str, dict[str, Any]] = {}
-        for call_id, held in results.items():
-            result_id = held.model.id
-            now = by_both.get((call_id, result_id)) or by_call.get(call_id)
-            details = _values(("error", "encrypted_value"), held.view(), now)
+        for call_id, stored in results.items():
+            result_id = stored.model.id
+            now = by_both_ids.get((call_id, result_id)) or by_call.get(call_id)
+            found[call_id] = _fields(("error", "encrypted_value"), stored.view(), now)
             if now is not None and now.id != result_id:
-                details["id"] = now.id
-            if details:
-                found[call_id] = details
-        return found
+                found[call_id]["id"] = now.id
+        return {call_id: details for call_id, details in found.items() if details}
 
-    def missing_events(self) -> list[Event]:
-        """Return events for what only a snapshot contains, from the last user message on.
+    def missing_events(self, end: agui.RunFinishedEvent) -> list[agui.Event]:
+        """Return events for what only a snapshot contains, from the last user message on, and `end` after them.
 
         A server may give a message another id in a snapshot, so one with the same text is the same message. This
         ignores messages before the last user message: an answer may repeat an earlier one.
         """
-        users = [place for place, message in enumerate(self._snapshot) if isinstance(message, UserMessage)]
+        users = [place for place, message in enumerate(self._snapshot) if isinstance(message, agui.UserMessage)]
         earlier = self._earlier if users else ()
-        texts = {held.view().content for message_id, held in self._messages.items() if message_id not in earlier}
-        events: list[Event] = []
+        texts = {stored.view().content for message_id, stored in self._messages.items() if message_id not in earlier}
         fresh, waiting = set[str](), self.calls.keys() - self.answered
+        events: list[agui.Event] = []
         for message in self._snapshot[users[-1] + 1 if users else 0 :]:
             if message.subagent_run_id is not None:
                 continue
             match message:
-                case AssistantMessage() | ReasoningMessage() if message.id not in self._messages:
-                    if message.content not in texts:
-                        events += _text_events(message)
-                    if isinstance(message, AssistantMessage):
-                        calls = [call for call in message.tool_calls or () if call.id not in self.calls]
-                        events += [event for call in calls for event in _call_events(call, message.id)]
-                        fresh |= {call.id for call in calls}
-                case ToolMessage() if message.tool_call_id in waiting | fresh:
+                case agui.AssistantMessage() | agui.ReasoningMessage() if message.id not in self._messages:
+                    if message.content and message.content not in texts:
+                        events.append(_text_event(message))
+                    calls = getattr(message, "tool_calls", None) or ()
+                    calls = [call for call in calls if call.id not in self.calls]
+                    events += [_call_event(call, message.id) for call in calls]
+                    fresh |= {call.id for call in calls}
+                case agui.ToolMessage() if message.tool_call_id in waiting | fresh:
                     events.append(result_event(message))
                     waiting -= {message.tool_call_id}
                     fresh -= {message.tool_call_id}
         # A result may have been streamed after the snapshot that introduced its call.
-        late = (message for message in self._store.views() if isinstance(message, ToolMessage))
-        events += [result_event(message) for message in late if message.tool_call_id in fresh]
-        return events
+        results = [message for message in self._store.views() if isinstance(message, agui.ToolMessage)]
+        events += [result_event(message) for message in results if message.tool_call_id in fresh]
+        expander = ChunkExpander()
+        return [expanded for event in (*events, end) for expanded in expander.feed(event)]
 
 
-def result_event(message: ToolMessage) -> ToolCallResultEvent:
+def _fields(names: Iterable[str], *models: agui.Message | agui.ToolCall | None) -> dict[str, Any]:
+    """Return these fields, each of the last model that has it."""
+    values = {name: [value for model in models if (value := getattr(model, name, None)) is not None] for name in names}
+    return {name: found[-1] for name, found in values.items() if found}
+
+
+def _text_event(message: agui.AssistantMessage | agui.ReasoningMessage) -> agui.Event:
+    text, metadata = message.content, message.metadata
+    if isinstance(message, agui.ReasoningMessage):
+        return agui.ReasoningMessageChunkEvent(message_id=message.id, delta=text, metadata=metadata)
+    return agui.TextMessageChunkEvent(message_id=message.id, role="assistant", delta=text, metadata=metadata)
+
+
+def _call_event(call: agui.ToolCall, message_id: str) -> agui.Event:
+    name, arguments = call.function.name, call.function.arguments
+    return agui.ToolCallChunkEvent(
+        tool_call_id=call.id, tool_call_name=name, parent_message_id=message_id, delta=arguments
+    )
+
+
+def result_event(message: agui.ToolMessage) -> agui.ToolCallResultEvent:
     """Return the event that a result in a snapshot stands for."""
-    return ToolCallResultEvent(
+    return agui.ToolCallResultEvent(
         message_id=message.id,
         tool_call_id=message.tool_call_id,
         content=message.content,
         metadata=message.metadata,
         subagent_run_id=message.subagent_run_id,
     )
-
-
-def _values(keys: Iterable[str], *models: Message | ToolCall | None) -> dict[str, Any]:
-    """Return the fields of the last model that has them."""
-    found: dict[str, Any] = {}
-    for model in models:
-        found |= {key: value for key in keys if (value := getattr(model, key, None)) is not None}
-    return found
-
-
-def _text_events(message: AssistantMessage | ReasoningMessage) -> Iterator[Event]:
-    if not message.content:
-        return
-    message_id, text, metadata = message.id, message.content, message.metadata
-    if isinstance(message, AssistantMessage):
-        yield TextMessageStartEvent(message_id=message_id, role="assistant", metadata=metadata)
-        yield TextMessageContentEvent(message_id=message_id, delta=text)
-        yield TextMessageEndEvent(message_id=message_id)
-    else:
-        yield ReasoningMessageStartEvent(message_id=message_id, role="reasoning", metadata=metadata)
-        yield ReasoningMessageContentEvent(message_id=message_id, delta=text)
-        yield ReasoningMessageEndEvent(message_id=message_id)
-
-
-def _call_events(call: ToolCall, message_id: str) -> Iterator[Event]:
-    yield ToolCallStartEvent(tool_call_id=call.id, tool_call_name=call.function.name, parent_message_id=message_id)
-    yield ToolCallArgsEvent(tool_call_id=call.id, delta=call.function.arguments)
-    yield ToolCallEndEvent(tool_call_id=call.id)

@@ -25,16 +25,16 @@ if TYPE_CHECKING:
     from langgraph.runtime import Runtime
 
 
+# The result of a call that an interrupt asks about; an approved call is repeated.
 WITHHELD: Final = "The agent asks before this may run."
-"""The result of a call that an interrupt asks about; an approved call is repeated."""
 
 
 _CANCEL: Final = {CANCELLED: True}
 
 
 class _State(AgentState[Any]):
+    # The answers to the agent's last interrupts, by their ids.
     agui_answers: NotRequired[Annotated[dict[str, Any], PrivateStateAttr]]
-    """The answers to the agent's last interrupts, by their ids."""
 
 
 class RemoteInterrupts(AgentMiddleware[_State, Any]):

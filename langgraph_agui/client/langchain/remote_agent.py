@@ -12,8 +12,9 @@ from contextlib import contextmanager
 from typing import Annotated, Any, Final, TypedDict, cast, get_type_hints
 from uuid import uuid4
 
+import ag_ui.core as agui
 import httpx2
-from ag_ui.core import Context, Interrupt, ResumeEntry, RunAgentInput
+from ag_ui.core import Context
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, ToolCall, ToolMessage, convert_to_messages
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda, ensure_config
 from langchain_core.tools import BaseTool
@@ -45,26 +46,31 @@ def _merge_answers(held: dict[str, Any] | None, new: dict[str, Any]) -> dict[str
 
 
 class _State(TypedDict, total=False):
-    """What the small graph keeps between two runs of the agent, besides its messages."""
+    """What the small graph keeps between two runs of the agent, besides its messages.
+
+    Attributes:
+        given: The messages of the graph around it.
+        shared: The agent's state.
+        thread: The agent's thread.
+        branch: Whether a `Send` began this, perhaps several at once.
+        open: The agent's open interrupts.
+        answers: The answers to them, by id.
+        calls: The local calls that run next.
+        asked: The ids of the local calls that an open interrupt asks about.
+        refused: The ids of those that an answer did not approve. They never run, though the agent may leave them open.
+        fault: Why the agent has refused the last answers.
+    """
 
     given: list[AnyMessage]
-    """The messages of the graph around it."""
     shared: Any
-    """The agent's state."""
     thread: str | None
     branch: bool
-    """Whether a `Send` began this, perhaps several at once."""
     open: list[dict[str, Any]]
-    """The agent's open interrupts."""
     answers: Annotated[dict[str, Any], _merge_answers]
     calls: list[ToolCall]
-    """The local calls that run next."""
     asked: list[str]
-    """The local calls that an open interrupt asks about."""
     refused: list[str]
-    """The local calls that an answer did not approve. They never run, though the agent may leave them open."""
     fault: str | None
-    """Why the agent has refused the last answers."""
 
 
 def _state_schema(messages_key: str) -> type[_State]:
@@ -81,8 +87,8 @@ class _Question(TypedDict):
     fault: str | None
 
 
+# The codes of runs that an agent does not begin because of the answers; it accepts other answers.
 _REFUSED: Final = ("interrupt_invalid", "interrupt_expired")
-"""The codes of runs that an agent does not begin because of the answers; it accepts other answers."""
 
 
 class RemoteAgent(Runnable[Any, dict[str, Any]]):
@@ -147,12 +153,12 @@ class RemoteAgent(Runnable[Any, dict[str, Any]]):
         shared = state if isinstance(state, Mapping) else {key: key for key in state}
         self._state_keys = {there: here for here, there in shared.items()}
         self._tools, self._messages_key = LocalTools(tools), messages_key
+        # The threads in which branches are running, each with its branch.
         self._busy_threads: dict[str, object] = {}
-        """The threads in which branches are running, each with its branch."""
         self._context, self._props = list(context), dict(forwarded_props or {})
         builder = StateGraph(_state_schema(messages_key))
         builder.add_node("agent", RunnableLambda(self._run_sync, self._run))
-        builder.add_node("ask", _ask, input_schema=_Question)
+        builder.add_node("ask", _ask)
         builder.add_node("tools", ToolNode(list(tools), messages_key=messages_key))
         builder.add_edge(START, "agent")
         builder.add_conditional_edges("agent", self._route, ["ask", "tools", END])
@@ -218,7 +224,7 @@ class RemoteAgent(Runnable[Any, dict[str, Any]]):
         """Run the agent once."""
         request = to_agui_request([*state["given"], *self._messages(state)], self._agent, state.get("thread"))
         with self._thread(request.thread_id, state) as thread_id:
-            run_input = RunAgentInput(
+            run_input = agui.RunAgentInput(
                 thread_id=thread_id,
                 run_id=str(uuid4()),
                 messages=request.messages,
@@ -258,7 +264,7 @@ class RemoteAgent(Runnable[Any, dict[str, Any]]):
             if is_first:
                 del self._busy_threads[thread_id]
 
-    async def _replay(self, run_input: RunAgentInput, state: _State, config: RunnableConfig) -> _State:
+    async def _replay(self, run_input: agui.RunAgentInput, state: _State, config: RunnableConfig) -> _State:
         """Run the agent and return what the run changes in the small graph's state."""
         before = self._messages(state)
         async with self._client.run(run_input) as run:
@@ -316,19 +322,19 @@ def _is_branch(config: RunnableConfig | None) -> bool:
 
 
 def _ask(state: _Question) -> _State:
-    interrupt = Interrupt.model_validate(state["interrupt"])
-    return {"answers": {interrupt.id: ask(interrupt, state.get("fault"))}}
+    interrupt = agui.Interrupt.model_validate(state["interrupt"])
+    return {"answers": {interrupt.id: ask(interrupt, state["fault"])}}
 
 
-def _resume(state: _State) -> list[ResumeEntry]:
+def _resume(state: _State) -> list[agui.ResumeEntry]:
     """Return the answers to the open interrupts; those that have expired meanwhile are cancelled."""
     interrupts, answers = _interrupts(state), state.get("answers", {})
     dropped = {one.id for one in interrupts if has_expired(one) or answers[one.id] == {CANCELLED: True}}
     return resume_entries(interrupts, {key: answers[key] for key in answers if key not in dropped}, dropped)
 
 
-def _interrupts(state: _State) -> list[Interrupt]:
-    return [Interrupt.model_validate(one) for one in state.get("open", ())]
+def _interrupts(state: _State) -> list[agui.Interrupt]:
+    return [agui.Interrupt.model_validate(one) for one in state.get("open", ())]
 
 
 def _open_calls(messages: Sequence[BaseMessage]) -> list[ToolCall]:

@@ -11,27 +11,8 @@ from collections import deque
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from ag_ui.core import (
-    ActivityDeltaEvent,
-    ActivitySnapshotEvent,
-    CustomEvent,
-    Event,
-    ReasoningMessageEndEvent,
-    ReasoningMessageStartEvent,
-    RunFinishedEvent,
-    StateDeltaEvent,
-    StateSnapshotEvent,
-    TextMessageEndEvent,
-    TextMessageStartEvent,
-    ToolCallEndEvent,
-    ToolCallResultEvent,
-    ToolCallStartEvent,
-)
-from langchain_core.callbacks import (
-    AsyncCallbackManagerForLLMRun,
-    CallbackManagerForLLMRun,
-    adispatch_custom_event,
-)
+import ag_ui.core as agui
+from langchain_core.callbacks import adispatch_custom_event
 from langchain_core.language_models.chat_models import BaseChatModel, agenerate_from_stream
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
 from langchain_core.outputs import ChatGenerationChunk, ChatResult
@@ -49,8 +30,8 @@ from langgraph_agui.protocol.event_order import ItemKind, item_of
 from langgraph_agui.protocol.message_store import StoredMessage
 from langgraph_agui.state.emit import emit_state
 
-_Opening: TypeAlias = TextMessageStartEvent | ReasoningMessageStartEvent | ToolCallStartEvent
-_Closing: TypeAlias = TextMessageEndEvent | ReasoningMessageEndEvent | ToolCallEndEvent
+_Opening: TypeAlias = agui.TextMessageStartEvent | agui.ReasoningMessageStartEvent | agui.ToolCallStartEvent
+_Closing: TypeAlias = agui.TextMessageEndEvent | agui.ReasoningMessageEndEvent | agui.ToolCallEndEvent
 
 
 class Replay:
@@ -67,16 +48,16 @@ class Replay:
         self._run, self._state_keys, self._config = run, state_keys, config
         self._origin = {"agent": agent, "thread": run.input.thread_id}
         self._events = aiter(run)
-        self._queue: deque[Event] = deque()
-        """Events that are read and not consumed yet."""
+        # Events that are read and not consumed yet.
+        self._queue: deque[agui.Event] = deque()
         self._history = EventHistory(run._fold, joins_subagents=True)
         self._builders: dict[str | None, ChunkBuilder] = {}
         """The messages begun so far, by the id that they have here."""
+        # The results as the reducer has them, by call.
         self._results: dict[str, StoredMessage] = {}
-        """The results as the reducer has them, by call."""
         self._result_count = 0
+        # Results that are not among the messages yet.
         self._new_results: list[ToolMessage] = []
-        """Results that are not among the messages yet."""
 
     async def messages(self, given: Sequence[BaseMessage]) -> list[BaseMessage]:
         """Read the run to its end and return its messages. `given` is what the agent was sent.
@@ -100,7 +81,7 @@ class Replay:
         results = self._history.result_details(self._results)
         return [self._completed(message, results) for message in messages]
 
-    async def stream_message(self) -> AsyncIterator[ChatGenerationChunk]:
+    async def stream_message(self) -> AsyncIterator[AIMessageChunk]:
         """Yield the chunks of the next message.
 
         The message ends, once none of its items is open, before the first item after results: the model has received
@@ -113,63 +94,65 @@ class Replay:
         local_tools = {tool.name for tool in self._run.input.tools or ()}
         open_items, text_ids = set[tuple[ItemKind, str]](), set[str]()
         waits_for_tools, results_before = False, self._result_count
-        while (event := await self._peek()) is not None and not isinstance(event, RunFinishedEvent):
+        while (event := await self._peek()) is not None and not isinstance(event, agui.RunFinishedEvent):
             if isinstance(event, _Opening) and self._opens_item(event):
-                is_other_text = isinstance(event, TextMessageStartEvent) and bool(text_ids - {event.message_id})
+                is_other_text = isinstance(event, agui.TextMessageStartEvent) and bool(text_ids - {event.message_id})
                 has_results = self._result_count > results_before
                 if not open_items and (has_results or (is_other_text and not waits_for_tools)):
                     break
                 open_items.add(item_of(event))
-                if isinstance(event, TextMessageStartEvent):
+                if isinstance(event, agui.TextMessageStartEvent):
                     text_ids.add(event.message_id)
-                elif isinstance(event, ToolCallStartEvent):
+                elif isinstance(event, agui.ToolCallStartEvent):
                     waits_for_tools = waits_for_tools or event.tool_call_name in local_tools
             elif isinstance(event, _Closing):
                 open_items.discard(item_of(event))
             self._queue.popleft()
             for chunk in builder.feed(event):
-                yield _generation(chunk, message_id)
+                chunk.id = message_id
+                yield chunk
             await self._forward(event)
-        *chunks, last = builder.finish()
-        last.additional_kwargs = {AGUI: {**last.additional_kwargs.get(AGUI, {}), **self._origin}}
-        last.usage_metadata = usage_metadata(self._run.usage) if isinstance(event, RunFinishedEvent) else None
-        for chunk in [*chunks, last]:
-            yield _generation(chunk, message_id)
+        chunks = builder.finish(**self._origin)
+        chunks[-1].usage_metadata = (
+            usage_metadata(self._run.usage) if isinstance(event, agui.RunFinishedEvent) else None
+        )
+        for chunk in chunks:
+            chunk.id = message_id
+            yield chunk
 
-    async def _peek(self) -> Event | None:
+    async def _peek(self) -> agui.Event | None:
         """Return the next event without consuming it; before the end, those for what only a snapshot contains."""
         if not self._queue:
             event = await anext(self._events, None)
             if event is None:
                 return None
-            missing = self._history.missing_events() if isinstance(event, RunFinishedEvent) else []
-            for one in [*missing, event]:
+            for one in self._history.missing_events(event) if isinstance(event, agui.RunFinishedEvent) else [event]:
                 self._history.observe(one)
                 self._queue.append(one)
         return self._queue[0]
 
-    def _opens_item(self, event: Event) -> bool:
+    def _opens_item(self, event: agui.Event) -> bool:
         """Return whether an event opens something that the agent itself says, and was not sent already."""
-        if isinstance(event, ToolCallStartEvent):
+        if isinstance(event, agui.ToolCallStartEvent):
             is_sent = event.tool_call_id in self._history.open_calls
             return not is_sent and self._history.own_holder(event.tool_call_id) is not None
         return isinstance(event, _Opening) and self._history.own_message(event) is not None
 
-    async def _forward(self, event: Event) -> None:
+    async def _forward(self, event: agui.Event) -> None:
         """Pass on what is not part of a message. What comes from subagents that tools have called stays there."""
         match event:
             # The conversation has no place for results of unknown calls.
-            case ToolCallResultEvent() if event.tool_call_id in self._history.calls:
+            case agui.ToolCallResultEvent() if event.tool_call_id in self._history.calls:
                 if self._history.is_own(event.subagent_run_id):
                     await self._add_result(event)
-            case StateSnapshotEvent() | StateDeltaEvent():
+            case agui.StateSnapshotEvent() | agui.StateDeltaEvent():
                 emit_state(self.state())
-            case CustomEvent():
+            case agui.CustomEvent():
                 await adispatch_custom_event(event.name, event.value, config=self._config)
-            case ActivitySnapshotEvent() | ActivityDeltaEvent():
+            case agui.ActivitySnapshotEvent() | agui.ActivityDeltaEvent():
                 await dispatch_agent_output(event, self._config)
 
-    async def _add_result(self, event: ToolCallResultEvent) -> None:
+    async def _add_result(self, event: agui.ToolCallResultEvent) -> None:
         """Emit a result, with its encrypted value if that comes next."""
         await self._peek()
         stored = self._history.find(event.message_id)
@@ -225,33 +208,17 @@ class ReplayModel(BaseChatModel):
     def _llm_type(self) -> str:
         return "ag-ui"
 
-    def _generate(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: CallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
-    ) -> ChatResult:
+    def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
         raise NotImplementedError("A replay is asynchronous; use ainvoke or astream.")
 
-    async def _agenerate(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: AsyncCallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
-    ) -> ChatResult:
-        return await agenerate_from_stream(self._replay.stream_message())
+    async def _agenerate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
+        return await agenerate_from_stream(self._astream(messages))
 
     async def _astream(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: AsyncCallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
+        self, messages: list[BaseMessage], *args: Any, **kwargs: Any
     ) -> AsyncIterator[ChatGenerationChunk]:
         async for chunk in self._replay.stream_message():
-            yield chunk
+            yield ChatGenerationChunk(message=chunk)
 
 
 def insert_result(messages: list[BaseMessage], result: ToolMessage) -> None:
@@ -266,8 +233,3 @@ def insert_result(messages: list[BaseMessage], result: ToolMessage) -> None:
 
 def _has_call(message: BaseMessage, call_id: str) -> bool:
     return isinstance(message, AIMessage) and any(call["id"] == call_id for call in message.tool_calls)
-
-
-def _generation(chunk: AIMessageChunk, message_id: str) -> ChatGenerationChunk:
-    chunk.id = message_id
-    return ChatGenerationChunk(message=chunk)

@@ -24,65 +24,61 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 from urllib.parse import urlsplit
 from uuid import UUID, uuid4, uuid5
 
-from ag_ui.core import (
-    AssistantMessage,
-    DeveloperMessage,
-    FunctionCall,
-    Interrupt,
-    Message,
-    ReasoningMessage,
-    SystemMessage,
-    ToolCall,
-    ToolMessage,
-    UserMessage,
-)
-from langchain_core.messages import AIMessage, BaseMessage, ChatMessage, HumanMessage
-from langchain_core.messages import SystemMessage as LCSystemMessage
-from langchain_core.messages import ToolCall as LCToolCall
-from langchain_core.messages import ToolMessage as LCToolMessage
+import ag_ui.core as agui
+from ag_ui.core import Interrupt, Message
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolCall, ToolMessage
 from langchain_core.utils.json import parse_partial_json
 
 from langgraph_agui.client.langchain.approvals import asks_about
 from langgraph_agui.messages.media import content_parts
 from langgraph_agui.messages.to_agui import FAILED_WITHOUT_TEXT, as_content, text_of
+from langgraph_agui.protocol.message_store import MessageStore, StoredMessage
 
 logger = logging.getLogger(__name__)
 
+# `model_provider` of messages from an AG-UI agent.
 PROVIDER: Final = "ag-ui"
-"""`model_provider` of messages from an AG-UI agent."""
 
+# The key in `additional_kwargs`.
 AGUI: Final = "agui"
-"""The key in `additional_kwargs`."""
 
+# A message without an id gets one that depends on its content: the same in each call, as a thread needs it.
 _ID_NAMESPACE: Final = UUID("6a1f8c1e-7d0b-4f43-9a55-0b6a3f1c2d10")
-"""A message without an id gets one that depends on its content: the same in each call, as a thread needs it."""
 
 _CALLS: Final = ("tool_call", "tool_call_chunk", "invalid_tool_call")
 _AGENT_CALLS: Final = ("server_tool_call", "server_tool_call_chunk")
-_CHAT_ROLES: Final[Mapping[str, type[UserMessage | AssistantMessage | SystemMessage | DeveloperMessage]]] = {
-    "user": UserMessage,
-    "human": UserMessage,
-    "assistant": AssistantMessage,
-    "ai": AssistantMessage,
-    "system": SystemMessage,
-    "developer": DeveloperMessage,
+_TextMessage: TypeAlias = agui.UserMessage | agui.AssistantMessage | agui.SystemMessage | agui.DeveloperMessage
+_ROLES: Final[Mapping[str, type[_TextMessage]]] = {
+    "user": agui.UserMessage,
+    "human": agui.UserMessage,
+    "assistant": agui.AssistantMessage,
+    "ai": agui.AssistantMessage,
+    "system": agui.SystemMessage,
+    "developer": agui.DeveloperMessage,
 }
 
 
 @dataclass
 class AGUIRequest:
-    """What a call of the chat model sends to the agent."""
+    """What a call of the chat model sends to the agent.
 
+    Attributes:
+        agent: The `agent_key` of the agent.
+        thread_id: Its thread.
+        messages: The conversation.
+        interrupts: What the thread waits for.
+        asked_calls: The calls of local tools that the interrupts ask about.
+    """
+
+    agent: str
     thread_id: str
     messages: list[Message] = field(default_factory=list)
     interrupts: list[Interrupt] = field(default_factory=list)
-    """What the thread waits for."""
     asked_calls: frozenset[str] = frozenset()
-    """The calls of the caller's that the interrupts ask about."""
 
 
 def agent_key(url: str, name: str = "") -> str:
@@ -103,26 +99,30 @@ def to_agui_request(messages: Sequence[BaseMessage], agent: str, thread_id: str 
         agent: The `agent_key` of the agent that is called.
         thread_id: Its thread; by default that of the agent's last message, else a new one.
     """
-    request = AGUIRequest(thread_id or "")
+    request = AGUIRequest(agent, thread_id or "")
     repeats: Counter[str] = Counter()
+    # The agent's ids of calls that the caller knows by another one.
     known_ids: dict[str, str] = {}
-    """The agent's ids of calls that the caller knows by another one."""
+    # The calls whose results are not the caller's to send: `create_agent` makes up some for them.
     settled: set[str | None] = set()
-    """The calls whose results are not the caller's to send: `create_agent` makes up some for them."""
     for message in messages:
-        call_id = message.tool_call_id if isinstance(message, LCToolMessage) else ""
+        call_id = message.tool_call_id if isinstance(message, ToolMessage) else ""
         if call_id in settled:
             continue
         call_id = known_ids.get(call_id, call_id)
         content = f"{message.type}:{message.content!r}:{call_id}"
         repeats[content] += 1  # also with an id: in an earlier call the same message may have had none
         message_id = message.id or str(uuid5(_ID_NAMESPACE, f"{repeats[content]}:{content}"))
-        details = own_details(message, agent)
-        if details is not None and thread_id is None:
+        details = message.additional_kwargs.get(AGUI)
+        if not isinstance(details, Mapping) or details.get("agent") != agent:
+            details = None
+        elif thread_id is None:
             request.thread_id = details.get("thread") or request.thread_id
         if isinstance(message, AIMessage):
-            converted = _assistant_messages(message, message_id, details)
-            closed = {one.tool_call_id for one in converted if isinstance(one, ToolMessage)}
+            converted = _AIMessageReader(message, message_id, details or {}, is_agents=details is not None).read()
+            if details is None and not converted:
+                converted = [agui.AssistantMessage(id=message_id, content=message.text)]
+            closed = {one.tool_call_id for one in converted if isinstance(one, agui.ToolMessage)}
             if details is not None:
                 request.interrupts = open_interrupts(message)
                 request.asked_calls = _asked_calls(message, request.interrupts)
@@ -132,18 +132,12 @@ def to_agui_request(messages: Sequence[BaseMessage], agent: str, thread_id: str 
             settled |= {call["id"] for call in message.invalid_tool_calls if call["id"] in known_ids}
             settled |= closed | {own for own, agents in known_ids.items() if agents in closed}
             request.messages += converted
-        elif isinstance(message, LCToolMessage):
+        elif isinstance(message, ToolMessage):
             request.messages.append(_tool_message(message, message_id, call_id, details or {}))
         else:
             request.messages += _message(message, message_id)
     request.thread_id = request.thread_id or str(uuid4())
     return request
-
-
-def own_details(message: BaseMessage, agent: str) -> Mapping[str, Any] | None:
-    """Return what a message of this agent has under `AGUI`; None for any other message."""
-    details = message.additional_kwargs.get(AGUI)
-    return details if isinstance(details, Mapping) and details.get("agent") == agent else None
 
 
 def open_interrupts(message: BaseMessage) -> list[Interrupt]:
@@ -153,14 +147,14 @@ def open_interrupts(message: BaseMessage) -> list[Interrupt]:
     return [Interrupt.model_validate(one) for one in found]
 
 
-def withheld_calls(message: AIMessage) -> list[LCToolCall]:
+def withheld_calls(message: AIMessage) -> list[ToolCall]:
     """Return the calls in an answer of an `AGUIChatModel` that the caller may not run before they are approved.
 
     They have no arguments here.
     """
     interrupts, repeated = open_interrupts(message), repeated_calls(message)
     return [
-        LCToolCall(id=call["id"], name=call["name"] or "", args={})
+        ToolCall(id=call["id"], name=call["name"] or "", args={})
         for call in message.invalid_tool_calls
         if any(asks_about(one, repeated.get(call["id"] or "", call["id"]), call["name"]) for one in interrupts)
     ]
@@ -180,37 +174,27 @@ def repeated_calls(message: AIMessage) -> dict[str, str]:
 
 
 def _message(message: BaseMessage, message_id: str) -> list[Message]:
-    match message:
-        case HumanMessage():
-            content = content_parts(as_content(message.content))
-            return [UserMessage(id=message_id, content=content, name=message.name)]
-        case LCSystemMessage():
-            # LangChain marks OpenAI's newer role only here.
-            is_developer = message.additional_kwargs.get("__openai_role__") == "developer"
-            kind = _CHAT_ROLES["developer" if is_developer else "system"]
-        case ChatMessage() if message.role in _CHAT_ROLES:
-            kind = _CHAT_ROLES[message.role]
-        case _:
-            what = f"the role {message.role!r}" if isinstance(message, ChatMessage) else f"type {message.type!r}"
-            logger.warning("A message of %s has no AG-UI role and was left out.", what)
-            return []
-    return [kind(id=message_id, content=message.text, name=message.name)]
+    if isinstance(message, HumanMessage):
+        content = content_parts(as_content(message.content))
+        return [agui.UserMessage(id=message_id, content=content, name=message.name)]
+    # LangChain has no type for OpenAI's developer messages; only this key tells them from system messages.
+    role = str(message.additional_kwargs.get("__openai_role__") or getattr(message, "role", message.type))
+    if role in _ROLES:
+        return [_ROLES[role](id=message_id, content=message.text, name=message.name)]
+    what = f"the role {role!r}" if message.type == "chat" else f"type {message.type!r}"
+    logger.warning("A message of %s has no AG-UI role and was left out.", what)
+    return []
 
 
-def _tool_message(message: LCToolMessage, message_id: str, call_id: str, details: Mapping[str, Any]) -> ToolMessage:
+def _tool_message(message: ToolMessage, message_id: str, call_id: str, details: Mapping[str, Any]) -> agui.ToolMessage:
     content, failed = content_parts(as_content(message.content)), message.status == "error"
-    return ToolMessage(
+    return agui.ToolMessage(
         id=details.get("id", message_id),
         tool_call_id=call_id,
         content=content,
         error=(text_of(content) or FAILED_WITHOUT_TEXT) if failed else None,
         **_opaque_fields(details),
     )
-
-
-def _assistant_messages(message: AIMessage, message_id: str, details: Mapping[str, Any] | None) -> list[Message]:
-    found = _AIMessageReader(message, message_id, details or {}, is_agents=details is not None).read()
-    return found or ([] if details is not None else [AssistantMessage(id=message_id, content=message.text)])
 
 
 def agui_messages_of(message: AIMessage) -> list[Message]:
@@ -233,68 +217,64 @@ class _AIMessageReader:
     """Reads one message, block by block. `is_agents`: an AG-UI agent made it, and `details` are its `AGUI` key."""
 
     def __init__(self, message: AIMessage, message_id: str, details: Mapping[str, Any], *, is_agents: bool) -> None:
-        self._message, self._message_id, self._is_agents = message, message_id, is_agents
-        self._message_details: Mapping[str, Any] = details.get("messages", {})
-        self._call_details: Mapping[str, Any] = details.get("calls", {})
-        self._result_details: Mapping[str, Any] = details.get("results", {})
+        self._message, self._message_id, self._details, self._is_agents = message, message_id, details, is_agents
         self._parsed = {call["id"]: call for call in message.tool_calls}
-        self._found: list[Message] = []
-        self._assistants: dict[str, AssistantMessage] = {}
-        self._holders: dict[str, AssistantMessage] = {}
-        """The message of each call."""
+        self._store = MessageStore([])
+        self._assistants: dict[str, StoredMessage] = {}
+        # The results of calls of earlier messages.
+        self._early_results: list[Message] = []
 
     def read(self) -> list[Message]:
         message, content = self._message, self._message.content
         for block in [content] if isinstance(content, str) else content:
-            self._block({"type": "text", "text": block} if isinstance(block, str) else block)
+            self._read_block({"type": "text", "text": block} if isinstance(block, str) else block)
         for call in [*message.tool_calls, *message.invalid_tool_calls]:
-            if call["id"] not in self._holders:
-                self._call(call)
-        return self._found
+            if call["id"] is None or self._store.find_call(call["id"]) is None:
+                self._read_call(call)
+        return [*self._early_results, *self._store.views()]
 
-    def _block(self, block: Mapping[str, Any]) -> None:
+    def _read_block(self, block: Mapping[str, Any]) -> None:
         match block.get("type"):
             case "text" if block.get("text") or (self._is_agents and "id" in block):
-                assistant = self._assistant(block.get("id", self._message_id) if self._is_agents else self._message_id)
-                assistant.content = f"{assistant.content or ''}{block.get('text', '')}"
+                message_id = block.get("id", self._message_id) if self._is_agents else self._message_id
+                self._assistant(message_id).append(block.get("text", ""))
             case "reasoning" if self._is_agents and "id" in block:
                 fields = _opaque_fields(block.get("extras", {}))
-                self._found.append(ReasoningMessage(id=block["id"], content=block.get("reasoning", ""), **fields))
+                self._store.add(agui.ReasoningMessage(id=block["id"], content=block.get("reasoning", ""), **fields))
             case "server_tool_result" if self._is_agents:
-                self._result(block)
+                self._read_result(block)
             case kind if block.get("id") and (kind in _CALLS or (self._is_agents and kind in _AGENT_CALLS)):
-                self._call(block)
+                self._read_call(block)
 
-    def _assistant(self, message_id: str) -> AssistantMessage:
-        assistant = self._assistants.get(message_id)
-        if assistant is None:
-            details = self._message_details.get(message_id, {})
-            assistant = AssistantMessage(id=message_id, name=details.get("name"), **_opaque_fields(details))
-            self._assistants[message_id] = assistant
-            self._found.append(assistant)
-        return assistant
+    def _assistant(self, message_id: str) -> StoredMessage:
+        if message_id not in self._assistants:
+            details = self._details.get("messages", {}).get(message_id, {})
+            message = agui.AssistantMessage(id=message_id, name=details.get("name"), **_opaque_fields(details))
+            self._assistants[message_id] = self._store.add(message)
+        return self._assistants[message_id]
 
-    def _call(self, block: Mapping[str, Any]) -> None:
-        call_id, args = block["id"], block.get("args")
-        details, parsed = self._call_details.get(call_id, {}), self._parsed.get(call_id)
+    def _read_call(self, block: Mapping[str, Any]) -> None:
+        call_id, name, args = block["id"], block["name"], block.get("args")
+        details, parsed = self._details.get("calls", {}).get(call_id, {}), self._parsed.get(call_id)
         if details.get("again"):
             return
         arguments = details.get("arguments", args if isinstance(args, str) else None)
         args = parsed["args"] if parsed is not None else args if isinstance(args, dict) else None
         if arguments is None or (args is not None and normalized_arguments(arguments) != _dump(args)):
             arguments = _dump(args or {})
-        name = details.get("name", block["name"])
-        if parsed is not None and parsed["name"] != block["name"]:
-            name = parsed["name"]
-        holder = self._holders[call_id] = self._assistant(details.get("message_id") or self._message_id)
-        call = ToolCall(id=call_id, function=FunctionCall(name=name, arguments=arguments), **_opaque_fields(details))
-        holder.tool_calls = [*(holder.tool_calls or ()), call]
+        is_renamed = parsed is not None and parsed["name"] != name
+        name = parsed["name"] if parsed is not None and is_renamed else details.get("name", name)
+        holder = self._assistant(details.get("message_id") or self._message_id)
+        call = self._store.add_call(holder, call_id, name)
+        call.append(arguments)
+        call.merge(details.get("metadata"))
+        if (value := details.get("encrypted_value")) is not None:
+            call.encrypt(value)
 
-    def _result(self, block: Mapping[str, Any]) -> None:
-        """Insert a result after the message of its call and the results that are there, as a client does."""
+    def _read_result(self, block: Mapping[str, Any]) -> None:
         call_id = block["tool_call_id"]
-        details = self._result_details.get(call_id, {})
-        result = ToolMessage(
+        details = self._details.get("results", {}).get(call_id, {})
+        result = agui.ToolMessage(
             id=details.get("id", block["id"]),
             tool_call_id=call_id,
             content=block["output"],
@@ -302,12 +282,10 @@ class _AIMessageReader:
             encrypted_value=details.get("encrypted_value"),
             metadata=block.get("extras", {}).get("metadata"),
         )
-        place = 0  # the result of a call of an earlier message comes first
-        if (holder := self._holders.get(call_id)) is not None:
-            place = next(number for number, message in enumerate(self._found) if message is holder) + 1
-        while place < len(self._found) and isinstance(self._found[place], ToolMessage):
-            place += 1
-        self._found.insert(place, result)
+        if self._store.find_call(call_id) is None:
+            self._early_results.append(result)
+        else:
+            self._store.add_result(result)
 
 
 def normalized_arguments(arguments: str) -> str | None:
