@@ -267,9 +267,7 @@ class _AIMessageReader:
         holder = self._assistant(details.get("message_id") or self._message_id)
         call = self._store.add_call(holder, call_id, name)
         call.append(arguments)
-        call.merge(details.get("metadata"))
-        if (value := details.get("encrypted_value")) is not None:
-            call.encrypt(value)
+        call.update(**_opaque_fields(details))
 
     def _read_result(self, block: Mapping[str, Any]) -> None:
         call_id = block["tool_call_id"]
