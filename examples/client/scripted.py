@@ -1,6 +1,6 @@
 """The model of these examples: a script in the place of a real one, so that they run offline.
 
-A script reads the messages as a model does, and yields what the model says: `think`, `say` and `call`.
+A script reads the messages as a model does, and yields its reply: `reason`, `write` and `call`.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from langchain_core.runnables import Runnable
 DELAY = 0.02
 """Seconds before each piece, as a real model takes them."""
 
-Said = Iterator[AIMessageChunk]
+Reply = Iterator[AIMessageChunk]
 _numbers = count()
 
 
 class Scripted(BaseChatModel):
-    """Streams in small pieces what its script says, and counts words as tokens."""
+    """Streams its script in small pieces, and counts words as tokens."""
 
-    script: Callable[[list[BaseMessage]], Said]
+    script: Callable[[list[BaseMessage]], Reply]
 
     @property
     def _llm_type(self) -> str:
@@ -53,19 +53,19 @@ class Scripted(BaseChatModel):
         yield ChatGenerationChunk(message=AIMessageChunk(content=[], usage_metadata=used, chunk_position="last"))
 
 
-def think(text: str) -> Said:
+def reason(text: str) -> Reply:
     """Reasoning."""
     for word in re.findall(r"\S+\s*", text):
         yield AIMessageChunk(content=[{"type": "reasoning", "reasoning": word, "index": 0}])
 
 
-def say(text: str) -> Said:
+def write(text: str) -> Reply:
     """The answer."""
     for word in re.findall(r"\S+\s*", text):
         yield AIMessageChunk(content=[{"type": "text", "text": word, "index": 1}])
 
 
-def call(name: str, **args: object) -> Said:
+def call(name: str, **args: object) -> Reply:
     """A tool call, whose arguments come bit by bit."""
     index, written = next(_numbers), json.dumps(args)
     yield _part(name=name, args="", id=f"call_{uuid4()}", index=index)
@@ -74,7 +74,7 @@ def call(name: str, **args: object) -> Said:
 
 
 def results(messages: list[BaseMessage]) -> list[str]:
-    """What the tools have answered since the user has spoken."""
+    """Return the results of tools since the last user message."""
     last = max(number for number, message in enumerate(messages) if message.type == "human")
     return [message.text for message in messages[last:] if isinstance(message, ToolMessage)]
 

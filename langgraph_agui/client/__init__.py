@@ -1,11 +1,11 @@
-"""The other side: remote AG-UI agents, used from Python.
+"""Run remote AG-UI agents from Python.
 
-``AGUIClient``      one agent: `run(RunAgentInput)` yields its events
-``AGUISession``     one conversation with it: messages, typed state, open interrupts, local tools
-``AGUIChatModel``   the agent as a LangChain chat model; ``RemoteInterrupts`` asks its questions in `create_agent`
-``RemoteAgent``     the agent as a Runnable and a node of a graph
-``open_interrupts`` what the agent waits for that said a message
-``MessageChunks``   events in, `AIMessageChunk`s out; ``agui_messages_of`` the way back
+``AGUIClient``      an agent: `run(RunAgentInput)` yields the events of a run
+``AGUISession``     a conversation with an agent: messages, typed state, open interrupts, local tools
+``AGUIChatModel``   an agent as a LangChain chat model; ``RemoteInterrupts`` passes its interrupts on in `create_agent`
+``RemoteAgent``     an agent as a Runnable and a node of a graph
+``open_interrupts`` the interrupts that a message of an agent waits for
+``MessageChunks``   converts events to `AIMessageChunk`s; ``agui_messages_of`` converts messages back
 
 The errors are in :mod:`langgraph_agui.client.errors`. HTTP needs the extra ``client``.
 """
@@ -72,7 +72,7 @@ _LAZY = {
 
 
 def __getattr__(name: str) -> object:
-    """Import what needs an extra only when it is asked for."""
+    """Import names that need an extra only when they are used."""
     if name in _LAZY:
         return getattr(import_module(f"langgraph_agui.client.{_LAZY[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

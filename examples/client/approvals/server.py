@@ -9,7 +9,7 @@ from langchain.agents.middleware import HumanInTheLoopMiddleware
 from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
-from examples.client.scripted import Said, Scripted, call, results, say
+from examples.client.scripted import Reply, Scripted, call, results, write
 from langgraph_agui import LangGraphAgent, add_langgraph_fastapi_endpoint
 
 
@@ -23,9 +23,9 @@ def delete_records(year: int) -> str:
     return f"deleted {year}"
 
 
-def script(messages: list[BaseMessage]) -> Said:
+def script(messages: list[BaseMessage]) -> Reply:
     if done := results(messages):
-        yield from say("\n".join(["This is what came of it:", *(f"- {one.splitlines()[-1]}" for one in done)]))
+        yield from write("\n".join(["This is what came of it:", *(f"- {one.splitlines()[-1]}" for one in done)]))
     else:
         yield from call("book_expense", employee="Ada", amount=1500)
         yield from call("book_expense", employee="Ben", amount=900)

@@ -8,7 +8,7 @@ from langchain.agents import create_agent
 from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
-from examples.client.scripted import Said, Scripted, call, results, say
+from examples.client.scripted import Reply, Scripted, call, results, write
 from langgraph_agui import LangGraphAgent, add_langgraph_fastapi_endpoint
 
 
@@ -17,9 +17,9 @@ def get_weather(city: str) -> str:
     return {"Rome": "24 degrees and sunny", "Oslo": "7 degrees and rain"}[city]
 
 
-def script(messages: list[BaseMessage]) -> Said:
+def script(messages: list[BaseMessage]) -> Reply:
     if weather := results(messages):
-        yield from say(f"Rome has {weather[0]}, Oslo has {weather[1]}.")
+        yield from write(f"Rome has {weather[0]}, Oslo has {weather[1]}.")
     else:
         yield from call("get_weather", city="Rome")
         yield from call("get_weather", city="Oslo")

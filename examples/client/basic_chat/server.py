@@ -8,19 +8,19 @@ from langchain.agents import create_agent
 from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
-from examples.client.scripted import Said, Scripted, say, think
+from examples.client.scripted import Reply, Scripted, reason, write
 from langgraph_agui import LangGraphAgent, add_langgraph_fastapi_endpoint
 
 
-def script(messages: list[BaseMessage]) -> Said:
+def script(messages: list[BaseMessage]) -> Reply:
     questions = [message.text for message in messages if message.type == "human"]
     name = questions[0].split()[-1].strip(".")
     if len(questions) == 1:
-        yield from think("They tell me their name. A greeting is in order.")
-        yield from say(f"Hello {name}! What can I do for you?")
+        yield from reason("They tell me their name. A greeting is in order.")
+        yield from write(f"Hello {name}! What can I do for you?")
     else:
-        yield from think(f"The first of {len(questions)} messages has the name.")
-        yield from say(f"You are {name}, and this is message {len(questions)} of yours.")
+        yield from reason(f"The first of {len(questions)} messages has the name.")
+        yield from write(f"You are {name}, and this is message {len(questions)} of yours.")
 
 
 MODEL = Scripted(script=script)  # a real one: MODEL = "anthropic:claude-sonnet-4-5"

@@ -8,13 +8,13 @@ from langchain.agents import create_agent
 from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
-from examples.client.scripted import Said, Scripted, call, results, say
+from examples.client.scripted import Reply, Scripted, call, results, write
 from langgraph_agui import AGUIMiddleware, LangGraphAgent, add_langgraph_fastapi_endpoint
 
 
-def script(messages: list[BaseMessage]) -> Said:
+def script(messages: list[BaseMessage]) -> Reply:
     if found := results(messages):
-        yield from say(f"You are in {found[0]}.")
+        yield from write(f"You are in {found[0]}.")
     else:
         yield from call("get_user_location")
 

@@ -8,7 +8,7 @@ from langchain.agents import create_agent
 from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
-from examples.client.scripted import Said, Scripted, call, results, say
+from examples.client.scripted import Reply, Scripted, call, results, write
 from langgraph_agui import AGUIMiddleware, LangGraphAgent, add_langgraph_fastapi_endpoint
 
 
@@ -17,14 +17,14 @@ def find_restaurants(city: str) -> str:
     return f"Tasca do Rio and Casa Azul, both in {city}"
 
 
-def script(messages: list[BaseMessage]) -> Said:
+def script(messages: list[BaseMessage]) -> Reply:
     match results(messages):
         case []:
             yield from call("get_user_location")
         case [city]:
             yield from call("find_restaurants", city=city)
         case [_, restaurants]:
-            yield from say(f"I have found {restaurants}.")
+            yield from write(f"I have found {restaurants}.")
 
 
 MODEL = Scripted(script=script)  # a real one: MODEL = "anthropic:claude-sonnet-4-5"

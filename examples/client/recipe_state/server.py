@@ -15,7 +15,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.prebuilt import ToolRuntime
 from langgraph.types import Command
 
-from examples.client.scripted import Said, Scripted, call, results, say
+from examples.client.scripted import Reply, Scripted, call, results, write
 from langgraph_agui import LangGraphAgent, PredictState, StateOptions, add_langgraph_fastapi_endpoint, state_update
 
 
@@ -39,16 +39,16 @@ def prompt(request: ModelRequest) -> str:
     return f"You write a recipe with the user. It is now: {json.dumps(recipe)}"
 
 
-def script(messages: list[BaseMessage]) -> Said:
+def script(messages: list[BaseMessage]) -> Reply:
     recipe, asked = json.loads(messages[0].text.partition(": ")[2]), messages[-1].text
     if recipe["title"] is None:
         yield from call("write_recipe", title="Tomato soup", servings=4, ingredients=["tomatoes", "onions", "garlic"])
     elif "nobody" in asked:
         yield from call("write_recipe", **{**recipe, "servings": 0})
     elif results(messages):
-        yield from say("Done.")
+        yield from write("Done.")
     else:
-        yield from say(f"{recipe['title']} for {recipe['servings']}: {', '.join(recipe['ingredients'])}.")
+        yield from write(f"{recipe['title']} for {recipe['servings']}: {', '.join(recipe['ingredients'])}.")
 
 
 MODEL = Scripted(script=script)  # a real one: MODEL = "anthropic:claude-sonnet-4-5"
