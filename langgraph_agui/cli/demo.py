@@ -109,7 +109,7 @@ def next_turn(messages: Sequence[BaseMessage], tools: Collection[str]) -> Turn:
                 args = match.groupdict("Hello from the demo!")
                 wanted.setdefault(rule.aim.format(**args), _call(rule.tool, args))
     if wanted:
-        plan = "I should not guess; a tool knows." if len(wanted) == 1 else "I can look these up at the same time."
+        plan = "There is a tool for that." if len(wanted) == 1 else "I can call the tools at the same time."
         return Turn(f"The user wants {' and '.join(wanted)}. {plan}", calls=[*wanted.values()])
     text = f"I am a scripted model: I follow a few rules and cannot really talk. You wrote: {question}\n\nTry these:"
     return Turn("No rule of mine matches, so I say what I can do.", "\n  • ".join([text, *SUGGESTIONS, "Please crash"]))
@@ -240,11 +240,11 @@ def _plan_day_tool(model: BaseChatModel, delay: float) -> BaseTool:
     @tool
     async def find_sights(city: str, runtime: ToolRuntime[Any, Any]) -> str:
         """Find what there is to see in a city."""
-        found = _SIGHTS[zlib.crc32(city.encode()) % 3 :][:3]
+        found = sorted(_SIGHTS, key=lambda sight: zlib.crc32(f"{city} {sight}".encode()))[:3]
         for sight in found:
             await asyncio.sleep(10 * delay)
             runtime.emit_output_delta(f"found {sight}\n")
-        return " and ".join(found)
+        return f"{', '.join(found[:-1])} and {found[-1]}"
 
     guide = create_agent(model, [get_weather, find_sights], system_prompt=_GUIDE_PROMPT, name="guide")
 

@@ -38,7 +38,7 @@ def chat(*arguments: str, typed: str = "") -> Result:
 
 @pytest.fixture(scope="module")
 def asker() -> Iterator[str]:
-    """An agent that asks what it is told to ask, as JSON, and says what it has heard."""
+    """An agent that interrupts with the JSON of the message, and repeats the answer."""
 
     def ask(state: MessagesState) -> dict[str, Any]:
         asked = state["messages"][-1].text
@@ -56,7 +56,7 @@ def agent() -> Iterator[ChatAgent]:
 
 
 @pytest.mark.parametrize(
-    ("asked", "typed", "heard"),
+    ("asked", "typed", "expected"),
     [
         ({"message": "Name?"}, " Ada L.\n", ["yes, no, cancel, JSON or text: ", "got 'Ada L.'"]),
         ({"message": "Really?"}, "No\n", ["got False"]),
@@ -114,10 +114,10 @@ def agent() -> Iterator[ChatAgent]:
         ),
     ],
 )
-def test_each_question_takes_its_answers(asker: str, asked: dict[str, Any], typed: str, heard: list[str]) -> None:
+def test_each_question_takes_its_answers(asker: str, asked: dict[str, Any], typed: str, expected: list[str]) -> None:
     result = chat(asker, typed=f"{json.dumps(asked)}\n{typed}hello\n")
     assert result.exit_code == 0, result.output
-    for text in [*heard, "so hello"]:
+    for text in [*expected, "so hello"]:
         assert text in result.stdout
 
 

@@ -98,12 +98,12 @@ def test_the_demo_asks_itself_in_its_own_terminal():
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment())
     assert process.stdout is not None
     try:
-        said = []
+        printed = []
         for line in process.stdout:
-            said.append(line)
+            printed.append(line)
             if line.startswith("tokens:"):
                 break
-        assert f"{ROME}\n" in said
+        assert f"{ROME}\n" in printed
     finally:
         process.kill()
         process.wait()

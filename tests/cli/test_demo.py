@@ -109,19 +109,19 @@ async def test_a_crash_comes_after_some_reasoning() -> None:
 
 
 async def test_guides_plan_days_at_once() -> None:
-    told = await tell(LangGraphAgent(graph=build_demo_graph(delay=0.001)), run_input(SUGGESTIONS[-1]))
-    guides = {event.subagent_run_id: event for event in told.of("SUBAGENT_STARTED")}
+    stream = await tell(LangGraphAgent(graph=build_demo_graph(delay=0.001)), run_input(SUGGESTIONS[-1]))
+    guides = {event.subagent_run_id: event for event in stream.of("SUBAGENT_STARTED")}
     assert [guide.name for guide in guides.values()] == ["guide", "guide"]
     first, second = guides
-    order = [event.subagent_run_id for event in told.of("REASONING_MESSAGE_CONTENT")]
+    order = [event.subagent_run_id for event in stream.of("REASONING_MESSAGE_CONTENT")]
     assert order.index(second) < len(order) - 1 - order[::-1].index(first), "they run at the same time"
-    outputs = {message.subagent_run_id: message.content for message in told.streamed if message.role == "activity"}
-    answer = str(told.messages[-1].content)
+    outputs = {message.subagent_run_id: message.content for message in stream.streamed if message.role == "activity"}
+    answer = str(stream.messages[-1].content)
     for guide, weather in zip(guides, ("In Rome it is 25 °C", "In Oslo it is 11 °C"), strict=True):
         assert outputs[guide]["status"] == "done"
         assert len(outputs[guide]["output"]) == 3
         for line in outputs[guide]["output"]:
             assert line.removeprefix("found ").strip() in answer
-        texts = [str(message.content) for message in told.messages if message.subagent_run_id == guide]
+        texts = [str(message.content) for message in stream.messages if message.subagent_run_id == guide]
         assert any(weather in text for text in texts)
     assert answer.count("scripted model") == 1

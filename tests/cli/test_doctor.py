@@ -121,7 +121,7 @@ def test_what_it_advises_helps_and_helpers_do_not_count() -> None:
     ]
 
 
-def test_every_model_is_told_with_its_place() -> None:
+def test_every_model_is_listed_with_its_place() -> None:
     code, lines = doctor("graphs:two")
     assert code == 1
     assert [line for line in lines if line.startswith("  in ")] == ["  in    [plan]", "  in    act"]

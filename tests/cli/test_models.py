@@ -1,4 +1,4 @@
-"""`--model`: which models think aloud, and how they are told to."""
+"""`--model`: which options make the reasoning of each model visible."""
 
 from __future__ import annotations
 

@@ -48,12 +48,12 @@ def lines(*events: BaseEvent) -> list[str]:
     return out.getvalue().splitlines()
 
 
-async def told(graph: Any) -> list[str]:
+async def lines_of(graph: Any) -> list[str]:
     return lines(*(await tell(LangGraphAgent(graph=graph), run_input("hello"))).events)
 
 
-async def test_words_are_indented_under_the_name() -> None:
-    assert (await told(GRAPHS["tools_in_tools"](None).graph))[2:-2] == [
+async def test_texts_are_indented_under_the_name() -> None:
+    assert (await lines_of(GRAPHS["tools_in_tools"](None).graph))[2:-2] == [
         'tool outer {"question": "why"}',
         "[outer] started: Ask outer.",
         "  thinking: outer: hm",
@@ -71,27 +71,27 @@ async def test_words_are_indented_under_the_name() -> None:
     ]
 
 
-async def test_those_that_speak_at_once_are_named_on_each_line() -> None:
-    found = await told(GRAPHS["deep"](None).graph)
+async def test_subagents_that_run_at_once_are_named_on_each_line() -> None:
+    found = await lines_of(GRAPHS["deep"](None).graph)
     both = range(found.index("[mid_b] started: do b"), min(found.index(f"[mid_{which}] done") for which in "ab"))
-    for name, lane in DEEP.items():
-        margin = "" if lane.parent == "boss" else "  "
-        started, done = f"{margin}[{name}] started: {lane.description}", f"{margin}[{name}] done"
+    for name, subagent in DEEP.items():
+        margin = "" if subagent.parent == "boss" else "  "
+        started, done = f"{margin}[{name}] started: {subagent.description}", f"{margin}[{name}] done"
         begin, end = found.index(started), found.index(done)
-        said = [line for line in found if f" {name}: " in line and "result: " not in line]
-        assert said
-        assert all(found[at].startswith(f"{margin}  [{name}] ") for at in both if found[at] in said)
-        assert all(begin < found.index(line) < end for line in said)
+        texts = [line for line in found if f" {name}: " in line and "result: " not in line]
+        assert texts
+        assert all(found[at].startswith(f"{margin}  [{name}] ") for at in both if found[at] in texts)
+        assert all(begin < found.index(line) < end for line in texts)
 
 
-async def test_those_of_one_name_are_numbered() -> None:
-    found = await told(GRAPHS["same_tool_twice"](None).graph)
+async def test_subagents_with_the_same_name_are_numbered() -> None:
+    found = await lines_of(GRAPHS["same_tool_twice"](None).graph)
     assert {"  [help] help-x: ends 1", "  [help 2] help-y: ends 1"} <= set(found)
     assert {"[help] done", "[help 2] done"} <= set(found)
 
 
-async def test_failures_are_told() -> None:
-    found = await told(failing(handled=True).graph)
+async def test_failures_are_shown() -> None:
+    found = await lines_of(failing(handled=True).graph)
     for line in ("  [inner] failed: The model could not answer.", "[outer] failed: The model could not answer."):
         assert line in found
     assert "a secret" not in "".join(found)
@@ -107,7 +107,7 @@ async def test_output_of_tools_comes_by_lines() -> None:
 
     agent = create_agent(voice("ann", ("work", {})), [work])
     graph, _ = boss_of(None, [agent_tool("ann", agent)], ("ann", {"question": "q"}))
-    found = await told(graph)
+    found = await lines_of(graph)
     start = found.index("  tool work {}") + 1
     assert found[start : start + 5] == [
         "    work: begins",
@@ -137,12 +137,12 @@ def test_names_cannot_steer_the_terminal_and_further_lines_are_indented() -> Non
 def test_however_deep_nothing_is_lost_at_the_edge_of_the_terminal(width: int) -> None:
     names = [f"s{n}" for n in range(60)]
     parents = dict(zip(names[1:], names, strict=False))
-    deepest, said = names[-1], "deep-words"
+    deepest, text = names[-1], "deep-words"
     events: list[BaseEvent] = [
         RunStartedEvent(thread_id="t", run_id="r", protocol_version="1.0"),
         *(SubagentStartedEvent(subagent_run_id=n, name="n", parent_subagent_run_id=parents.get(n)) for n in names),
         TextMessageStartEvent(message_id="m", role="assistant", subagent_run_id=deepest),
-        TextMessageContentEvent(message_id="m", delta=said, subagent_run_id=deepest),
+        TextMessageContentEvent(message_id="m", delta=text, subagent_run_id=deepest),
         TextMessageEndEvent(message_id="m", subagent_run_id=deepest),
         *(SubagentFinishedEvent(subagent_run_id=n) for n in reversed(names)),
         RunFinishedEvent(thread_id="t", run_id="r"),
@@ -152,7 +152,7 @@ def test_however_deep_nothing_is_lost_at_the_edge_of_the_terminal(width: int) ->
     view = LiveView(Console(file=out, width=width, height=24))
     for event in events:
         view.feed(event)
-    assert said in "".join(out.getvalue().split())
+    assert text in "".join(out.getvalue().split())
 
 
 @pytest.fixture
@@ -172,7 +172,7 @@ def test_who_waits_is_named(asking: tuple[str, list[str]], option: list[str]) ->
         assert f"waiting: mid_{which} › leaf_{which} asks: Tool execution requires approval" in result.output
 
 
-def test_who_asks_is_named_and_goes_on_after_the_answer(asking: tuple[str, list[str]]) -> None:
+def test_who_asks_is_named_and_continues_after_the_answer(asking: tuple[str, list[str]]) -> None:
     url, done = asking
     result = CliRunner().invoke(app, ["chat", url], input="hello\napprove\napprove\n", env={"COLUMNS": "200"})
     assert result.exit_code == 0
