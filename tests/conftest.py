@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests import agreement
-from tests.deep import DEPTH, example_count
+from tests.deep import DEPTH, example_count, mark_deep
 from tests.postgres import fresh_database, make_database, postgres_saver, postgres_server
 
 if TYPE_CHECKING:
@@ -60,6 +60,12 @@ def pytest_configure() -> None:
     """Let Ctrl-C reach the programs that tests start, though this one may run in the background, which ignores it."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the combinations of parameters that are deep, before pytest selects by marks."""
+    mark_deep(items)
 
 
 def pytest_collection_finish() -> None:

@@ -1,35 +1,94 @@
 """What `make test` leaves to `make test-deep`: tests that search further along a way that another test has gone.
 
-A test is deep if everything it can find has a shallow test that would find the plain case of it. `deep` marks a whole
-test or module, and `first_of_each` the values of a parameter of which one stands for many.
+A test is deep if everything it can find has a shallow test that finds the plain case of it. `deep` marks a whole test
+or module, `representatives` the values of one parameter, and `each_value` the combinations of several parameters.
+`example_count` says how many random examples a property is tested with.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Hashable, Iterable
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, TypeVar
 
 import pytest
 
 T = TypeVar("T")
 
-deep = pytest.mark.deep
-
 DEPTH = int(os.environ.get("TEST_DEPTH", "0"))
 """0 is `make test` and 1 is `make test-deep`, which draw the same examples each time; above, others and more."""
 
-
-def first_of_each(values: Iterable[T], key: Callable[[T], Hashable], also: Iterable[T] = ()) -> list[Any]:
-    """Parameters: the first value of each key, and those in `also`, for `make test`; the others are deep."""
-    kept, parameters, more = set[Hashable](), list[Any](), list(also)
-    for value in values:
-        shallow = value in more or key(value) not in kept
-        kept.add(key(value))
-        parameters.append(pytest.param(value, marks=() if shallow else deep))
-    return parameters
+deep = pytest.mark.deep
 
 
 def example_count(shallow: int, deep: int) -> int:
     """How many examples a property is tested with."""
     return deep * DEPTH if DEPTH else shallow
+
+
+def representatives(values: Iterable[T], *keys: Callable[[T], Hashable]) -> list[Any]:
+    """Parameters; those that are not needed for each key to have all of its values once are deep."""
+    given = list(values)
+    kept = covering([[(number, key(value)) for number, key in enumerate(keys)] for value in given])
+    return [pytest.param(value, marks=() if index in kept else deep) for index, value in enumerate(given)]
+
+
+def each_value(*names: str, also: Callable[..., bool] | None = None) -> pytest.MarkDecorator:
+    """Make deep what is not needed for each parameter to have all of its values once.
+
+    Args:
+        names: The parameters that count; all if none is named.
+        also: Takes the parameters by name, and is true for other combinations that `make test` is to run.
+    """
+    return pytest.mark.each_value(*names, also=also)
+
+
+def mark_deep(items: Iterable[pytest.Item]) -> None:
+    """Mark what `each_value` leaves out."""
+    tests: dict[Any, list[pytest.Function]] = {}
+    for item in items:
+        varied = isinstance(item, pytest.Function) and item.get_closest_marker("each_value")
+        if varied and not item.get_closest_marker("deep"):
+            tests.setdefault((item.parent, item.originalname), []).append(item)
+    for group in tests.values():
+        marker = group[0].get_closest_marker("each_value")
+        assert marker is not None
+        kept = covering([_values(item, marker.args) for item in group])
+        for index, item in enumerate(group):
+            also = marker.kwargs["also"]
+            if index not in kept and not (also and also(**item.callspec.params)):
+                item.add_marker(deep)
+
+
+def _values(item: pytest.Function, names: Sequence[str]) -> list[Hashable]:
+    """The values of its parameters; what cannot be hashed is known by its identity."""
+    found: list[Hashable] = []
+    for name, value in item.callspec.params.items():
+        if not names or name in names:
+            found.append((name, type(value), value if _hashable(value) else id(value)))
+    return found
+
+
+def _hashable(value: object) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
+def covering(rows: Sequence[Sequence[Hashable]]) -> set[int]:
+    """Few rows that have every value of all rows; values come together in as many ways as that allows."""
+    missing = {value for row in rows for value in row}
+    used: Counter[Hashable] = Counter()
+    kept: set[int] = set()
+    while missing:
+        best = max(
+            range(len(rows)),
+            key=lambda index: (len(missing.intersection(rows[index])), -sum(used[value] for value in rows[index])),
+        )
+        kept.add(best)
+        used.update(rows[best])
+        missing.difference_update(rows[best])
+    return kept

@@ -14,6 +14,7 @@ from benchmarks.state_size import COMPARED, SHAPES, SIZES, after_whole, measure_
 from benchmarks.subjects import SUBJECTS, Recording, subjects_for
 from benchmarks.workloads import BUILDERS, build
 from langgraph_agui import AGUICallbackHandler
+from tests.deep import deep
 
 TINY = 0.01
 
@@ -30,6 +31,7 @@ async def test_every_subject_runs_and_ours_say_what_the_script_says(key: str) ->
     assert all(sample.size > 0 for key in adapters for sample in result.samples[key])
 
 
+@deep
 async def test_the_state_section_measures_every_shape_at_every_size(monkeypatch: pytest.MonkeyPatch) -> None:
     keys = [subject.key for subject in COMPARED]
     # At its own sizes the incumbent takes its time.
@@ -49,6 +51,7 @@ async def test_the_state_section_measures_every_shape_at_every_size(monkeypatch:
     assert text.count("incumbent as shipped |") == 2 * len(SHAPES)
 
 
+@deep
 async def test_the_handler_section_measures_every_model_in_every_way() -> None:
     rides = await measure_handler(rounds=2, scale=TINY)  # raises if a stream of ours is wrong
 

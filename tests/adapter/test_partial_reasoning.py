@@ -20,6 +20,7 @@ from tests.adapter.graphs import agent_of, talker
 from tests.adapter.models import Scripted
 from tests.adapter.streams import Told, collect, dumped, run_input, tell, user
 from tests.agreement import note
+from tests.deep import each_value
 from tests.providers.models import make_model
 from tests.providers.server import ProviderServer, Reply
 from tests.providers.tools import get_weather
@@ -173,6 +174,7 @@ def check_words(turn: Held, point: str) -> None:
 @points
 @pytest.mark.parametrize("way", ["error", "dropped", "cancelled", "left"])
 @pytest.mark.parametrize("options", [None, ReasoningOptions(seal=SEAL)], ids=["plain", "sealed"])
+@each_value()
 async def test_a_turn_that_was_cut(
     way: str, point: str, options: ReasoningOptions | None, provider_server: ProviderServer
 ) -> None:

@@ -10,6 +10,7 @@ from langchain.agents import create_agent
 
 from langgraph_agui import LangGraphAgent
 from tests.adapter.streams import Told, dumped, run_input, tell
+from tests.deep import representatives
 from tests.providers.cases import CASES, Case
 from tests.providers.reading import case_model
 from tests.providers.server import ProviderServer
@@ -22,7 +23,10 @@ async def run(case: Case, server: ProviderServer) -> Told:
     return await tell(LangGraphAgent(graph=graph), run_input(case.prompt))
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+kinds = representatives(CASES, lambda case: case.provider, lambda case: (case.provider.partition("-")[0], case.kind))
+
+
+@pytest.mark.parametrize("case", kinds, ids=str)
 async def test_what_the_model_said_is_what_the_client_holds(case: Case, provider_server: ProviderServer) -> None:
     told = await run(case, provider_server)
     assert told.last.type.value == "RUN_FINISHED", told.last

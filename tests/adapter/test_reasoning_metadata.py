@@ -15,6 +15,7 @@ from tests.adapter.canary import SEAL
 from tests.adapter.graphs import Chat, agent_of, talker
 from tests.adapter.models import Scripted, said, thinking
 from tests.adapter.streams import Told, dumped, run_input, tell
+from tests.deep import each_value
 from tests.providers.models import make_model
 from tests.providers.server import ProviderServer
 from tests.providers.turns import Reasoning, Text, turn
@@ -82,6 +83,7 @@ async def test_hidden_reasoning_has_it_too() -> None:
         ("mistral", "mistralai", "magistral-medium-latest"),
     ],
 )
+@each_value()
 async def test_it_survives_a_second_turn(
     provider: str, name: str, model: str, whole: bool, provider_server: ProviderServer
 ) -> None:

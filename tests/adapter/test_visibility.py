@@ -18,6 +18,7 @@ from tests.adapter.canary import CANARY, HIDDEN, SEAL, THOUGHT, UNSEALED, check_
 from tests.adapter.graphs import Chat, agent_of, chain_of, sync_talker, talker
 from tests.adapter.models import Scripted, call, said, thinking
 from tests.adapter.streams import Told, dumped, run_input, tell
+from tests.deep import each_value
 from tests.providers.models import make_model
 from tests.providers.server import ProviderServer
 from tests.providers.turns import Reasoning, Text, turn
@@ -237,6 +238,7 @@ async def test_without_a_seal_plain_messages_keep_what_is_opaque() -> None:
 
 @pytest.mark.parametrize("whole", [False, True], ids=["streamed", "whole"])
 @pytest.mark.parametrize("provider", ["openai", "openai-v0", "openai-v1", "google", "google-v1"])
+@each_value()
 async def test_a_providers_summary_is_shown(provider: str, whole: bool, provider_server: ProviderServer) -> None:
     told, sent = await summed(provider, whole, provider_server)
     assert thoughts(told) == [f"{CANARY} summed up"]
@@ -247,6 +249,7 @@ async def test_a_providers_summary_is_shown(provider: str, whole: bool, provider
 @pytest.mark.parametrize(
     "provider", ["anthropic", "anthropic-v1", "bedrock", "deepseek", "deepseek-v1", "ollama", "openrouter", "mistral"]
 )
+@each_value()
 async def test_what_is_no_summary_is_not(provider: str, whole: bool, provider_server: ProviderServer) -> None:
     told, sent = await summed(provider, whole, provider_server)
     check_events(told.events)

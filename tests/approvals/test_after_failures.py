@@ -24,6 +24,7 @@ from tests.approvals import kinds
 from tests.approvals.clients import Client, ending
 from tests.approvals.dialogues import cancelled, resolved
 from tests.approvals.kinds import KINDS, guard, happen, happened
+from tests.deep import each_value
 from tests.threads.dying import Dying
 
 
@@ -106,6 +107,7 @@ async def _last(agent: LangGraphAgent, given: Any) -> Any:
 
 @pytest.mark.parametrize("how", HOW)
 @pytest.mark.parametrize("kind", GRAPHS)
+@each_value()
 async def test_nothing_is_open_any_more(kind: str, how: str) -> None:
     client, _, _ = await broken(kind, how)
     assert ending(await client.connect()) == "success"
@@ -125,6 +127,7 @@ async def test_a_process_that_dies_takes_the_answers_with_it_that_no_step_has_us
 @pytest.mark.parametrize("answer", [False, {"approved": True, "editedArgs": {"amount": 2}}, "other"], ids=str)
 @pytest.mark.parametrize("how", HOW)
 @pytest.mark.parametrize("kind", GRAPHS)
+@each_value()
 async def test_another_answer_is_refused(kind: str, how: str, answer: object) -> None:
     """It came too late. To run the work all the same, or to say that all is well, would be a lie."""
     client, work, one = await broken(kind, how)
@@ -141,6 +144,7 @@ async def test_another_answer_is_refused(kind: str, how: str, answer: object) ->
 
 @pytest.mark.parametrize("how", HOW)
 @pytest.mark.parametrize("kind", GRAPHS)
+@each_value()
 async def test_the_same_answer_has_had_its_effect(kind: str, how: str) -> None:
     client, work, one = await broken(kind, how)
     for _ in range(2):
@@ -152,6 +156,7 @@ async def test_the_same_answer_has_had_its_effect(kind: str, how: str) -> None:
 @pytest.mark.parametrize("says", [True, False])
 @pytest.mark.parametrize("how", HOW)
 @pytest.mark.parametrize("kind", GRAPHS)
+@each_value()
 async def test_cancelling_what_is_closed_is_ignored(
     kind: str, how: str, says: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -200,6 +205,7 @@ def fail_for_one(file: str, amount: int) -> None:
 
 @pytest.mark.parametrize("answer", [True, False, ...], ids=["approved", "rejected", "cancelled"])
 @pytest.mark.parametrize("kind", KINDS)
+@each_value()
 async def test_no_kind_of_pause_runs_with_an_old_approval(
     kind: str, answer: Any, saver: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -219,6 +225,7 @@ async def test_no_kind_of_pause_runs_with_an_old_approval(
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "breakpoint"])
+@each_value()
 async def test_answers_that_have_changed_places_are_others(
     kind: str, saver: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,6 +16,7 @@ from tests.adapter.models import Piece, Scripted, call
 from tests.approvals.clients import Client, asked, ending
 from tests.approvals.dialogues import resolved
 from tests.approvals.kinds import Mode, around, as_tool, said, spender
+from tests.deep import each_value
 
 HOUR = timedelta(hours=1)
 WRAPPED: dict[str, Callable[[Any, Any], Any]] = {
@@ -47,6 +48,7 @@ class Asker:
 
 @pytest.mark.parametrize("mode", ["batched", "per_call"])
 @pytest.mark.parametrize("wrapped", WRAPPED)
+@each_value()
 async def test_the_time_counts_from_the_question_itself(wrapped: str, mode: Mode, saver: Any, tmp_path: Any) -> None:
     asker = Asker(mode)
     client = Client(LangGraphAgent(WRAPPED[wrapped](asker, saver), approval_timeout=HOUR))

@@ -8,11 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.deep import each_value
+
 ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize("approvals", ["interrupt", "tool_call"])
 @pytest.mark.parametrize("start", [["-m", "examples.expense_approval"], ["examples/expense_approval/main.py"]], ids=str)
+@each_value()
 def test_what_the_manager_approves_is_done(start: list[str], approvals: str) -> None:
     command = [sys.executable, *start, "--approvals", approvals]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=50)

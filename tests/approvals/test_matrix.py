@@ -15,6 +15,7 @@ from langgraph_agui import LangGraphAgent
 from tests.approvals.conftest import Left
 from tests.approvals.kinds import KINDS
 from tests.approvals.matrix import CASES, decide, pause, refuse_all, repeat
+from tests.deep import each_value
 
 matrix = pytest.mark.parametrize(("kind", "answer"), CASES, ids=lambda value: value)
 
@@ -30,6 +31,7 @@ async def test_in_memory(kind: str, answer: str, tmp_path: Path) -> None:
 
 @matrix
 @pytest.mark.xdist_group("approvals_left")
+@each_value()
 async def test_sqlite_paused_by_a_process_that_has_ended(kind: str, answer: str, left: Left) -> None:
     paused = left.dialogues[kind, answer]
     for step in ("wrong", "right"):  # each with connection, saver, graph and agent made anew
@@ -45,6 +47,7 @@ async def test_sqlite_paused_by_a_process_that_has_ended(kind: str, answer: str,
 
 @matrix
 @pytest.mark.xdist_group("postgres")
+@each_value()
 async def test_postgres(kind: str, answer: str, postgres_threads: str, tmp_path: Path) -> None:
     from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 

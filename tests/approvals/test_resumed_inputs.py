@@ -19,6 +19,7 @@ from tests.adapter.graphs import Chat, chain_of
 from tests.adapter.streams import user
 from tests.approvals.clients import Client, ending
 from tests.approvals.dialogues import cancelled, resolved
+from tests.deep import each_value
 
 Ran = list[tuple[str, Any]]
 """What has taken effect: the input that asked for it, and the answer."""
@@ -113,6 +114,7 @@ def client_of(kind: str) -> tuple[Client, Ran]:
 
 @pytest.mark.parametrize("knows_the_end", [True, False])
 @pytest.mark.parametrize("kind", GRAPHS)
+@each_value()
 async def test_what_is_approved_happens_once(kind: str, knows_the_end: bool) -> None:
     client, ran = client_of(kind)
     (one,) = await client.ask(user("hi", "u1"))

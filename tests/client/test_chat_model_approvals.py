@@ -20,6 +20,7 @@ from tests.adapter.models import Scripted, call, said
 from tests.adapter.streams import dumped, run_input, tell
 from tests.client.agents import WAYS, Ask, Remote, remote
 from tests.client.servers import server, telling
+from tests.deep import each_value
 from tests.protocol.streams import FINISHED, STARTED, Wire, in_run, message, result, text
 from tests.protocol.streams import call as called
 
@@ -62,6 +63,7 @@ def near(far: Remote) -> Any:
 
 @pytest.mark.parametrize("way", ["sync", "async"])
 @pytest.mark.parametrize("answer", [YES, EDIT, NO], ids=["approved", "edited", "rejected"])
+@each_value()
 def test_a_local_tool_runs_after_its_approval_only(far: Remote, answer: Any, way: str) -> None:
     agent, config = near(far), {"configurable": {"thread_id": "t"}}
 
@@ -153,6 +155,7 @@ SETTLED: dict[str, tuple[list[Wire], Any, bool]] = {
 
 @pytest.mark.parametrize("ask", WAYS, ids=lambda ask: ask.__name__)
 @pytest.mark.parametrize("name", SETTLED)
+@each_value()
 def test_what_may_run_is_a_call_of_the_answer_after_the_approval(name: str, ask: Ask) -> None:
     second, given, runs = SETTLED[name]
     resume = {"cancel": ["i1"]} if given is None else {"resume": {"i1": given}}
@@ -226,6 +229,7 @@ DEEP = {"array": "[" * 5000, "object": '{"a":' * 900, "whole": "[" * 5000 + "]" 
 
 @pytest.mark.parametrize("ask", WAYS, ids=lambda ask: ask.__name__)
 @pytest.mark.parametrize("kind", DEEP)
+@each_value()
 def test_arguments_that_are_nested_too_deeply_cannot_be_run(kind: str, ask: Ask) -> None:
     halves = DEEP[kind][:700], DEEP[kind][700:]
     run = in_run(*called("c", *halves, name="locate"), *called("d", *halves, name="theirs"))

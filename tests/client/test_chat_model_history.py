@@ -28,6 +28,7 @@ from tests.adapter.models import Scripted, call, said, thinking
 from tests.adapter.streams import dumped
 from tests.client.agents import remote, tooled
 from tests.client.servers import server, telling
+from tests.deep import each_value
 from tests.node_client import NodeClient
 from tests.protocol.streams import in_run, text
 from tests.providers.tools import get_weather
@@ -75,6 +76,7 @@ GIVEN = ["Be kind.", "a", "one", "Sunny in Rome", "sunny", "b", "two", "b"]
 
 @pytest.mark.parametrize("kept", KEPT)
 @pytest.mark.parametrize("saver", [None, InMemorySaver], ids=["stateless", "stored"])
+@each_value()
 def test_a_conversation_is_one_thread(kept: str, saver: Any) -> None:
     """The messages tell which, so it goes on wherever they are; and an agent that keeps them finds each once."""
     turns = [

@@ -16,6 +16,7 @@ from tests.adapter.frontends import Offered
 from tests.adapter.models import call, said, thinking
 from tests.client.agents import WAYS, Ask, ainvoked, invoked, remote, tooled
 from tests.client.servers import server, telling
+from tests.deep import each_value
 from tests.node_client import NodeClient
 from tests.protocol.streams import FINISHED, STARTED, Wire, event, in_run, message, result, snapshot, text
 from tests.protocol.streams import call as called
@@ -50,6 +51,7 @@ class Counted:
 
 @pytest.mark.parametrize("ask", [invoked, ainvoked], ids=["sync", "async"])
 @pytest.mark.parametrize("saver", [None, InMemorySaver], ids=["stateless", "stored"])
+@each_value()
 def test_local_tools_run_here_and_the_agents_own_there(ask: Ask, saver: Any) -> None:
     here, there = Counted(), Counted()
     model = Offered(
@@ -106,6 +108,7 @@ def pausing(there: Counted) -> tuple[Offered, Any]:
 
 @pytest.mark.parametrize("ask", WAYS, ids=lambda ask: ask.__name__)
 @pytest.mark.parametrize("approved", [True, False])
+@each_value()
 def test_what_the_agent_waits_for_is_answered_in_the_next_call(ask: Ask, approved: bool) -> None:
     there = Counted()
     model, graph = pausing(there)

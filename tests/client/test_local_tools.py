@@ -26,6 +26,7 @@ from tests.adapter.models import Scripted, call
 from tests.adapter.models import Turn as Said
 from tests.adapter.streams import dumped
 from tests.client.servers import Awaiting, Blocking, answering, server, telling
+from tests.deep import each_value
 from tests.http.serving import serving
 from tests.protocol.streams import FINISHED, STARTED, Wire, in_run, message, snapshot, text
 from tests.protocol.streams import call as called
@@ -348,6 +349,7 @@ def painting(messages: list[BaseMessage]) -> Said:
 
 @pytest.mark.parametrize("decision", ["approve", "edit", "reject"])
 @both
+@each_value()
 def test_a_tool_that_needs_an_approval_first(reader: Blocking, decision: str) -> None:
     """It runs here, but not before the user has said yes to the agent's question."""
     painted: list[str] = []

@@ -14,7 +14,7 @@ from tests.adapter.models import call as scripted_call
 from tests.adapter.streams import Told, dumped, run_input, tell
 from tests.adapter.test_providers import run
 from tests.client.adding import chunks_of, spoken, whole
-from tests.providers.cases import CASES, Case
+from tests.providers.cases import EACH_CASE, Case
 from tests.providers.server import ProviderServer
 from tests.providers.tools import get_weather
 
@@ -49,7 +49,7 @@ async def test_an_agent_that_thinks_calls_and_answers() -> None:
     check(told)
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize("case", EACH_CASE, ids=str)
 async def test_every_provider(case: Case, provider_server: ProviderServer) -> None:
     check(await run(case, provider_server))
 

@@ -35,8 +35,14 @@ class Served(uvicorn.Server):
         await super().startup(sockets)
         self.loop = asyncio.get_running_loop()
         self.loop.set_exception_handler(lambda _loop, context: self.complaints.append(str(context)))
+        self._stopping = asyncio.Event()
         self._own = asyncio.all_tasks()
         self._up.set()
+
+    async def main_loop(self) -> None:
+        """Wait for the end, where uvicorn looks ten times a second whether it has come."""
+        await self.on_tick(0)
+        await self._stopping.wait()
 
     def begin(self) -> None:
         self._thread.start()
@@ -44,6 +50,7 @@ class Served(uvicorn.Server):
 
     def end(self) -> None:
         self.should_exit = True
+        self.loop.call_soon_threadsafe(self._stopping.set)
         self._thread.join(PATIENCE)
         assert not self._thread.is_alive(), "the server did not stop"
         gc.collect()  # a task that was dropped complains when it is collected

@@ -19,6 +19,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph_agui import LangGraphAgent, agui_router
 from langgraph_agui.graphs import Graph
 from tests.adapter.streams import run_input
+from tests.deep import each_value
 from tests.http.models import SHAPES, Talker, flat, synchronous
 from tests.http.raw import Connection, ask, body_of
 from tests.http.serving import Served, serving, wait_for
@@ -71,6 +72,7 @@ LEAVE: dict[str, Callable[[Connection], None]] = {"closed": Connection.leave, "r
 
 @pytest.mark.parametrize("leave", LEAVE.values(), ids=LEAVE)
 @pytest.mark.parametrize("shape", SHAPES)
+@each_value()
 def test_a_model_that_talks_is_stopped(
     shape: str, leave: Callable[[Connection], None], caplog: pytest.LogCaptureFixture
 ) -> None:

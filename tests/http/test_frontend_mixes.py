@@ -20,6 +20,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph_agui import AGUIMiddleware, LangGraphAgent
 from tests.adapter.frontends import Offered, lookup
 from tests.adapter.models import Turn, call
+from tests.deep import each_value
 from tests.http.serving import serving
 from tests.http.test_providers_node import Stage, check_run, user
 from tests.node_client import ClientRun, NodeClient
@@ -125,6 +126,7 @@ def stage() -> Iterator[Stage]:
 
 @pytest.mark.parametrize("stored", [False, True], ids=["stateless", "stored"])
 @pytest.mark.parametrize("mix", MIXES, ids=lambda mix: mix.name)
+@each_value()
 def test_three_questions(mix: Mix, stored: bool, stage: Stage, node_client: NodeClient) -> None:
     speaker = Speaker(mix)
     model = Offered(script=speaker)

@@ -21,9 +21,10 @@ from langgraph_agui import LangGraphAgent, agui_router
 from langgraph_agui.protocol import decode
 from langgraph_agui.protocol.input import parse_input
 from tests.adapter.streams import Told
+from tests.deep import each_value
 from tests.http.serving import Served, Tape, serving
 from tests.node_client import ClientRun, NodeClient
-from tests.providers.cases import CASES, Case, Seen
+from tests.providers.cases import EACH_CASE, Case, Seen
 from tests.providers.reading import case_model
 from tests.providers.server import ProviderServer
 from tests.providers.tools import get_weather
@@ -65,7 +66,8 @@ def user(text: str, message_id: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("stored", [False, True], ids=["stateless", "stored"])
-@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize("case", EACH_CASE, ids=str)
+@each_value()
 def test_two_turns(
     case: Case, stored: bool, stage: Stage, provider_server: ProviderServer, node_client: NodeClient
 ) -> None:

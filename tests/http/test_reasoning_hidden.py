@@ -25,6 +25,7 @@ from langgraph_agui.protocol import decode
 from tests.adapter.canary import CANARY, HIDDEN, UNSEALED, check_bytes
 from tests.adapter.graphs import Chat, chain_of
 from tests.adapter.streams import Told, run_input
+from tests.deep import each_value
 from tests.http.raw import ask, body_of
 from tests.http.serving import Served, Tape, serving
 from tests.node_client import NodeClient
@@ -120,6 +121,7 @@ def test_the_canary_would_be_found(stage: Stage, provider_server: ProviderServer
 
 @ways
 @shapes
+@each_value()
 def test_two_turns_of_a_stateless_agent(
     provider: str, whole: bool, stage: Stage, provider_server: ProviderServer
 ) -> None:
@@ -140,6 +142,7 @@ def test_two_turns_of_a_stateless_agent(
 
 @ways
 @shapes
+@each_value()
 def test_without_a_seal_a_message_comes_back_plain(
     provider: str, whole: bool, stage: Stage, provider_server: ProviderServer
 ) -> None:
@@ -212,6 +215,7 @@ class Kept(Chat):
 
 @ways
 @shapes
+@each_value()
 def test_a_message_in_other_channels(provider: str, whole: bool, stage: Stage, provider_server: ProviderServer) -> None:
     provider_server.script(provider, answer())
     model = make_model(provider, provider_server, disable_streaming=whole)
@@ -228,6 +232,7 @@ def test_a_message_in_other_channels(provider: str, whole: bool, stage: Stage, p
 
 @ways
 @shapes
+@each_value()
 def test_a_functional_graph_that_returns_it(
     provider: str, whole: bool, stage: Stage, provider_server: ProviderServer
 ) -> None:

@@ -19,6 +19,7 @@ from langchain_xai import ChatXAI
 from langgraph_agui import models
 from langgraph_agui.messages.blocks import read_blocks
 from langgraph_agui.models import Finding, examine
+from tests.deep import each_value
 from tests.models.playing import REPLAYING, make_replaying
 from tests.providers.cases import BY_ID
 from tests.providers.models import KEY, PROVIDERS, VARIANTS, make_model
@@ -42,6 +43,7 @@ def judged(model: BaseChatModel) -> tuple[bool | None, bool | None]:
 
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
 @pytest.mark.parametrize("provider", sorted({*PROVIDERS, *VARIANTS} - _CHAINED))
+@each_value()
 async def test_judgements_are_what_the_packages_do(
     provider: str, stream: bool, provider_server: ProviderServer
 ) -> None:

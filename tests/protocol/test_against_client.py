@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from langgraph_agui.protocol import SSEDecoder
 from tests.agreement import Outcome, difference
-from tests.deep import example_count
+from tests.deep import deep, example_count
 from tests.protocol.differences import DIFFERENCES
 from tests.protocol.generated import Streams
 from tests.protocol.malformed import every_harm, examples, harmed_somewhere, in_context
@@ -85,6 +85,7 @@ def test_the_examples_are_what_the_schema_says(node_client: NodeClient) -> None:
         assert (ours.error, ours.notes, ours.fold.warnings) == (None, [], []), stream
 
 
+@deep
 def test_every_field_of_every_event_harmed_in_every_way(node_client: NodeClient) -> None:
     cases = list(every_harm())
     runs = node_client.runs({"events": events, "paced": True} for _, events in cases)

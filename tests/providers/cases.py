@@ -10,6 +10,7 @@ from base64 import b64encode
 from dataclasses import dataclass, field
 from typing import Any
 
+from tests.deep import representatives
 from tests.providers.turns import Call, Reasoning, Text, Turn, Usage
 
 PROMPT = "What should I wear today?"
@@ -50,6 +51,11 @@ class Case:
     turns: tuple[Turn, ...]
     prompt: str = PROMPT
     overrides: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def kind(self) -> str:
+        """What it is a case of, with any provider."""
+        return self.id.removeprefix(f"{self.provider}-")
 
     @property
     def uses_tools(self) -> bool:
@@ -290,6 +296,9 @@ CASES: tuple[Case, ...] = (
     *_some(_anthropic("bedrock-v1"), "redacted-first", "empty-signed", "tool-loop", "parallel-calls", "interleaved"),
     *_flat_variant("bedrock-oss"),
 )
+
+EACH_CASE = representatives(CASES, lambda case: case.provider, lambda case: case.kind)
+"""`CASES` as parameters: `make test` has each provider and each kind."""
 
 # Only for what is sent back: these messages cannot be read as described, or requests leave out what was said. With v1
 # blocks langchain-core adds streamed calls to the block of the same index; a chained request has no history.

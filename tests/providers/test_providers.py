@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.providers.cases import CASES, PROMPT, Case, Seen, cases
+from tests.providers.cases import EACH_CASE, PROMPT, Case, Seen, cases
 from tests.providers.models import PROVIDERS, make_model
 from tests.providers.reading import read_blocks, run_case
 from tests.providers.turns import Text, turn
@@ -69,7 +69,7 @@ def _json_safe(value: Any) -> Any:
     return value if isinstance(value, str | int | float | None) else repr(value)
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize("case", EACH_CASE, ids=str)
 async def test_case_streams_as_described(case: Case, provider_server: ProviderServer) -> None:
     answers = await run_case(case, provider_server)
 
@@ -82,7 +82,7 @@ async def test_case_streams_as_described(case: Case, provider_server: ProviderSe
         _check_history(case, *provider_server.bodies[:2])
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize("case", EACH_CASE, ids=str)
 async def test_case_answers_whole_as_described(case: Case, provider_server: ProviderServer) -> None:
     answers = await run_case(case, provider_server, stream=False)
 

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import pytest
 
+from tests.deep import covering, deep
 from tests.providers.cases import CASES, SENT_CASES, Case
 from tests.providers.models import PROVIDERS, VARIANTS
 from tests.reasoning.loops import loop
@@ -24,12 +25,24 @@ EXPECTED_DIFFERENCES: dict[tuple[str, Column], str] = {}
 
 
 def grouped(*given: Case | str) -> list[Any]:
-    """Parameters of tests, so that one process of several meets all of a provider's package."""
-    names = [case if isinstance(case, str) else case.provider for case in given]
+    """Parameters of tests, so that one process of several meets all of a provider's package.
+
+    `make test` has each provider and each kind of case; where providers are all there is, each package.
+    """
+    rows = [[package(case)] if isinstance(case, str) else [case.provider, case.kind] for case in given]
+    shallow = covering(rows)
     return [
-        pytest.param(case, id=str(case), marks=pytest.mark.xdist_group(name.partition("-")[0]))
-        for case, name in zip(given, names, strict=True)
+        pytest.param(
+            case, id=str(case), marks=[pytest.mark.xdist_group(package(case)), *([] if at in shallow else [deep])]
+        )
+        for at, case in enumerate(given)
     ]
+
+
+def package(given: Case | str) -> str:
+    """The package of a provider, or of a case of it."""
+    name = given if isinstance(given, str) else given.provider
+    return name.partition("-")[0]
 
 
 def check(name: str, column: Column, found: list[str]) -> None:

@@ -11,6 +11,7 @@ from ag_ui.core import Message
 
 from langgraph_agui import agui_messages_to_langchain
 from tests.adapter.streams import Told, run_input, tell, user
+from tests.deep import each_value
 from tests.providers.cases import seen_as
 from tests.providers.models import PROVIDERS
 from tests.reasoning.bodies import forms, keys, strings, types
@@ -54,6 +55,7 @@ pytestmark = pytest.mark.xdist_group("pairs")
 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("source", SOURCES)
+@each_value(also=lambda source, target: source == target)
 def test_pair(source: str, target: str, rig: Rig) -> None:
     history, opaque = said(rig, source)
     for request in requests(rig, target, history):

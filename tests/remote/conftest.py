@@ -20,12 +20,12 @@ from tests.approvals.server_graphs import GRAPHS as APPROVALS
 from tests.remote.graphs import GRAPHS
 from tests.remote.sibling_graphs import GRAPHS as SIBLINGS
 from tests.remote.subagent_graphs import GRAPHS as SUBAGENTS
+from tests.waiting import PATIENCE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROOT = Path(__file__).parents[2]
-PATIENCE = 40.0
 
 
 @pytest.fixture(scope="session")

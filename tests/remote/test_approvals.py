@@ -12,11 +12,12 @@ from langgraph.pregel.remote import RemoteGraph
 from langgraph_agui import LangGraphAgent
 from tests.approvals.kinds import KINDS
 from tests.approvals.matrix import CASES, decide, pause, refuse_all, repeat
+from tests.deep import representatives
 
 pytestmark = pytest.mark.xdist_group("remote")
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", representatives(KINDS, lambda kind: kind.partition("_")[0]))
 async def test_on_a_server(kind: str, server: str, tmp_path: Path) -> None:
     graph = RemoteGraph(f"approvals_{kind}", url=server)
     dialogues = [dialogue(graph, kind, answer, tmp_path) for of, answer in CASES if of == kind]

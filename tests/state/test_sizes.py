@@ -15,6 +15,7 @@ from langgraph_agui.protocol import Fold
 from langgraph_agui.protocol.sse import MAX_FRAME, SSEDecoder, encode
 from tests.adapter.graphs import chain_of
 from tests.adapter.streams import run_input, tell
+from tests.deep import each_value
 
 
 class Large(TypedDict, total=False):
@@ -57,6 +58,7 @@ VALUES = {
 
 @pytest.mark.parametrize("emit", ["delta", "snapshot"])
 @pytest.mark.parametrize("name", VALUES)
+@each_value()
 async def test_a_client_holds_what_fits_and_goes_on_with_that(
     name: str, emit: Any, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -19,6 +19,7 @@ from tests.adapter.graphs import Chat, talker
 from tests.approvals.clients import Client, asked
 from tests.approvals.dialogues import resolved
 from tests.approvals.kinds import Mode
+from tests.deep import each_value
 from tests.subagents.graphs import BOSS, Built, Lane, agent_of, agent_tool, asking, boss_of, graph_of, guarded_leaf
 from tests.subagents.owners import check_all, check_lifecycle, check_tags, ends, starts
 from tests.subagents.voices import voice
@@ -110,6 +111,7 @@ def database(home: Any) -> Any:
 
 @pytest.mark.parametrize(("name", "store"), STORED)
 @modes
+@each_value()
 async def test_the_lanes_go_on_under_their_ids(name: str, store: str, mode: Mode, tmp_path: Any) -> None:
     done: list[str] = []
     leaf, model = guarded_leaf("leaf", mode, done)
@@ -133,6 +135,7 @@ async def test_the_lanes_go_on_under_their_ids(name: str, store: str, mode: Mode
 
 @modes
 @pytest.mark.parametrize("name", ["async_tool", "tool_in_tool", "declared", "declared_twice"])
+@each_value()
 async def test_the_turn_after(name: str, mode: Mode) -> None:
     leaf, _ = guarded_leaf("leaf", mode, [])
     built = KINDS[name](InMemorySaver(), leaf)

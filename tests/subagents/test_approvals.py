@@ -13,6 +13,7 @@ from tests.adapter.streams import Told
 from tests.approvals.clients import Client, asked
 from tests.approvals.dialogues import cancelled, resolved
 from tests.approvals.kinds import Mode
+from tests.deep import each_value
 from tests.subagents.graphs import Built, guarded
 from tests.subagents.owners import check_all, check_untold, ends, starts
 
@@ -105,6 +106,7 @@ async def test_two_questions_of_one_subagent(mode: Mode) -> None:
 
 @modes
 @pytest.mark.parametrize("answer", ANSWERS)
+@each_value()
 async def test_an_answer(mode: Mode, answer: str) -> None:
     paused = Paused(mode)
     _, owners, (question,) = await paused.begin()
@@ -179,6 +181,7 @@ async def test_asked_twice_by_the_same_invocation(mode: Mode) -> None:
 @modes
 @pytest.mark.parametrize("shown", ["inline", "hidden"])
 @pytest.mark.parametrize("answer", ANSWERS)
+@each_value()
 async def test_other_modes_ask_without_an_owner(mode: Mode, shown: str, answer: str) -> None:
     paused = Paused(mode, subagents=shown)
     told = await paused.client.send("hi")

@@ -16,6 +16,7 @@ from tests.adapter.graphs import chain_of
 from tests.adapter.models import Piece, Scripted, call, said
 from tests.approvals.clients import Client, asked
 from tests.approvals.dialogues import resolved
+from tests.deep import each_value
 from tests.subagents.test_next_turn import plain
 
 LOOKED: list[str] = []
@@ -72,6 +73,7 @@ savers = pytest.mark.parametrize("stored", [False, True], ids=["no_checkpointer"
 @graphs
 @savers
 @modes
+@each_value()
 async def test_every_call_has_its_result_and_the_model_its_history(build: Any, mode: Any, stored: bool) -> None:
     graph, boss = build(InMemorySaver() if stored else None)
     client = Client(LangGraphAgent(graph=graph, subagents=mode))

@@ -18,6 +18,7 @@ from tests.adapter.graphs import Chat
 from tests.adapter.models import Scripted
 from tests.approvals.clients import Client
 from tests.callbacks.hearing import Heard
+from tests.deep import each_value
 from tests.subagents.graphs import asking
 from tests.subagents.owners import check_lifecycle, starts, tag
 from tests.subagents.test_next_turn import plain
@@ -62,6 +63,7 @@ savers = pytest.mark.parametrize("stored", [False, True], ids=["no_checkpointer"
 @handings
 @modes
 @savers
+@each_value()
 async def test_nothing_is_left_pending(handing: Any, mode: Any, stored: bool) -> None:
     graph, models = build(InMemorySaver() if stored else None, handing)
     client = Client(LangGraphAgent(graph=graph, subagents=mode))
@@ -78,6 +80,7 @@ async def test_nothing_is_left_pending(handing: Any, mode: Any, stored: bool) ->
 
 @pytest.mark.parametrize("handing", [with_result, with_pair], ids=["all", "pair"])
 @modes
+@each_value()
 async def test_its_own_result_is_told(handing: Any, mode: Any) -> None:
     graph, _ = build(None, handing)
     told = await Client(LangGraphAgent(graph=graph, subagents=mode)).send("hi")
@@ -87,6 +90,7 @@ async def test_its_own_result_is_told(handing: Any, mode: Any) -> None:
 
 
 @handings
+@each_value()
 async def test_nothing_of_a_subagent_is_told_after_its_end(handing: Any) -> None:
     """But that nobody answers its call: that is known when the run ends."""
     graph, _ = build(None, handing)
@@ -97,6 +101,7 @@ async def test_nothing_of_a_subagent_is_told_after_its_end(handing: Any) -> None
 
 
 @handings
+@each_value()
 async def test_a_handler_leaves_nothing_pending(handing: Any) -> None:
     heard = Heard()
     graph, _ = build(None, handing)

@@ -17,6 +17,7 @@ from langgraph_agui import LangGraphAgent
 from tests.adapter.graphs import chain_of, talker
 from tests.adapter.models import Piece, Scripted, calling, part
 from tests.approvals.clients import Client
+from tests.deep import each_value
 from tests.subagents.graphs import BOSS, agent_tool, asking
 from tests.subagents.owners import check_lifecycle, check_tags, tag
 from tests.subagents.test_next_turn import plain
@@ -92,6 +93,7 @@ pieces = pytest.mark.parametrize("whole", [False, True], ids=["streamed", "whole
 @savers
 @modes
 @pieces
+@each_value()
 async def test_the_models_are_given_what_they_would_have_been(build: Any, mode: Any, stored: bool, whole: bool) -> None:
     graph, boss = build(InMemorySaver() if stored else None, disable_streaming=whole)
     alone, model = build(InMemorySaver(), disable_streaming=whole)
@@ -112,6 +114,7 @@ def spoken(messages: Sequence[Message]) -> list[tuple[str, str | None]]:
 @graphs
 @savers
 @pieces
+@each_value()
 async def test_every_message_is_told_by_its_owner(build: Any, stored: bool, whole: bool) -> None:
     graph, _ = build(InMemorySaver() if stored else None, disable_streaming=whole)
     client = Client(LangGraphAgent(graph=graph))

@@ -13,6 +13,7 @@ from langgraph_agui import LangGraphAgent
 from tests.adapter.histories import assert_valid
 from tests.adapter.streams import user
 from tests.approvals.clients import Client
+from tests.deep import each_value
 from tests.subagents.graphs import GRAPHS, Build, Built
 from tests.subagents.owners import tag
 
@@ -50,6 +51,7 @@ def client_of(built: Built, mode: str = "attributed") -> Client:
 @savers
 @modes
 @graphs
+@each_value()
 async def test_the_parents_model_reads_what_it_would_have_read(build: Build, mode: str, stored: bool) -> None:
     built = build(InMemorySaver() if stored else None)
     client = client_of(built, mode)
@@ -65,6 +67,7 @@ async def test_the_parents_model_reads_what_it_would_have_read(build: Build, mod
 
 @savers
 @graphs
+@each_value()
 async def test_what_subagents_said_stays_on_the_screen(build: Build, stored: bool) -> None:
     built = build(InMemorySaver() if stored else None)
     client = client_of(built)
@@ -90,6 +93,7 @@ async def test_the_thread_holds_what_the_graph_alone_would(build: Build) -> None
 @savers
 @pytest.mark.parametrize("place", ["before", "after"])
 @pytest.mark.parametrize("name", ["deep", "async_tools", "declared_shared", "declared_apart", "sent"])
+@each_value()
 async def test_a_users_message_in_a_lane_is_none_of_the_thread(name: str, place: str, stored: bool) -> None:
     build = GRAPHS[name]
     built = build(InMemorySaver() if stored else None)
@@ -130,6 +134,7 @@ async def test_a_lane_that_was_made_up_is_none_of_the_thread(stored: bool) -> No
 
 @modes
 @graphs
+@each_value()
 async def test_running_again_from_the_first_message(build: Build, mode: str) -> None:
     """The whole list goes back up to a message that the thread knows: what lanes said behind it is gone."""
     built = build(InMemorySaver())

@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from langgraph_agui import LangGraphAgent, agui_router
 from tests.adapter.streams import run_input, tell
 from tests.approvals.kinds import Mode
+from tests.deep import each_value
 from tests.http.serving import serving
 from tests.node_client import ClientRun, NodeClient
 from tests.subagents.graphs import GRAPHS, failing, guarded
@@ -58,6 +59,7 @@ async def test_every_graph(shown: Any, node_client: NodeClient) -> None:
 @pytest.mark.parametrize(
     ("name", "stored"), [("deep", True), ("deep", False), ("declared_shared", False), ("sent", True)]
 )
+@each_value()
 def test_three_turns_over_http(name: str, shown: Any, stored: bool, node_client: NodeClient) -> None:
     built, app = GRAPHS[name](InMemorySaver() if stored else None), FastAPI()
     app.include_router(agui_router(LangGraphAgent(graph=built.graph, subagents=shown), "/agent"))

@@ -22,9 +22,10 @@ from langgraph_agui.protocol import Fold
 from tests.adapter.histories import assert_valid
 from tests.adapter.models import Scripted
 from tests.adapter.streams import user
-from tests.http.serving import wait_for
+from tests.deep import deep
 from tests.threads.killed import agent
 from tests.threads.talks import Talk, by_role, calls_of
+from tests.waiting import PATIENCE, wait_for
 
 
 @dataclass
@@ -85,7 +86,7 @@ class Nursery:
     def end(self) -> None:
         assert self._process.stdin is not None
         self._process.stdin.close()
-        assert self._process.wait(10) == 0
+        assert self._process.wait(PATIENCE) == 0
 
 
 @pytest.fixture(scope="module")
@@ -147,14 +148,17 @@ def check_client(messages: list[Message], thread: Sequence[BaseMessage]) -> None
     assert set(results) >= set(calls_of(thread))
 
 
-async def test_killed_after_every_event(nursery: Nursery) -> None:
-    whole = nursery.kill(1000, "whole")
+@pytest.mark.parametrize("every", [False, pytest.param(True, marks=[deep, pytest.mark.timeout(900)])])
+async def test_killed_after_an_event(nursery: Nursery, every: bool) -> None:
+    """After the first event of each type and the last one of all, or after every event."""
+    whole = nursery.kill(1000, f"every-{every}")
     assert not whole.alive
     assert whole.happened == ["quick a", "slow b"] * 2
     assert len(whole.told) > 50
+    first = {whole.told.index(kind) + 1 for kind in whole.told}
     rescued = []
-    for after in range(1, len(whole.told) + 1):
-        killed = nursery.kill(after)
+    for after in range(1, len(whole.told) + 1) if every else sorted({*first, len(whole.told)}):
+        killed = nursery.kill(after, f"{every}-{after}")
         assert killed.alive, after
         try:
             told = await go_on(killed)

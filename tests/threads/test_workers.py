@@ -24,7 +24,7 @@ from ag_ui.core import RunAgentInput
 from langgraph_agui.protocol import Verifier, decode, fold
 from tests.adapter.streams import run_input
 from tests.agreement import note
-from tests.http.serving import wait_for
+from tests.waiting import PATIENCE, wait_for
 
 pytestmark = pytest.mark.xdist_group("postgres")
 
@@ -66,7 +66,7 @@ def ask(port: int, given: RunAgentInput) -> Answer:
         {"content-type": "application/json"},
     )
     try:
-        with urllib.request.urlopen(request, timeout=30) as response:
+        with urllib.request.urlopen(request, timeout=PATIENCE) as response:
             return Answer(response.status, response.read())
     except urllib.error.HTTPError as error:
         return Answer(error.code, error.read())
@@ -97,7 +97,7 @@ def workers(make_database: Callable[[], str]) -> Iterator[Workers]:
     """Two workers, on a port each so that a test can choose."""
     dsn = make_database()
     environment = {**os.environ, "DATABASE_URL": dsn, "DEMO_DELAY": SLOW, "MODEL": ""}
-    subprocess.run(command("setup"), cwd=EXAMPLE, env=environment, check=True, timeout=30)
+    subprocess.run(command("setup"), cwd=EXAMPLE, env=environment, check=True, timeout=PATIENCE)
     ports = free_port(), free_port()
     processes = tuple(
         subprocess.Popen(command("agent", host="127.0.0.1", port=str(port), workers="1"), cwd=EXAMPLE, env=environment)
@@ -105,13 +105,13 @@ def workers(make_database: Callable[[], str]) -> Iterator[Workers]:
     )
     try:
         for port in ports:
-            wait_for(lambda port=port: healthy(port), "a worker answers", 30)  # type: ignore[misc]
+            wait_for(lambda port=port: healthy(port), "a worker answers")  # type: ignore[misc]
         yield Workers(dsn, ports, processes)
     finally:
         for process in processes:
             process.terminate()
         for process in processes:
-            process.wait(15)
+            process.wait(PATIENCE)
 
 
 def texts(client: Any) -> list[str]:
@@ -191,6 +191,6 @@ def test_a_worker_that_is_killed_leaves_its_thread_to_the_others(workers: Worker
         assert ask(workers.ports[0], second).status == 409
         workers.processes[1].kill()
         with pytest.raises(Exception):  # noqa: B017, PT011  # however the client says that the stream broke off
-            cut_off.result(15)
+            cut_off.result(PATIENCE)
     answers: list[int] = []
     wait_for(lambda: answers.append(ask(workers.ports[0], second).status) or answers[-1] == 200, "it is free")
