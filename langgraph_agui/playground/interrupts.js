@@ -1,11 +1,11 @@
-// The form that answers open interrupts: buttons for the answers that are known, a JSON box for any other.
+// The form that answers open interrupts: buttons for known answers, a JSON box for any other.
 
 import { make, pretty } from "./dom.js";
 import { plain } from "./thread.js";
 
 const LABELS = { approve: "Approve", reject: "Deny" };
 
-/** Shows the open interrupts of a thread and calls `send` with the answers once every one has been given. */
+/** Shows the open interrupts of a thread, and calls `send` with the answers once all are given. */
 export class InterruptForm {
   #box;
   #send;
@@ -79,20 +79,20 @@ function card(interrupt, call, who, answer) {
   return element;
 }
 
-/** The subagent that asks, after those that it works for; nothing when the agent itself asks. */
+/** Return the subagent that asks, after its parents; nothing when the agent itself asks. */
 function askers(thread, { subagentRunId }) {
   const ids = new Set();
   for (let id = subagentRunId; id && !ids.has(id); id = thread.subagents.get(id)?.parent) ids.add(id);
   return [...ids].reverse().map((id) => thread.nameOf(id)).join(" › ");
 }
 
-/** What is to be decided, as readable text: the call that waits, or what its approval says of it. */
+/** Return the call to approve as readable text: the call of the thread, or what the interrupt says about it. */
 function subject({ metadata }, call) {
   if (call) return `${call.function.name} ${pretty(call.function.arguments)}`;
   return metadata?.name && `${metadata.name} ${pretty(plain(metadata.args))}`;
 }
 
-/** The answers that a click can give: what the schema's alternatives fix completely, else yes and no. */
+/** Return the answers for buttons: the schema's alternatives without free fields, else yes and no. */
 export function choices(interrupt) {
   const schema = interrupt.responseSchema;
   const fixed = alternatives(schema).filter((option) => onlyType(option));
@@ -126,7 +126,7 @@ function onlyType(option) {
   return fixed && (option.required ?? []).every((name) => name === "type");
 }
 
-/** A starting point for the JSON box: an edited call where that is allowed, else nothing. */
+/** Return the initial text of the JSON box: the call's arguments where editing is allowed, else nothing. */
 function template({ responseSchema, metadata }) {
   if (!responseSchema?.properties?.editedArgs || !metadata?.args) return "";
   return JSON.stringify({ approved: true, editedArgs: metadata.args }, null, 2);

@@ -1,10 +1,10 @@
-// What the page shows of a thread, in order: items as plain data, those of a subagent in an item of its own.
+// Turns a thread into the items that the page shows, in order and as plain data. Each subagent is an item of its own.
 
 import { contentText } from "./dom.js";
 
 const TOOL_OUTPUT = "langgraph:tool_output";
 
-/** List the items of `thread`. What a subagent says is in its own item: in that of the call that runs it, else in place. */
+/** List the items of `thread`. A subagent's item stands inside the tool call that runs it, or else among the messages. */
 export function listItems(thread) {
   const outline = new Outline(thread);
   const ids = new Set(thread.messages.map((message) => message.id));
@@ -23,14 +23,14 @@ export function listItems(thread) {
   return outline.end();
 }
 
-/** The items of a thread while they are put in their places. */
+/** Collects the items of a thread, and puts each where it belongs. */
 class Outline {
   #thread;
   #calls = new Set();
   #results = new Map();
   #outputs = new Map();
   /** Subagent run id, or nothing for the agent itself -> its items. */
-  #said = new Map([[undefined, []]]);
+  #items = new Map([[undefined, []]]);
   /** Tool call id -> the items of the subagents that it runs. */
   #run = new Map();
 
@@ -41,28 +41,28 @@ class Outline {
       if (message.role === "tool") this.#results.set(message.toolCallId, message);
       if (isOutput(message)) this.#outputs.set(message.content.toolCallId, message);
     }
-    // Those that a call runs stand in it as they began, wherever their words are among the messages.
+    // Subagents of a call stand in it in the order in which they started, wherever their messages are.
     for (const { id, call } of thread.subagents.values()) if (this.#calls.has(call)) this.of(id);
   }
 
-  /** The items of a subagent, or of the agent itself; a subagent that has none yet is put into its place. */
+  /** Return the items of a subagent, or of the agent itself. Add an item for a subagent that has none yet. */
   of(id) {
-    const known = this.#said.get(id);
+    const known = this.#items.get(id);
     if (known) return known;
     const items = [];
-    this.#said.set(id, items);
+    this.#items.set(id, items);
     const subagent = this.#thread.subagents.get(id) ?? { id, name: this.#thread.nameOf(id) };
     const place = this.#calls.has(subagent.call) ? this.#runBy(subagent.call) : this.of(subagent.parent);
     place.push({ key: `subagent ${id}`, kind: "subagent", subagent, items });
     return items;
   }
 
-  /** Put those subagents into their places that began after the message `id`. */
+  /** Add the subagents that started after the message `id`. */
   begin(id) {
     for (const subagent of this.#thread.subagents.values()) if (subagent.after === id) this.of(subagent.id);
   }
 
-  /** Add what there is to show of a message. */
+  /** Add the items of a message. */
   add(message) {
     const thread = this.#thread;
     const items = this.of(message.subagentRunId);
@@ -83,16 +83,16 @@ class Outline {
     }
   }
 
-  /** Return the agent's own items, with all others in them. */
+  /** Return the agent's own items, which contain all others. */
   end() {
-    for (const items of [...this.#said.values(), ...this.#run.values()]) {
+    for (const items of [...this.#items.values(), ...this.#run.values()]) {
       const holds = (item) => item !== undefined && (item.kind === "subagent" || item.subagents?.length > 0);
       items.forEach((item, at) => (item.beside = holds(item) && (holds(items[at - 1]) || holds(items[at + 1]))));
     }
-    for (const items of this.#said.values()) {
+    for (const items of this.#items.values()) {
       for (const item of items) if (item.kind === "tool") item.state ??= this.#stateOf(item);
     }
-    return this.#said.get(undefined);
+    return this.#items.get(undefined);
   }
 
   #runBy(call) {

@@ -2,12 +2,12 @@
 
 const MAX_FRAME = 10 * 1024 * 1024;
 
-/** Yield what the agent at `url` tells of the thread that `input` names, without running anything. */
+/** Yield the events that restore the thread of `input` from the agent at `url`, without a run. */
 export function connectThread(url, input, signal) {
   return runAgent(`${url}/connect`, input, signal);
 }
 
-/** Yield the events that the agent at `url` answers `input` with. Throws when the answer is not a stream. */
+/** Run the agent at `url` with `input` and yield its events. Throws if the answer is not an event stream. */
 export async function* runAgent(url, input, signal) {
   const response = await fetch(url, {
     method: "POST",

@@ -1,10 +1,10 @@
-// One conversation: the messages and the state that AG-UI 1.0 events fold into, and what the current run does.
+// One conversation: applies AG-UI 1.0 events to its messages and its state, and tracks the current run.
 //
-// Knows nothing of the page. The chunk shorthand is not understood: the server beside this page never sends it.
+// Knows nothing of the page. Chunk events are not supported: the server of this page never sends them.
 
 import { applyPatch } from "./patch.js";
 
-/** A conversation with an agent, changed only by `ask`, `resume`, `apply` and the two ways to end badly. */
+/** A conversation with an agent. Only `ask`, `resume`, `apply`, `stopped` and `failed` change it. */
 export class Thread {
   id = newId();
   messages = [];
@@ -13,7 +13,7 @@ export class Thread {
   open = new Set();
   /** Open interrupts that the next input must answer. */
   interrupts = [];
-  /** What is worth telling besides the messages: {after: message id, kind, text}. */
+  /** Lines that are no messages, such as errors: {after: message id, kind, text}. */
   notices = [];
   /** Reasoning message id -> {start, end} in milliseconds. */
   thinking = new Map();
@@ -30,8 +30,8 @@ export class Thread {
   }
 
   /**
-   * Return the input that asks for the thread `id` as the server holds it. `subagents` are those that were known of it:
-   * the server tells only of those that speak. Whether one that spoke then has ended is not known.
+   * Return the input that asks for the thread `id` as the server has it. `subagents` are those that this page knew: the
+   * server sends only subagents with messages. Whether one that was running has ended meanwhile is unknown.
    */
   connect(id, subagents) {
     this.id = id;
@@ -73,7 +73,7 @@ export class Thread {
     this.notice("note", "Stopped.");
   }
 
-  /** The run failed without saying so itself: no connection, a broken answer, or a stream that just ended. */
+  /** The run failed without a RUN_ERROR: no connection, an invalid answer, or a stream that ended early. */
   failed(text) {
     this.#end("failed");
     this.notice("error", text);
@@ -88,7 +88,7 @@ export class Thread {
     return this.status === "running";
   }
 
-  /** What to call the subagent `id`: one that was never announced has no name. */
+  /** Return the name of the subagent `id`; one without a SUBAGENT_STARTED is called "subagent". */
   nameOf(id) {
     return this.subagents.get(id)?.name ?? "subagent";
   }
@@ -124,7 +124,7 @@ export class Thread {
       const step = this.steps.find(open);
       if (step) step.done = true;
     },
-    // One that has waited begins again in the run that answers it, and may then lack what it was begun by.
+    // A suspended subagent starts again in the run that resumes it; that event may lack its parent and its call.
     SUBAGENT_STARTED: ({ subagentRunId: id, name, description, parentSubagentRunId, parentToolCallId }) => {
       const held = this.subagents.get(id) ?? { after: this.messages.at(-1)?.id };
       const parent = parentSubagentRunId ?? held.parent;
@@ -226,7 +226,7 @@ export class Thread {
     },
   };
 
-  /** Replace held messages in place, drop what the snapshot lacks, append what is new. */
+  /** Replace known messages in place, drop those that the snapshot lacks, append new ones. */
   #restate(snapshot) {
     const incoming = new Map(snapshot.map((message) => [message.id, structuredClone(message)]));
     const owned = new Set(snapshot.map((message) => message.role));
@@ -254,7 +254,7 @@ export class Thread {
     return undefined;
   }
 
-  /** The assistant message that holds a new call. */
+  /** Return the assistant message that a new call belongs to. */
   #holder(event) {
     const { toolCallId, parentMessageId } = event;
     const parent = parentMessageId && this.#message(parentMessageId);

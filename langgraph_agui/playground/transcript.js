@@ -1,6 +1,6 @@
 // The conversation as the page shows it: one element per message, tool call and notice, updated in place.
 //
-// `items.js` says what there is to show and what stands in what; here are the elements.
+// `items.js` decides what is shown and where; this file makes the elements.
 
 import { contentText, growText, make, pretty, setText } from "./dom.js";
 import { listItems } from "./items.js";
@@ -109,14 +109,14 @@ const LABELS = {
   unanswered: "no result",
 };
 
-/** Show a status, which styles what `element` says at its head. */
+/** Show a status, which also styles the head of `element`. */
 function setState(element, pill, state) {
   element.dataset.state = state ?? "";
   setText(pill, LABELS[state] ?? plain(state ?? ""));
   pill.hidden = state === undefined;
 }
 
-/** What a call says under one heading; `set(text)` shows it, nothing is hidden. */
+/** A part of a tool call under a heading. `set(text)` shows the text; without text the part is hidden. */
 function callPart(title, className) {
   const body = make("pre", { className });
   const head = make("h3", {}, title);
@@ -160,7 +160,7 @@ function toolItem() {
   };
 }
 
-/** The parts of an output: text that goes on, and anything else on a line of its own. */
+/** Join the parts of a tool's output: texts as they come, anything else as JSON on a line of its own. */
 function outputText(parts) {
   return parts.reduce((text, part) => {
     if (typeof part === "string") return text + part;
