@@ -8,9 +8,10 @@ object: the result never shares a dict or list with it, so user code may change 
 
 from __future__ import annotations
 
+import json
 import math
 import sys
-from itertools import pairwise, repeat
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, cast
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ _REMOVAL: Final = 25
 _NUMBER: Final = 8
 _ENDLESS: Final = sys.maxsize
 _NOTHING: Final[Any] = object()
+_ENCODE: Final = json.JSONEncoder().encode
 
 
 class NotPlain(Exception):  # noqa: N818
@@ -175,18 +177,10 @@ def _compare_lists(before: list[Any], after: list[Any], level: int, owned: bool)
     """Compare lists of one length place by place, others after what they have in common at both ends."""
     if level > MAX_LEVELS:
         return _compare_deep(before, after, owned)
-    start = end = 0
-    common = len(before)
-    if common != len(after):
-        common = min(common, len(after))
-        room = MAX_LEVELS - level
-        while start < common and _same(before[start], after[start], room):
-            start += 1
-        while end < common - start and _same(before[-1 - end], after[-1 - end], room):
-            end += 1
     steps: list[tuple[str, _Change]] = []
     merged: list[JsonValue] | None = None
-    for place in range(start, common - end):
+    common, end = min(len(before), len(after)), 0
+    for place in range(common):
         old, new = before[place], after[place]
         kind = type(new)
         if old is new or (kind is str and old == new):
@@ -196,10 +190,16 @@ def _compare_lists(before: list[Any], after: list[Any], level: int, owned: bool)
             if kind is dict and type(old) is dict
             else _compare(old, new, "", level + 1, owned)
         )
-        if change is not None:
-            merged = merged or before[: common - end]
-            merged[place] = change.value
-            steps.append((str(place), change))
+        if change is None:
+            continue
+        if not steps and len(before) != len(after):
+            while end < common - place and _same(before[-1 - end], after[-1 - end]):
+                end += 1
+        if place >= common - end:
+            break
+        merged = merged or before[: common - end]
+        merged[place] = change.value
+        steps.append((str(place), change))
     if not steps and len(before) == len(after):
         return None
     merged = merged or before[: common - end]
@@ -211,10 +211,18 @@ def _compare_lists(before: list[Any], after: list[Any], level: int, owned: bool)
     return _container([*merged, *before[len(before) - end :]], steps)
 
 
+def _same(before: JsonValue, after: Any) -> bool:
+    """Return whether both are the same JSON text, which is quick to tell. Keys in another order make a difference."""
+    try:
+        return _ENCODE(before) == _ENCODE(after)
+    except (TypeError, ValueError, RecursionError):  # not plain JSON, or too deep
+        return False
+
+
 def _compare_deep(before: JsonValue, after: Any, owned: bool) -> _Change | None:
     if not owned:
         raise NotPlain("nested too deep")
-    return None if _same(before, after, _ENDLESS) else _whole(after)
+    return None if _same(before, after) else _whole(after)
 
 
 def _whole(value: JsonValue, name: str = "replace") -> _Change:
@@ -246,35 +254,6 @@ def _below(path: str, operations: list[Operation]) -> list[Operation]:
 def _refused(before: str | None, token: str) -> bool:
     """Return whether clients refuse a path with these two steps, as a guard against prototype pollution."""
     return token == "__proto__" or (before, token) == ("constructor", "prototype")  # noqa: S105
-
-
-def _same(before: Any, after: Any, room: int) -> bool:
-    """Return whether both are the same JSON. Data that is not plain, or deeper than `room` levels, never is."""
-    try:
-        return _alike(before, after, room)
-    except RecursionError:
-        return False
-
-
-def _alike(before: Any, after: Any, room: int) -> bool:
-    kind = type(after)
-    if kind is not type(before):
-        return False
-    if kind is dict:
-        if len(before) != len(after) or not room:
-            return False
-        for key, new in after.items():
-            if type(key) is not str:
-                return False
-            old = before.get(key, _NOTHING)
-            # Most texts need no further call.
-            known = old is new or (type(new) is str and type(old) is str and old == new)
-            if not known and not _alike(old, new, room - 1):
-                return False
-        return True
-    if kind is list:
-        return len(before) == len(after) and room > 0 and all(map(_alike, before, after, repeat(room - 1)))
-    return bool(before == after)
 
 
 def _copy(value: Any, level: int) -> JsonValue:
