@@ -238,7 +238,7 @@ class StateContract:
         if isinstance(model, type) and issubclass(model, BaseModel):
             read = {key: value for key, value in values.items() if key in self._types and self._types[key].readable}
             # Problems of the model as a whole are about the graph's state, and this is only a part of it.
-            found = misfits(partial(model.model_validate, by_alias=False, by_name=True), read)
+            found = misfits(lambda: model.model_validate(read, by_alias=False, by_name=True))
             problems += [problem for problem in found if problem.key in read]
         return values, problems
 
@@ -254,7 +254,7 @@ class StateContract:
         concerned = {self._fields.get(key, key) for key in data if key not in excluded}
         if not concerned:
             return []
-        problems = misfits(self._schema.model_validate_json, dumped(data))
+        problems = misfits(partial(self._schema.model_validate_json, dumped(data)))
         required = {name for name, field in self._schema.model_fields.items() if field.is_required()}
         if not required <= {self._fields.get(key) for key in data} and any(not problem.path for problem in problems):
             # A validator of the whole has met a part of it: only the types of the keys can be judged.

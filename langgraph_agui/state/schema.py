@@ -1,7 +1,7 @@
-"""What the types of a state say: which keys are private, what JSON fits a key, and in what words it does not.
+"""Reads the types of a state: which keys are private, and which JSON values fit a key.
 
-Schemas (TypedDicts, dataclasses, pydantic models) enter; types of keys, Python values and problems leave. Problems name
-places, never values, so that they may be shown and logged.
+Schemas (TypedDicts, dataclasses, pydantic models) and JSON values enter; Python values and problems leave. Problems
+name places, never values, so they can be shown and logged.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from typing import (
     ForwardRef,
     NamedTuple,
     NewType,
-    TypeVar,
     cast,
     get_args,
     get_origin,
@@ -42,7 +41,7 @@ from pydantic import (
     ValidationError,
 )
 from pydantic.fields import FieldInfo
-from pydantic_core import ErrorDetails, core_schema
+from pydantic_core import core_schema
 
 from langgraph_agui.protocol.jsonable import to_jsonable
 from langgraph_agui.state.options import Private
@@ -51,28 +50,26 @@ _QUOTING: Final = {
     *("value_error", "assertion_error", "union_tag_invalid", "uuid_parsing", "timezone_offset", "mapping_type"),
     *("iteration_error", "get_attribute_error", "json_invalid", "datetime_object_invalid", "bytes_invalid_encoding"),
 }
-"""Kinds of problems whose text may quote the data, or comes from the application."""
+"""Pydantic's types of errors whose text may quote the data or come from the application."""
 
 _PLAIN: Final = frozenset(get_args(core_schema.ErrorType)) - _QUOTING
-_MOST: Final = 5
-"""How many problems are told."""
-
-T = TypeVar("T")
+_MAX_PROBLEMS: Final = 5
+"""How many problems a message describes."""
 
 
 class Problem(NamedTuple):
-    """One thing that does not fit: where, the key of the state first, and pydantic's words; "" if they might tell."""
+    """A value that does not fit: its path, the key of the state first, and pydantic's text if that is safe to show."""
 
     path: tuple[str | int, ...]
     text: str = ""
 
     @property
     def key(self) -> str:
-        """The key of the state; "" if it is about the whole."""
+        """The key of the state; "" if the problem is about the whole state."""
         return str(self.path[0]) if self.path else ""
 
     def under(self, key: str) -> Problem:
-        """The same, within a key."""
+        """Return the same problem within `key`."""
         return Problem((key, *self.path), self.text)
 
     def __str__(self) -> str:
@@ -81,7 +78,7 @@ class Problem(NamedTuple):
 
 
 class Misfit(ValueError):  # noqa: N818  # named for what it says
-    """Data does not fit its type: the problems, whose paths begin within the data."""
+    """Data does not fit its type; the paths of its `problems` begin within the data."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         super().__init__()
@@ -89,20 +86,20 @@ class Misfit(ValueError):  # noqa: N818  # named for what it says
 
 
 def describe(problems: Iterable[Problem], what: str = "does not fit") -> str:
-    """Say what does not fit, in one sentence per key of the state: `The state 'x' does not fit: place: reason`."""
+    """Return one sentence per key of the state: `The state 'x' does not fit: place: reason`."""
     problems = sorted(problems, key=lambda problem: str(problem.path[:1]))
     sentences: list[str] = []
-    for start, those in groupby(problems[:_MOST], lambda problem: problem.path[:1]):
+    for start, group in groupby(problems[:_MAX_PROBLEMS], lambda problem: problem.path[:1]):
         subject = f"The state {quoted(str(start[0]))}" if start else "The state"
-        reasons = "; ".join(text for problem in those if (text := str(problem)))
+        reasons = "; ".join(text for problem in group if (text := str(problem)))
         sentences.append(f"{subject} {what}: {reasons}" if reasons else f"{subject} {what}")
-    if len(problems) > _MOST:
-        sentences.append(f"And {len(problems) - _MOST} more")
+    if len(problems) > _MAX_PROBLEMS:
+        sentences.append(f"And {len(problems) - _MAX_PROBLEMS} more")
     return ". ".join(sentences)
 
 
 def quoted(key: str) -> str:
-    """A key as it may stand in a message: in quotes, and not of any length."""
+    """Return a key in quotes and of limited length, as it can stand in a message."""
     return repr(key if len(key) <= 80 else f"{key[:80]}…")
 
 
@@ -114,11 +111,11 @@ def _printable(text: str) -> str:
 
 
 class Unread(str):
-    """An annotation that names what cannot be found."""
+    """The text of an annotation whose names cannot be found."""
 
 
 def hints_of(schema: object) -> dict[str, object]:
-    """The annotations of a schema by key; nothing for what has none."""
+    """Return the annotations of a schema by key; none for anything that has none."""
     if not hasattr(schema, "__annotations__"):
         return {}
     try:
@@ -128,7 +125,7 @@ def hints_of(schema: object) -> dict[str, object]:
 
 
 def _single_hints(schema: object) -> dict[str, object]:
-    """The annotations of a schema, each read for itself."""
+    """Return the annotations of a schema, each evaluated on its own."""
     found: dict[str, object] = {}
     for base in reversed(schema.__mro__ if isinstance(schema, type) else ()):
         for key, annotation in get_annotations(base).items():
@@ -141,7 +138,7 @@ def _single_hints(schema: object) -> dict[str, object]:
 
 
 def is_private(hint: object) -> bool:
-    """Whether clients have nothing to do with a key: it is marked `Private`, or a constant of the class."""
+    """Return whether a key is hidden from clients: it is marked `Private`, or is a constant of the class."""
     for part in _parts(hint):
         if isinstance(part, type(Private)) or part is ClassVar:
             return True
@@ -151,7 +148,7 @@ def is_private(hint: object) -> bool:
 
 
 def hides_reducer(hint: object) -> bool:
-    """Whether `Private` stands behind a reducer, in whose place LangGraph finds it."""
+    """Return whether `Private` stands behind a reducer: LangGraph looks for the reducer in the last place."""
     for part in _parts(hint):
         metadata = getattr(part, "__metadata__", ())
         if metadata and isinstance(metadata[-1], type(Private)):
@@ -160,7 +157,7 @@ def hides_reducer(hint: object) -> bool:
 
 
 def holds_messages(hint: object) -> bool:
-    """Whether a key holds messages, alone, among others or in the fields of a class."""
+    """Return whether a key holds messages: alone, in a collection or in the fields of a class."""
     waiting, seen = [hint], set[int]()
     while waiting:
         for part in _parts(waiting.pop()):
@@ -173,9 +170,9 @@ def holds_messages(hint: object) -> bool:
 
 
 def _parts(hint: object) -> Iterator[object]:
-    """An annotation and all that it is made of."""
+    """Yield an annotation and all its parts."""
     pending = [hint]
-    seen: dict[int, object] = {}  # holds them, so that no other gets the id of one
+    seen: dict[int, object] = {}  # keeps them alive, so that ids stay unique
     while pending:
         part = pending.pop()
         if id(part) in seen:
@@ -189,21 +186,21 @@ def _parts(hint: object) -> Iterator[object]:
         if isinstance(part, NewType):
             pending.append(part.__supertype__)
         if type(part).__name__ == "TypeAliasType":
-            with suppress(Exception):  # what an alias stands for is looked up late
+            with suppress(Exception):  # an alias is evaluated only now
                 pending.append(cast("Any", part).__value__)
 
 
 def types_of(schema: object) -> dict[str, KeyType]:
-    """The type of each key of a schema."""
+    """Return the type of each key of a schema."""
     own = schema.model_config if isinstance(schema, type) and issubclass(schema, BaseModel) else ConfigDict()
-    open_: ConfigDict = {"extra": "allow", **own}  # a TypedDict does not lose the keys that its type does not name
+    open_: ConfigDict = {"extra": "allow", **own}  # a TypedDict keeps the keys that its type does not name
     fields: Mapping[str, FieldInfo] = getattr(schema, "__pydantic_fields__", {})
     hints = {**hints_of(schema), **{name: _annotated(field.annotation, [field]) for name, field in fields.items()}}
     return {key: KeyType(hint, (open_, own)) for key, hint in hints.items()}
 
 
 def _annotated(bare: object, metadata: Iterable[object]) -> object:
-    """`bare`, with what of the metadata is pydantic's: reducers, channels and markers are not."""
+    """Return `bare` with the metadata that pydantic understands: no reducers, channels or markers."""
     kept: list[object] = []
     for item in metadata:
         if isinstance(item, FieldInfo):  # its alias and default are the key's, not the type's
@@ -222,7 +219,7 @@ def _constrains(item: object) -> bool:
 
 
 def _opened(hint: object) -> tuple[object, list[object]]:
-    """The type in an annotation, and the metadata around it."""
+    """Return the type in an annotation, and the metadata around it."""
     metadata: list[object] = []
     while (origin := get_origin(hint)) is not None:
         if origin is Annotated:
@@ -239,11 +236,11 @@ def _opened(hint: object) -> tuple[object, list[object]]:
 
 
 class KeyType:
-    """What fits one key of a state.
+    """The type of one key of a state.
 
     Args:
         hint: The key's annotation.
-        configs: The pydantic configurations to read it with, tried in turn.
+        configs: The pydantic configurations to read it with, tried in order.
     """
 
     def __init__(self, hint: object, configs: Sequence[ConfigDict]) -> None:
@@ -251,9 +248,9 @@ class KeyType:
         self._configs = configs
 
     def load(self, value: object) -> object:
-        """The Python value of a JSON value, by the rules for JSON: texts become dates, lists become sets.
+        """Return the Python value of a JSON value: strings become dates, lists become sets.
 
-        Returns the value as it is if pydantic can make nothing of the type.
+        The value is returned as it is if pydantic does not understand the type.
 
         Raises:
             Misfit: It does not fit.
@@ -263,10 +260,10 @@ class KeyType:
             try:
                 return adapter.validate_json(f"[{dumped(value)}]")[0]
             except ValidationError as error:
-                raise Misfit(_problem(details, 1) for details in _details(error)) from None
+                raise Misfit(_problems(error, 1)) from None
             except (PydanticUserError, PydanticUndefinedAnnotation):  # the type is not complete
                 return value
-            except Exception:  # of a validator; or of a dataclass with slots, which has no place for another key
+            except Exception:  # raised by a validator, or by a dataclass with slots that cannot keep another key
                 misfit = Misfit([Problem(())])
         if misfit is not None:
             raise misfit
@@ -274,19 +271,19 @@ class KeyType:
 
     @property
     def readable(self) -> bool:
-        """Whether pydantic can make something of the type."""
+        """Whether pydantic understands the type."""
         return bool(self._adapters)
 
     @cached_property
     def _adapters(self) -> Sequence[TypeAdapter[Any]]:
-        """What is tried in turn; in tuples, because a TypedDict by itself takes no configuration."""
+        """The adapters to try, in order; of tuples, because a TypedDict itself takes no configuration."""
         bare, metadata = _opened(self._hint)
         if holds_messages(bare):
-            return []  # LangGraph reads more forms of messages than pydantic
+            return []  # LangGraph reads more forms of messages than pydantic does
         if bare in (Any, object) and not metadata:
             return []
         for hint in (_annotated(bare, metadata), bare):
-            # Pydantic may know no schema for it, or not find the name of a type.
+            # Pydantic may have no schema for it, or not find the name of a type.
             with suppress(Exception):
                 kind = tuple.__class_getitem__(cast("Any", (hint,)))
                 return [TypeAdapter(kind, config=config) for config in self._configs]
@@ -294,42 +291,40 @@ class KeyType:
 
 
 def dumped(value: object) -> str:
-    """A JSON text of a value."""
+    """Return a value as JSON text."""
     return json.dumps(to_jsonable(value))
 
 
-def misfits(validate: Callable[[T], object], data: T) -> list[Problem]:
-    """What of a part of a state does not fit its model.
+def misfits(validate: Callable[[], object]) -> list[Problem]:
+    """Return the problems of a part of a state with its model, also with keys that are absent.
 
     Args:
-        validate: The model's validation, of values or of a JSON text.
-        data: The part.
+        validate: Runs the model's validation.
 
     Returns:
-        The problems, also with keys that are not there; one with an empty path if the model refuses all as a whole.
+        The problems; one with an empty path if the model refuses the state as a whole.
     """
     try:
-        validate(data)
+        validate()
     except ValidationError as error:
-        return [_problem(details) for details in _details(error)]
-    except Exception:  # of a validator, which may count on a key that is not there
+        return _problems(error)
+    except Exception:  # raised by a validator, which may count on a key that is absent
         return [Problem(())]
     return []
 
 
-def _details(error: ValidationError) -> list[ErrorDetails]:
-    return error.errors(include_url=False, include_context=False, include_input=False)
-
-
-def _problem(details: ErrorDetails, start: int = 0) -> Problem:
-    return Problem(details["loc"][start:], details["msg"] if details["type"] in _PLAIN else "")
+def _problems(error: ValidationError, start: int = 0) -> list[Problem]:
+    return [
+        Problem(details["loc"][start:], details["msg"] if details["type"] in _PLAIN else "")
+        for details in error.errors(include_url=False, include_context=False, include_input=False)
+    ]
 
 
 # -- the agent's schema -------------------------------------------------------------------------------------------
 
 
 def keys_of(schema: type[BaseModel]) -> dict[str, str]:
-    """The keys by which a model knows its fields in JSON, each with the field's name."""
+    """Return the keys of a model's JSON form, each with the name of its field."""
     named = schema.model_config.get("populate_by_name") or schema.model_config.get("validate_by_name")
     found: dict[str, str] = {}
     for name, field in schema.model_fields.items():
@@ -342,10 +337,10 @@ def keys_of(schema: type[BaseModel]) -> dict[str, str]:
 
 
 def state_json_schema(schema: type[BaseModel], shows: Callable[[str], bool] = lambda key: True) -> dict[str, object]:
-    """The JSON schema of a state that `schema` describes; only of the keys that `shows` lets through.
+    """Return the JSON schema of a state that `schema` describes, without the keys that `shows` refuses.
 
-    It is the one of what the model takes, by alias: what goes out is checked by the same rules as what comes in, and
-    a key with a default may not be there yet.
+    It is the schema of what the model takes, by alias: output is checked by the same rules as input, and a key with a
+    default may be absent.
 
     Raises:
         ValueError: A field is of a type that JSON schemas do not know.
@@ -361,18 +356,15 @@ def state_json_schema(schema: type[BaseModel], shows: Callable[[str], bool] = la
         for part in ("properties", "required"):
             if part in own:
                 kept = own[part]
-                own[part] = (
-                    {key: kept[key] for key in kept if key not in hidden}
-                    if isinstance(kept, dict)
-                    else [key for key in kept if key not in hidden]
-                )
+                shown = [key for key in kept if key not in hidden]
+                own[part] = {key: kept[key] for key in shown} if isinstance(kept, dict) else shown
     if used := _reached(found, definitions):
         found["$defs"] = {name: definitions[name] for name in definitions if name in used}
     return found
 
 
 def _reached(schema: object, definitions: Mapping[str, object]) -> set[str]:
-    """The definitions that a schema needs."""
+    """Return the names of the definitions that a schema refers to."""
     found, waiting = set[str](), [schema]
     while waiting:
         part = waiting.pop()

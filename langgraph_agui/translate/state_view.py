@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from ag_ui.core import BaseEvent
+from ag_ui.core import BaseEvent, ToolCallEndEvent, ToolCallResultEvent, ToolCallStartEvent
 
+from langgraph_agui.messages.blocks import BlockKind
 from langgraph_agui.messages.extract import as_mapping
 from langgraph_agui.namespaces import task_id
 from langgraph_agui.protocol.jsonable import JsonValue, json_equal, to_jsonable
@@ -20,13 +22,20 @@ from langgraph_agui.protocol.patch import PatchError, apply_patch
 from langgraph_agui.state.client_state import ClientStateCache, PreviewHistory
 from langgraph_agui.state.contract import StateContract
 from langgraph_agui.state.emit import emission_in, predictions_in, predictions_of
-from langgraph_agui.state.options import PredictState
+from langgraph_agui.state.options import PredictState, predicted_values
+from langgraph_agui.translate.event_sinks import Sink, Writer
 from langgraph_agui.translate.state_change import NOTHING, Maybe, Nothing, StateChange, Step, step_to_value
 
 logger = logging.getLogger(__name__)
 
 _SUPERSTEP: Final = "superstep"
 """Owner of previews of what the finished tasks of a resumed superstep have written."""
+
+_SHARE: Final = 32
+"""A preview is made when the arguments have grown by one part in this many.
+
+JSON Patch cannot append to a string, so each preview sends the whole value: together at most this many times its size.
+"""
 
 Namespace = tuple[str, ...]
 
@@ -64,13 +73,14 @@ class StateView:
     ) -> None:
         self._contract = contract
         self._show = to_jsonable if contract is None else contract.show
+        self._deltas = contract is None or contract.deltas
         self._emit = emit
         self._cache = cache or ClientStateCache()
         self._patchable = isinstance(client_state, Mapping)
         held = step_to_value(NOTHING, client_state, "").after
         self.copy: dict[str, JsonValue] = held if isinstance(held, dict) else {}
         # The copy without previews: the graph's values, and the client's where the graph has none.
-        self._base = dict(self.copy)
+        self._base: dict[str, Maybe] = dict(self.copy)
         # The graph's own objects, as they came last. One that comes again unwritten has not changed.
         self._values: dict[str, object] = {}
         self._inner_values: dict[Namespace, Mapping[str, object]] = {}
@@ -131,13 +141,7 @@ class StateView:
             self._ended_owners |= {task, _SUPERSTEP}
 
     def values(self, namespace: Namespace, values: object, subagent_run_id: str | None = None) -> None:
-        """Take the state of a graph after a superstep; that of a declared subgraph is a preview of the root's.
-
-        Args:
-            namespace: The graph's namespace.
-            values: Its state.
-            subagent_run_id: The subagent that the graph is, if it is one.
-        """
+        """Take the state of the graph at `namespace` after a superstep; a declared subgraph's is a preview."""
         channels = as_mapping(values)
         if namespace:
             if channels is not None:
@@ -180,19 +184,12 @@ class StateView:
                 if step.operations:
                     self._contract.check(key, step.after)
         self._values.update(found)
-        for key, step in steps.items():
-            self._set_base(key, step.after)
+        self._base.update((key, step.after) for key, step in steps.items())
         for key in gone:
             self._values.pop(key, None)
-            self._set_base(key, NOTHING)
+            self._base[key] = NOTHING
         self._previews = [one for one in self._previews if one.key not in written]
         self._update(dict.fromkeys([*found, *gone, *self._release(self._ended_owners)]), steps)
-
-    def _set_base(self, key: str, value: Maybe) -> None:
-        if isinstance(value, Nothing):
-            self._base.pop(key, None)
-        else:
-            self._base[key] = value
 
     def _preview_subgraph(
         self, namespace: Namespace, channels: Mapping[str, object], subagent_run_id: str | None
@@ -250,12 +247,10 @@ class StateView:
             self.preview(_SUPERSTEP, written)
 
     def preview(self, owner: str, values: Mapping[str, object], subagent_run_id: str | None = None) -> set[str]:
-        """Show values until `owner` has ended; return the keys that clients do not see, which are left out.
+        """Show values until `owner`, a task of the root graph or a tool call, has ended.
 
-        Args:
-            owner: A task of the root graph, or a tool call.
-            values: By key.
-            subagent_run_id: The subagent that the values come from.
+        Returns:
+            The keys that clients do not see; they are left out.
         """
         made = {key: step_to_value(self._target(key), value, key, self._show).after for key, value in values.items()}
         return self._preview(owner, made, subagent_run_id)
@@ -315,10 +310,6 @@ class StateView:
 
     # -- the client's copy ------------------------------------------------------------------------------------------
 
-    @property
-    def _deltas(self) -> bool:
-        return self._contract is None or self._contract.deltas
-
     def _is_shown(self, key: str) -> bool:
         return self._contract is not None and self._contract.shows(key)
 
@@ -338,3 +329,65 @@ class StateView:
             self._emit(event)
             self._patchable = True
         self.copy = change.after
+
+
+@dataclass(slots=True)
+class _Call:
+    """A call of a predicted tool: its arguments so far, and how long they must be for the next preview."""
+
+    predictions: tuple[PredictState, ...]
+    subagent_run_id: str | None
+    arguments: str = ""
+    next_length: int = 0
+
+
+class Predictor:
+    """A sink that previews arguments as state while they pass on their way to `sink`.
+
+    Args:
+        sink: Receives all events.
+        state: Shows the previews, and knows which tools are predicted.
+    """
+
+    def __init__(self, sink: Sink, state: StateView) -> None:
+        self._sink = sink
+        self._state = state
+        self._calls: dict[str, _Call] = {}
+
+    def event(self, event: BaseEvent) -> None:
+        """Pass an event on."""
+        self._sink.event(event)
+        match event:
+            case ToolCallStartEvent(tool_call_id=call_id, tool_call_name=name) if name in self._state.expected:
+                self._state.begin_owner(call_id)
+                self._calls[call_id] = _Call(self._state.expected[name], event.subagent_run_id)
+            case ToolCallEndEvent(tool_call_id=call_id) if call_id in self._calls:
+                self._preview(call_id, self._calls[call_id])
+            case ToolCallResultEvent(tool_call_id=call_id) if call_id in self._calls:
+                self._state.end_owner(call_id)
+                if (event.metadata or {}).get("status") == "error":  # a failed call has changed nothing
+                    self._state.drop_previews({call_id})
+
+    def writer(self, kind: BlockKind, item_id: str, subagent_run_id: str | None = None) -> Writer:
+        """Return what passes the fragments of an item on."""
+        write = self._sink.writer(kind, item_id, subagent_run_id)
+        if kind != "call" or not self._state.expected:
+            return write
+
+        def write_and_preview(text: str) -> None:
+            write(text)
+            call = self._calls.get(item_id)
+            if call is not None:
+                call.arguments += text
+                if len(call.arguments) >= call.next_length:
+                    self._preview(item_id, call)
+
+        return write_and_preview
+
+    def _preview(self, call_id: str, call: _Call) -> None:
+        call.next_length = len(call.arguments) + 1 + len(call.arguments) // _SHARE
+        # An empty value would only make the old one flicker.
+        found = predicted_values(call.predictions, call.arguments)
+        values = {key: value for key, value in found.items() if value not in ("", [], {}, None)}
+        if values:
+            self._state.preview(call_id, values, call.subagent_run_id)

@@ -43,10 +43,9 @@ from langgraph_agui.state.client_state import ClientStateCache
 from langgraph_agui.translate.event_sinks import JoinedSink, Sink
 from langgraph_agui.translate.message_emitter import MessageEmitter
 from langgraph_agui.translate.message_tracker import CopyDetector, MessageTracker
-from langgraph_agui.translate.predict import Predictor
 from langgraph_agui.translate.run_events import Steps, Usage, run_error, run_finished, run_started
 from langgraph_agui.translate.snapshot import StateMessages
-from langgraph_agui.translate.state_view import StateView
+from langgraph_agui.translate.state_view import Predictor, StateView
 from langgraph_agui.translate.subagents import PublicCallIds, SubagentRun, SubagentTracker
 from langgraph_agui.translate.tool_output import Activities
 
