@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TypeVar, cast
 
+from langgraph_agui.messages.options import RejectReason
 from langgraph_agui.protocol.jsonable import to_jsonable
 
 T = TypeVar("T")
@@ -32,7 +33,10 @@ _REPEATS = 8
 
 
 class InvalidEnvelope(Exception):  # noqa: N818  # a state of the data, not a fault of the program
-    """A template does not fit what the client sent with it."""
+    """An envelope does not fit what the client sent with it; `reason` says why."""
+
+    def __init__(self, reason: RejectReason = RejectReason.DAMAGED) -> None:
+        self.reason = reason
 
 
 @dataclass(slots=True)

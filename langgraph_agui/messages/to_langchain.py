@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Literal, NamedTuple
+from typing import Any, Literal
 
 from ag_ui.core import (
     AssistantMessage,
@@ -40,7 +40,7 @@ from langgraph_agui.messages.encrypted_values import (
 from langgraph_agui.messages.envelope import Call, VisibleTurn, decode_envelope, derived_id, to_langchain_calls
 from langgraph_agui.messages.options import ReasoningOptions, RejectReason, maker_of
 from langgraph_agui.messages.template import InvalidEnvelope, VisibleText
-from langgraph_agui.messages.to_agui import MessageContent, decode_content, langchain_messages_to_agui
+from langgraph_agui.messages.to_agui import decode_content, langchain_messages_to_agui
 from langgraph_agui.protocol.input import known_messages
 
 logger = logging.getLogger(__name__)
@@ -163,20 +163,6 @@ class HistoryConverter:
         return shown[0].content if shown else None
 
 
-class _Rejected(Exception):  # noqa: N818  # a state of the data, not a fault of the program
-    """A message cannot be made from the values that came with it."""
-
-    def __init__(self, reason: RejectReason) -> None:
-        self.reason = reason
-
-
-class _Parts(NamedTuple):
-    """An assistant message's envelope, and its reasoning messages; None if they are not all there."""
-
-    envelope: Envelope
-    thoughts: list[ReasoningMessage] | None
-
-
 class _History:
     """A conversation as a client sent it.
 
@@ -191,10 +177,7 @@ class _History:
         self._messages = messages
         self._values = values
         self._rejected: Counter[RejectReason] = Counter()
-        self._envelopes = [self._envelope(message) for message in messages]
         self._unclaimed = {message.id: message for message in messages if isinstance(message, ReasoningMessage)}
-        pairs = zip(messages, self._envelopes, strict=True)
-        self._parts = [self._parts_of(message, envelope) for message, envelope in pairs]
         self._tool_names: dict[str, str] = {}
 
     def to_langchain(self) -> list[BaseMessage]:
@@ -205,31 +188,22 @@ class _History:
             logger.warning("Opaque values of the client's messages were not used: %s.", why)
         return result
 
-    def _envelope(self, message: Message) -> Envelope | RejectReason | None:
-        """Return the envelope of a message as a whole, if it has one."""
-        if not isinstance(message, UserMessage | AssistantMessage | ToolMessage) or not message.encrypted_value:
-            return None
-        return self._values.decode(message.role, message.id, message.encrypted_value)
-
     def _convert(self) -> Iterator[BaseMessage]:
+        envelopes = [self._envelope(message) for message in self._messages]
+        claims = [self._claim(*pair) for pair in zip(self._messages, envelopes, strict=True)]
         waiting: list[ReasoningMessage] = []
-        for message, envelope, parts in zip(self._messages, self._envelopes, self._parts, strict=True):
+        for message, envelope, claimed in zip(self._messages, envelopes, claims, strict=True):
             match message:
                 case UserMessage() | AssistantMessage() | ToolMessage() if is_subagent_only(
                     message.subagent_run_id, envelope
                 ):
                     continue
-                case UserMessage():
-                    content = self._content(message, envelope, message.name)
-                    yield HumanMessage(
-                        content.content, id=message.id, name=content.name, additional_kwargs=content.kwargs
-                    )
-                case ToolMessage():
-                    yield self._tool(message, envelope)
+                case UserMessage() | ToolMessage():
+                    yield self._user_or_tool(message, envelope)
                 case AssistantMessage():
                     own = [thought for thought in waiting if thought.subagent_run_id == message.subagent_run_id]
                     waiting = [thought for thought in waiting if thought.subagent_run_id != message.subagent_run_id]
-                    yield self._assistant(message, parts, own)
+                    yield self._assistant(message, envelope, claimed, own)
                 case SystemMessage() | DeveloperMessage() if self._instructions:
                     kwargs = {"__openai_role__": "developer"} if isinstance(message, DeveloperMessage) else {}
                     yield LCSystemMessage(message.content, id=message.id, name=message.name, additional_kwargs=kwargs)
@@ -238,45 +212,19 @@ class _History:
                 case _:
                     logger.debug("A message with role %r is not given to the graph.", message.role)
 
-    # -- user and tool messages ---------------------------------------------------------------------------------
+    def _envelope(self, message: Message) -> Envelope | RejectReason | None:
+        """Return the envelope of a message as a whole, if it has one."""
+        if not isinstance(message, UserMessage | AssistantMessage | ToolMessage) or not message.encrypted_value:
+            return None
+        return self._values.decode(message.role, message.id, message.encrypted_value)
 
-    def _tool(self, message: ToolMessage, envelope: Envelope | RejectReason | None) -> LCToolMessage:
-        content = self._content(message, envelope, self._tool_names.get(message.tool_call_id))
-        failed = message.error is not None or (message.metadata or {}).get("status") == "error"
-        return LCToolMessage(
-            content.content,
-            id=message.id,
-            tool_call_id=content.call_id or message.tool_call_id,
-            name=content.name,
-            status="error" if failed else "success",
-            additional_kwargs=content.kwargs,
-        )
-
-    def _content(
-        self, message: UserMessage | ToolMessage, envelope: Envelope | RejectReason | None, name: str | None
-    ) -> MessageContent:
-        """Return the content with the help of the envelope, or without: such a message is whole without it."""
-        if isinstance(envelope, RejectReason):
-            self._rejected[envelope] += 1
-        elif envelope is not None and not has_only_source(envelope):
-            try:
-                return decode_content(message, envelope, name)
-            except InvalidEnvelope:
-                self._rejected[RejectReason.DAMAGED] += 1
-        return decode_content(message, None, name)
-
-    # -- assistant messages -------------------------------------------------------------------------------------
-
-    def _parts_of(self, message: Message, envelope: Envelope | RejectReason | None) -> _Parts | RejectReason | None:
-        """Return what an assistant message is made of, as its envelope says; None if it has none."""
-        if not isinstance(message, AssistantMessage) or envelope is None or isinstance(envelope, RejectReason):
-            return envelope if isinstance(envelope, RejectReason) else None
-        return None if has_only_source(envelope) else _Parts(envelope, self._claim(message.id, envelope.get("r", 0)))
-
-    def _claim(self, message_id: str, claimed: object) -> list[ReasoningMessage] | None:
-        """Return the reasoning messages that a message names as its own, in order; None if one is missing."""
+    def _claim(self, message: Message, envelope: Envelope | RejectReason | None) -> list[ReasoningMessage] | None:
+        """Take the reasoning messages that an assistant message's envelope names, in order; None if one is missing."""
+        if not isinstance(message, AssistantMessage) or not isinstance(envelope, Mapping):
+            return None
+        claimed = envelope.get("r", 0)
         count = claimed if type(claimed) is int else 0
-        ids = claimed if isinstance(claimed, list) else (derived_id(message_id, number) for number in range(count))
+        ids = claimed if isinstance(claimed, list) else (derived_id(message.id, number) for number in range(count))
         found: list[ReasoningMessage] = []
         for thought_id in ids:
             if not isinstance(thought_id, str) or (thought := self._unclaimed.pop(thought_id, None)) is None:
@@ -284,80 +232,118 @@ class _History:
             found.append(thought)
         return found
 
+    def _user_or_tool(
+        self, message: UserMessage | ToolMessage, envelope: Envelope | RejectReason | None
+    ) -> HumanMessage | LCToolMessage:
+        """Convert a message with its envelope, or without: it is whole without it."""
+        name = self._tool_names.get(message.tool_call_id) if isinstance(message, ToolMessage) else message.name
+        content = decode_content(message, None, name)
+        if isinstance(envelope, RejectReason):
+            self._rejected[envelope] += 1
+        elif envelope is not None and not has_only_source(envelope):
+            try:
+                content = decode_content(message, envelope, name)
+            except InvalidEnvelope as error:
+                self._rejected[error.reason] += 1
+        common: dict[str, Any] = {"id": message.id, "name": content.name, "additional_kwargs": content.kwargs}
+        if isinstance(message, UserMessage):
+            return HumanMessage(content.content, **common)
+        failed = message.error is not None or (message.metadata or {}).get("status") == "error"
+        call_id = content.call_id or message.tool_call_id
+        status: Literal["success", "error"] = "error" if failed else "success"
+        return LCToolMessage(content.content, tool_call_id=call_id, status=status, **common)
+
     def _assistant(
-        self, message: AssistantMessage, parts: _Parts | RejectReason | None, before: Sequence[ReasoningMessage]
+        self,
+        message: AssistantMessage,
+        envelope: Envelope | RejectReason | None,
+        claimed: list[ReasoningMessage] | None,
+        before: Sequence[ReasoningMessage],
     ) -> AIMessage:
         calls = [Call(call.id, call.function.name, call.function.arguments) for call in message.tool_calls or ()]
         self._tool_names.update((call.id, call.name) for call in calls)
         try:
-            if isinstance(parts, _Parts):
-                return self._with_envelope(message, calls, parts)
-            if parts is None or parts is RejectReason.BARE:
-                return self._without_envelope(message, calls, before)
-            self._rejected[parts] += 1
-        except _Rejected as error:
+            if isinstance(envelope, Mapping) and not has_only_source(envelope):
+                return self._with_envelope(message, calls, envelope, claimed)
+            blocks = self._blocks_without_envelope(message, envelope, before)
+        except InvalidEnvelope as error:
             self._rejected[error.reason] += 1
-        except InvalidEnvelope:
-            self._rejected[RejectReason.DAMAGED] += 1
-        return _text_and_calls(message, calls)
+            blocks = []
+        valid, invalid = to_langchain_calls(calls)
+        content: Any = message.content or ""
+        if blocks:
+            content = [*blocks, {"type": "text", "text": content}] if content else blocks
+        return AIMessage(
+            content,
+            response_metadata={"model_provider": "openai"} if blocks else {},
+            tool_calls=valid,
+            invalid_tool_calls=invalid,
+            id=message.id,
+            name=message.name,
+        )
 
-    def _with_envelope(self, message: AssistantMessage, calls: Sequence[Call], parts: _Parts) -> AIMessage:
-        if parts.thoughts is None:
+    def _with_envelope(
+        self,
+        message: AssistantMessage,
+        calls: Sequence[Call],
+        envelope: Envelope,
+        thoughts: Sequence[ReasoningMessage] | None,
+    ) -> AIMessage:
+        if thoughts is None:
             raise InvalidEnvelope
         text = VisibleText(
             text=message.content or "",
-            reasoning=[thought.content for thought in parts.thoughts],
+            reasoning=[thought.content for thought in thoughts],
             arguments=[call.arguments for call in calls],
         )
-        signatures = self._members("call", "s", message.tool_calls or ())
+        signatures = self._members("s", message.tool_calls or ())
         text.signatures = {number: text.from_template(signature) for number, signature in signatures.items()}
-        text.blocks = self._members("reasoning", "b", parts.thoughts)
-        visible = VisibleTurn(message.id, text, [thought.id for thought in parts.thoughts], calls)
-        return decode_envelope(parts.envelope, visible)
+        text.blocks = self._members("b", thoughts)
+        visible = VisibleTurn(message.id, text, [thought.id for thought in thoughts], calls)
+        return decode_envelope(envelope, visible)
 
-    def _members(self, holder: Holder, name: str, entities: Sequence[ReasoningMessage | ToolCall]) -> dict[int, object]:
+    def _members(self, name: str, entities: Sequence[ReasoningMessage | ToolCall]) -> dict[int, object]:
         """Return what the envelopes of a message's reasoning or calls hold under `name`, by number."""
         found: dict[int, object] = {}
         for number, entity in enumerate(entities):
-            if not entity.encrypted_value:
-                continue
-            envelope = self._values.decode(holder, entity.id, entity.encrypted_value)
+            envelope = self._decode(entity) if entity.encrypted_value else {}
             if isinstance(envelope, RejectReason):
-                raise _Rejected(envelope)
+                raise InvalidEnvelope(envelope)
             if name in envelope:
                 found[number] = envelope[name]
         return found
 
-    def _without_envelope(
-        self, message: AssistantMessage, calls: Sequence[Call], before: Sequence[ReasoningMessage]
-    ) -> AIMessage:
-        """Return a message that another adapter's client holds, or one that was cut short."""
+    def _decode(self, entity: ReasoningMessage | ToolCall) -> Envelope | RejectReason:
+        holder: Holder = "call" if isinstance(entity, ToolCall) else "reasoning"
+        return self._values.decode(holder, entity.id, entity.encrypted_value or "")
+
+    def _blocks_without_envelope(
+        self, message: AssistantMessage, reason: object, before: Sequence[ReasoningMessage]
+    ) -> list[dict[str, object]]:
+        """Return the reasoning of a message that another adapter's client holds; none if it brings no opaque values.
+
+        `ag-ui-langgraph` (0.0.47) puts `encrypted_content` of OpenAI's reasoning items into `encryptedValue` as it is.
+        A thread that began there may come here. Nobody is known to send other values without an envelope.
+        """
+        if isinstance(reason, RejectReason) and reason is not RejectReason.BARE:
+            raise InvalidEnvelope(reason)
         thoughts = [thought for thought in before if thought.encrypted_value]
-        signed_calls = [call for call in message.tool_calls or () if call.encrypted_value]
-        if not (thoughts or signed_calls or message.encrypted_value):
-            return _text_and_calls(message, calls)
-        entities: list[ReasoningMessage | ToolCall] = [*thoughts, *signed_calls]
-        for entity in entities:
-            holder: Holder = "call" if isinstance(entity, ToolCall) else "reasoning"
-            envelope = self._values.decode(holder, entity.id, entity.encrypted_value or "")
-            if not isinstance(envelope, RejectReason):
-                raise InvalidEnvelope  # ours, but the assistant message has lost its part
-            if envelope is not RejectReason.BARE:
-                raise _Rejected(envelope)
-        carriers: list[AssistantMessage | ReasoningMessage] = [message, *before]
-        named = {name for one in carriers if isinstance(name := (one.metadata or {}).get("provider"), str)}
-        named = named or set(self._values.options.providers)
-        others = signed_calls or message.encrypted_value  # no adapter is known to send a provider's own values there
-        provider = named.pop() if len(named) == 1 else ""
-        make = _BARE_BLOCKS.get(provider)
-        made = [make(thought) for thought in thoughts] if make is not None and not others else []
-        blocks = [block for block in made if block is not None]
-        if not blocks or len(blocks) < len(thoughts):
-            raise _Rejected(RejectReason.BARE)
-        if message.content:
-            blocks.append({"type": "text", "text": message.content})
-        metadata = {"model_provider": provider}
-        return _text_and_calls(message, calls).model_copy(update={"content": blocks, "response_metadata": metadata})
+        calls = [call for call in message.tool_calls or () if call.encrypted_value]
+        for value in [*map(self._decode, thoughts), *map(self._decode, calls)]:
+            # An envelope of ours here means that the assistant message has lost its own.
+            if value is not RejectReason.BARE:
+                raise InvalidEnvelope(value if isinstance(value, RejectReason) else RejectReason.DAMAGED)
+        if calls or reason is RejectReason.BARE or (thoughts and self._values.options.providers != ("openai",)):
+            raise InvalidEnvelope(RejectReason.BARE)
+        return [
+            {
+                "type": "reasoning",
+                **({"id": thought.id} if thought.id.startswith("rs_") else {}),
+                "summary": [{"type": "summary_text", "text": thought.content}] if thought.content else [],
+                "encrypted_content": thought.encrypted_value,
+            }
+            for thought in thoughts
+        ]
 
 
 def in_call_order(messages: Iterable[BaseMessage]) -> Iterator[BaseMessage]:
@@ -376,42 +362,3 @@ def in_call_order(messages: Iterable[BaseMessage]) -> Iterator[BaseMessage]:
             for place, call in enumerate(message.tool_calls):
                 order.setdefault(call["id"], place)
     yield from sorted(results, key=lambda result: order.get(result.tool_call_id, len(order)))
-
-
-def _text_and_calls(message: AssistantMessage, calls: Sequence[Call]) -> AIMessage:
-    """Return the message as far as the client can read it."""
-    valid, invalid = to_langchain_calls(calls)
-    return AIMessage(
-        message.content or "", tool_calls=valid, invalid_tool_calls=invalid, id=message.id, name=message.name
-    )
-
-
-# `ag-ui-langgraph` 0.0.47 puts a provider's own value into `encryptedValue` of reasoning messages, without an envelope.
-# A thread that began there comes here with such values. The blocks are those of the providers' documents: Anthropic
-# "Extended thinking", OpenAI "Reasoning items", Bedrock `ReasoningContentBlock`.
-
-
-def _anthropic(thought: ReasoningMessage) -> dict[str, object]:
-    if thought.content:
-        return {"type": "thinking", "thinking": thought.content, "signature": thought.encrypted_value}
-    return {"type": "redacted_thinking", "data": thought.encrypted_value}
-
-
-def _openai(thought: ReasoningMessage) -> dict[str, object]:
-    summary = [{"type": "summary_text", "text": thought.content}] if thought.content else []
-    own_id = {"id": thought.id} if thought.id.startswith("rs_") else {}
-    return {"type": "reasoning", **own_id, "summary": summary, "encrypted_content": thought.encrypted_value}
-
-
-def _bedrock(thought: ReasoningMessage) -> dict[str, object] | None:
-    if not thought.content:
-        return None  # redacted content is bytes, and that adapter sends none
-    inner = {"text": thought.content, "signature": thought.encrypted_value}
-    return {"type": "reasoning_content", "reasoning_content": inner}
-
-
-_BARE_BLOCKS: Final[Mapping[str, Callable[[ReasoningMessage], dict[str, object] | None]]] = {
-    "anthropic": _anthropic,
-    "openai": _openai,
-    "bedrock_converse": _bedrock,
-}

@@ -26,14 +26,13 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 
-NAMES = {"anthropic": "anthropic", "openai": "openai", "bedrock": "bedrock_converse"}
 FIRST, SECOND = "c2lnbmF0dXJlIDE=", "c2lnbmF0dXJlIDI="
 
 
-def conversation(*thoughts: Json, value: str | None = None, on_call: str | None = None, **told: Any) -> list[Json]:
-    """A turn with a tool call, as another adapter's client sends it; `told` is in the assistant message's metadata."""
+def conversation(*thoughts: Json, value: str | None = None, on_call: str | None = None) -> list[Json]:
+    """A turn with a tool call, as another adapter's client sends it."""
     call: Json = {"id": "c", "type": "function", "function": {"name": "get_weather", "arguments": '{"city": "Rome"}'}}
-    answer: Json = {"id": "m", "role": "assistant", "content": "Let me look.", "toolCalls": [call], "metadata": told}
+    answer: Json = {"id": "m", "role": "assistant", "content": "Let me look.", "toolCalls": [call]}
     for entity, its_value in ((answer, value), (call, on_call)):
         if its_value is not None:
             entity["encryptedValue"] = its_value
@@ -41,148 +40,84 @@ def conversation(*thoughts: Json, value: str | None = None, on_call: str | None 
     return [{"id": "u", "role": "user", "content": "Weather?"}, *thoughts, answer, result]
 
 
-def thought(text: str, value: str | None, message_id: str = "r", **metadata: Any) -> Json:
-    made = {"id": message_id, "role": "reasoning", "content": text, "metadata": metadata}
+def thought(text: str, value: str | None, message_id: str = "r") -> Json:
+    made = {"id": message_id, "role": "reasoning", "content": text}
     return {**made, "encryptedValue": value} if value is not None else made
 
 
-# Values without an envelope
+# Values without an envelope, as `ag-ui-langgraph` sends those of OpenAI
 
 
-def sent_by(server: ProviderServer, provider: str, held: list[Json], **options: Any) -> list[Json]:
+def sent_by(server: ProviderServer, held: list[Json], **options: Any) -> list[Json]:
     """What the package sends for the messages before the tool's result."""
     messages = agui_messages_to_langchain(held, **options)
-    server.script(provider, turn(Text("ok")))
-    make_model(provider, server).bind_tools([get_weather]).invoke(messages)
-    body = server.bodies[-1]
-    heard = body.get("messages") or body.get("input") or body["contents"]
-    return list(heard[1:-1])
+    server.script("openai", turn(Text("ok")))
+    make_model("openai", server).bind_tools([get_weather]).invoke(messages)
+    return list(server.bodies[-1]["input"][1:-1])
 
 
-ARGS = {"city": "Rome"}
-BODIES: dict[str, list[Json]] = {
-    "anthropic": [
-        {
-            "role": "assistant",
-            "content": [
-                {"type": "thinking", "thinking": "First.", "signature": FIRST},
-                {"type": "redacted_thinking", "data": SECOND},
-                {"type": "text", "text": "Let me look."},
-                {"type": "tool_use", "name": "get_weather", "input": ARGS, "id": "c"},
-            ],
-        }
-    ],
-    "openai": [
-        {
-            "type": "reasoning",
-            "id": "rs_1",
-            "summary": [{"type": "summary_text", "text": "First."}],
-            "encrypted_content": FIRST,
-        },
-        {"type": "reasoning", "summary": [], "encrypted_content": SECOND},
-        {
-            "type": "message",
-            "role": "assistant",
-            "content": [{"type": "output_text", "text": "Let me look.", "annotations": []}],
-        },
-        {"type": "function_call", "name": "get_weather", "arguments": '{"city": "Rome"}', "call_id": "c"},
-    ],
-    "bedrock": [
-        {
-            "role": "assistant",
-            "content": [
-                {"reasoningContent": {"reasoningText": {"text": "First.", "signature": FIRST}}},
-                {"text": "Let me look."},
-                {"toolUse": {"toolUseId": "c", "name": "get_weather", "input": ARGS}},
-            ],
-        }
-    ],
-}
+OPENAI = ReasoningOptions(provider="openai")
+ITEMS: list[Json] = [
+    {
+        "type": "reasoning",
+        "id": "rs_1",
+        "summary": [{"type": "summary_text", "text": "First."}],
+        "encrypted_content": FIRST,
+    },
+    {"type": "reasoning", "summary": [], "encrypted_content": SECOND},
+    {
+        "type": "message",
+        "role": "assistant",
+        "content": [{"type": "output_text", "text": "Let me look.", "annotations": []}],
+    },
+    {"type": "function_call", "name": "get_weather", "arguments": '{"city": "Rome"}', "call_id": "c"},
+]
+ENCRYPTED = conversation(thought("First.", FIRST, "rs_1"), thought("", SECOND, "r2"))
 
 
-def signed(provider: str, /, **told: Any) -> list[Json]:
-    """Reasoning as `ag-ui-langgraph` sends it: with the provider's own values."""
-    thoughts = [thought("First.", FIRST, "rs_1"), thought("", SECOND, "r2")]
-    if provider == "bedrock":
-        thoughts.pop()
-    return conversation(*thoughts, **told)
-
-
-@pytest.mark.parametrize("provider", BODIES)
-def test_bare_values_are_sent_in_their_place(
-    provider: str, provider_server: ProviderServer, caplog: pytest.LogCaptureFixture
+def test_encrypted_content_is_sent_in_its_place(
+    provider_server: ProviderServer, caplog: pytest.LogCaptureFixture
 ) -> None:
-    name = NAMES[provider]
-    options = ReasoningOptions(provider=name)
-    of_metadata = sent_by(provider_server, provider, signed(provider, provider=name))
-    of_option = sent_by(provider_server, provider, signed(provider), reasoning=options)
-    assert of_metadata == of_option == BODIES[provider]
+    assert sent_by(provider_server, ENCRYPTED, reasoning=OPENAI) == ITEMS
     assert not caplog.records
 
 
-@pytest.mark.parametrize("provider", BODIES)
-def test_bare_values_of_nobody_are_not_sent(
-    provider: str, provider_server: ProviderServer, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (ReasoningOptions(), "no value of ours"),
+        (ReasoningOptions(provider=("openai", "anthropic")), "no value of ours"),
+        (ReasoningOptions(provider="openai", seal=ReasoningSeal([bytes(32)])), "not sealed"),
+    ],
+)
+def test_values_of_an_unknown_maker_are_not_sent(
+    options: ReasoningOptions, why: str, provider_server: ProviderServer, caplog: pytest.LogCaptureFixture
 ) -> None:
-    heard = json.dumps(sent_by(provider_server, provider, signed(provider)))
-    assert not [value for value in (FIRST, SECOND, "First.") if value in heard]
-    assert "Let me look." in heard
-    assert "Rome" in heard
+    sent = json.dumps(sent_by(provider_server, ENCRYPTED, reasoning=options))
+    assert not [value for value in (FIRST, SECOND, "First.") if value in sent]
+    assert "Let me look." in sent
+    assert "Rome" in sent
     [record] = caplog.records
-    assert record.getMessage().endswith(": 1 no value of ours.")
-
-
-@pytest.mark.parametrize("provider", BODIES)
-def test_bare_values_are_not_sent_where_a_seal_is(
-    provider: str, provider_server: ProviderServer, caplog: pytest.LogCaptureFixture
-) -> None:
-    options = ReasoningOptions(provider=NAMES[provider], seal=ReasoningSeal([bytes(32)]))
-    held = signed(provider, provider=NAMES[provider])
-    heard = json.dumps(sent_by(provider_server, provider, held, reasoning=options))
-    assert not [value for value in (FIRST, SECOND, "First.") if value in heard]
-    [record] = caplog.records
-    assert record.getMessage().endswith(": 1 not sealed.")
-
-
-def provider_of(held: list[Json], **options: Any) -> str | None:
-    rebuilt = agui_messages_to_langchain(held, **options)[1]
-    used = FIRST in repr(rebuilt) or SECOND in repr(rebuilt)
-    made_by = rebuilt.response_metadata.get("model_provider")
-    assert used == (made_by is not None)
-    return made_by
+    assert record.getMessage().endswith(f": 1 {why}.")
 
 
 @pytest.mark.parametrize(
-    ("held", "option", "expected"),
+    ("held", "used"),
     [
-        (conversation(thought("a", FIRST, provider="anthropic")), None, "anthropic"),
-        (conversation(thought("a", None, provider="anthropic"), thought("b", FIRST)), None, "anthropic"),
-        (conversation(thought("a", FIRST, provider="openai"), provider="openai"), None, "openai"),
-        (conversation(thought("a", FIRST, provider="anthropic"), provider="openai"), None, None),
-        (
-            conversation(thought("a", FIRST, provider="anthropic"), thought("b", SECOND, "r2", provider="openai")),
-            None,
-            None,
-        ),
-        (conversation(thought("a", FIRST, provider="anthropic"), provider="openai"), "openai", None),
-        (conversation(thought("a", FIRST), provider="anthropic"), "anthropic", "anthropic"),
-        (conversation(thought("a", FIRST), provider="anthropic"), "openai", None),
-        (conversation(thought("a", FIRST), provider=["anthropic"]), "openai", "openai"),
-        (conversation(thought("a", FIRST), provider="acme"), None, None),
-        (conversation(thought("a", FIRST)), "acme", None),
-        (conversation(thought("a", FIRST)), None, None),
-        (conversation(thought("a", "")), "anthropic", None),
-        (conversation(thought("a", None)), "anthropic", None),
-        (conversation(thought("", FIRST)), "bedrock_converse", None),
-        (conversation(thought("a", FIRST), value=SECOND), "anthropic", None),
-        (conversation(thought("a", FIRST), on_call=SECOND), "openai", None),
-        (conversation(thought("a", FIRST), value=SECOND, on_call=SECOND), "google_genai", None),
-        (conversation(thought("a", FIRST)), "google_genai", None),
+        (conversation(thought("a", FIRST)), True),
+        (conversation(thought("a", "")), False),
+        (conversation(thought("a", None)), False),
+        (conversation(thought("a", FIRST), value=SECOND), False),
+        (conversation(thought("a", FIRST), on_call=SECOND), False),
+        (conversation(value=FIRST), False),
     ],
 )
-def test_whose_values_they_are(held: list[Json], option: str | None, expected: str | None) -> None:
-    assert provider_of(held, reasoning=ReasoningOptions(provider=option)) == expected
-    assert provider_of(held, reasoning=ReasoningOptions(provider=option), provider="mistralai") is None
+def test_only_values_of_reasoning_are_used(held: list[Json], used: bool) -> None:
+    rebuilt = agui_messages_to_langchain(held, reasoning=OPENAI)[1]
+    assert (FIRST in repr(rebuilt)) == used
+    assert SECOND not in repr(rebuilt)
+    assert rebuilt.response_metadata == ({"model_provider": "openai"} if used else {})
+    assert FIRST not in repr(agui_messages_to_langchain(held, reasoning=OPENAI, provider="mistralai"))
 
 
 def test_reasoning_of_a_subagent_is_not_the_agents() -> None:
@@ -190,12 +125,10 @@ def test_reasoning_of_a_subagent_is_not_the_agents() -> None:
         thought("a", FIRST) | {"subagentRunId": "s"},
         {"id": "n", "role": "assistant", "content": "Sub", "subagentRunId": "s"},
         thought("b", SECOND, "r2"),
-        provider="anthropic",
     )
-    held[2]["metadata"] = {"provider": "anthropic"}
-    _, main, _ = agui_messages_to_langchain(held)
-    thoughts = [block for block in main.content if isinstance(block, dict) and block["type"] == "thinking"]
-    assert thoughts == [{"type": "thinking", "thinking": "b", "signature": SECOND}]
+    _, main, _ = agui_messages_to_langchain(held, reasoning=OPENAI)
+    thoughts = [block for block in main.content if isinstance(block, dict) and block["type"] == "reasoning"]
+    assert [block["encrypted_content"] for block in thoughts] == [SECOND]
 
 
 # One provider's messages before another
