@@ -1,62 +1,85 @@
-"""`AGUICallbackHandler`: AG-UI runs around whatever Runnables it is given to.
+"""`AGUICallbackHandler`: AG-UI runs around any Runnable that it is given to.
 
-Hooks of a root run and of everything below it enter here and go to that run's callback source, the one that feeds
-`LangGraphAgent`; events leave through `on_event`, in the thread of the hook that caused them, or through `events()`.
+The hooks of a root run and of everything below it enter here and go to that run's `RootRun`. Events leave through
+`on_event`, in the thread of the hook that caused them, or through `events()`.
 """
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from collections.abc import AsyncGenerator, Callable
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeAlias, TypeVar, cast
 from uuid import UUID, uuid4
 
-from ag_ui.core import BaseEvent, Event
-from langchain_core.callbacks import BaseCallbackHandler
+from ag_ui.core import BaseEvent, Event, RunAgentInput
+from langchain_core.callbacks import BaseCallbackHandler, BaseCallbackManager
 from langchain_core.outputs import ChatGenerationChunk, GenerationChunk
+from langchain_core.runnables.config import var_child_runnable_config
 
-from langgraph_agui.callbacks.event_queue import RunEventQueue, is_last
-from langgraph_agui.callbacks.root import RootRun, lock
-from langgraph_agui.callbacks.roots import Roots
-from langgraph_agui.callbacks.run_serializer import RunSerializer
+from langgraph_agui.callbacks.root_run import RootRun, new_lock
+from langgraph_agui.callbacks.run_queue import RunEventQueue, RunSerializer, RunSlot, is_last
 from langgraph_agui.messages.options import ReasoningOptions
 from langgraph_agui.settings import Subagents, check_choice
+from langgraph_agui.translate.event_sinks import EventSink
 
 Args: TypeAlias = tuple[Any, ...]
-More: TypeAlias = dict[str, Any]
+KwArgs: TypeAlias = dict[str, Any]
 T = TypeVar("T")
 
 
-def _pass_on(run_id: UUID, output: T) -> T:
+def _return_unchanged(run_id: UUID, output: T) -> T:
     return output
 
 
+@dataclass(eq=False)
+class _ActiveRun:
+    """A root run that has not ended.
+
+    Attributes:
+        run: Its translation.
+        slot: Its place among the runs of the handler.
+        members: The ids of its LangChain runs, its own first.
+        task: The task that waits for it, if it is a model's call: LangChain reports no end when that is cancelled.
+        on_done: What that task calls when it is done.
+        alone: Whether that task can wait for nothing else meanwhile.
+    """
+
+    run: RootRun
+    slot: RunSlot
+    members: list[UUID]
+    task: asyncio.Task[Any] | None = None
+    on_done: Callable[[asyncio.Task[Any]], None] = field(default=lambda _task: None)
+    alone: bool = False
+
+
 class AGUICallbackHandler(BaseCallbackHandler):
-    """Tells any Runnable's run as a complete AG-UI run.
+    """Emits any Runnable's run as a complete AG-UI run.
 
     `chain.invoke(x, config={"callbacks": [AGUICallbackHandler(on_event)]})`: `on_event` is called with `RUN_STARTED`
     when the outermost run begins, with everything its models, tools, nodes and subagents do, and with the one terminal
     event when it ends. Works for chains, bare models and agents, sync and async, one by one or in a `batch`. The
-    outermost run's id is the AG-UI run id. The client's own messages and state are not known here: neither is told.
+    outermost run's id is the AG-UI run id. The handler knows neither messages nor state of the client, and sends none.
 
-    A handler may be used again, also at the same time: runs are told one after the other, each as a whole, in the order
-    in which they have begun. A model's call that its task has left (a timeout) ends when that task begins another run.
+    A handler may be used again, also at the same time: runs are emitted one after the other, each as a whole, in the
+    order in which they began. A model's call that its task has left (a timeout) ends when that task begins another run.
 
     Args:
-        on_event: Takes each event; not an async function. One call at a time, in the thread that the work runs in, or
-            in another of this handler's that is in it already. What it raises, the run that it concerns raises; nothing
-            more of that run is told. Without it the events wait for `events()`.
+        on_event: Receives each event; not an async function. One call at a time, in the thread that the work runs in,
+            or in another of this handler's that is in it already. If it raises, the run that produced the event raises
+            the same and emits nothing more. Without it the events wait for `events()`.
         thread_id: The AG-UI thread id of the runs; a random one by default.
         messages_key: The state channel that holds the conversation, where a graph runs.
         reasoning: Who sees the model's reasoning, and how it travels (docs/reasoning.md).
-        subagents: What is seen of subagents (docs/subagents.md).
+        subagents: What clients see of subagents (docs/subagents.md).
         stream_tokens: Whether chat models stream under `invoke` too, as they would under `stream`. LangChain lets one
             handler of a run do that: `astream_events` around the same run may see less of parsers.
 
     Raises:
         TypeError: `on_event` is an async function.
-        ValueError: There is no such way to show subagents.
+        ValueError: `subagents` has an unknown value.
     """
 
     run_inline = True
@@ -78,62 +101,130 @@ class AGUICallbackHandler(BaseCallbackHandler):
             raise TypeError("on_event is called from synchronous hooks: pass one that is not async, or use events()")
         check_choice("subagents", subagents, Subagents)
         self._on_event = cast("Callable[[BaseEvent], object] | None", on_event)
-        self._waiting = RunEventQueue(keeps=on_event is None)
-        self._turns, held = RunSerializer(self._tell), lock()
-        make = partial(RootRun, lock=held, messages_key=messages_key, reasoning=reasoning, subagents=subagents)
-        self._roots = Roots(make, held, self._turns, thread_id or str(uuid4()))
+        self._thread_id = thread_id or str(uuid4())
+        self._lock = new_lock()
+        self._make_run = partial(
+            RootRun, lock=self._lock, messages_key=messages_key, reasoning=reasoning, subagents=subagents
+        )
+        self._runs: dict[UUID, _ActiveRun] = {}
+        self._queue = RunEventQueue(keep=on_event is None)
+        self._serializer = RunSerializer(self._hand_over)
         if stream_tokens:  # having these two makes chat models stream
-            self.tap_output_aiter = self.tap_output_iter = _pass_on
+            self.tap_output_aiter = self.tap_output_iter = _return_unchanged
 
     async def events(self, runs: int = 1) -> AsyncGenerator[Event, None]:
         """Yield the events of the next runs as they come, up to the terminal event of the `runs`-th.
 
         Leaving stops no run. Without an `on_event`, runs that have begun before are yielded first, and whole.
         """
-        within = False
-        self._waiting.open()
+        in_run = False
+        self._queue.open()
         try:
             while runs > 0:
-                event = await self._waiting.take()
-                within = not is_last(event)
-                runs -= not within
+                event = await self._queue.take()
+                in_run = not is_last(event)
+                runs -= not in_run
                 yield cast("Event", event)
         finally:
-            self._waiting.leave(within=within)
+            self._queue.close(in_run=in_run)
 
-    def _tell(self, event: BaseEvent) -> None:
+    def _hand_over(self, event: BaseEvent) -> None:
         if self._on_event is not None:
             self._on_event(event)
-            if not self._waiting.reading:
+            if not self._queue.reading:
                 return
-        self._waiting.put(event)
+        self._queue.put(event)
+
+    # -- root runs --------------------------------------------------------------------------------------------------
+
+    def _find_or_start(self, run_id: UUID, parent_run_id: UUID | None, calls: int) -> tuple[_ActiveRun, UUID | None]:
+        """Return the root run of a LangChain run that begins, and its parent; a new root if it has none.
+
+        Args:
+            run_id: The LangChain run.
+            parent_run_id: Its parent as LangChain reports it.
+            calls: If it is a model, how many calls of it begin together.
+        """
+        parent = parent_run_id or _surrounding_run()
+        root = self._runs.get(parent) if parent is not None else None
+        if root is None:
+            return self._runs.get(run_id) or self._start(run_id, calls), None
+        self._runs[run_id] = root
+        root.members.append(run_id)
+        return root, parent
+
+    def _start(self, run_id: UUID, calls: int) -> _ActiveRun:
+        run_input = RunAgentInput(
+            thread_id=self._thread_id,
+            run_id=str(run_id),
+            state={},
+            messages=[],
+            tools=[],
+            context=[],
+            forwarded_props={},
+        )
+        task = _current_task()
+        if task is not None and not self._serializer.inside_on_event:
+            for left in list(self._runs.values()):  # a copy: other threads begin and end runs meanwhile
+                if left.alone and left.task is task:  # LangChain reports no end when `ainvoke` was cancelled
+                    self._end(left, asyncio.CancelledError())
+        with self._lock:
+            slot = self._serializer.open()
+            run = self._make_run(run_input, EventSink(partial(self._serializer.put, slot)))
+            root = self._runs[run_id] = _ActiveRun(run, slot, [run_id])
+        if calls and task is not None:
+            root.task, root.alone = task, calls == 1
+            root.on_done = lambda _task: self._end(root, asyncio.CancelledError())
+            task.add_done_callback(root.on_done)
+        run.start()
+        try:
+            self._serializer.flush(slot)
+        except BaseException:
+            self._end(root, None, emit=False)  # LangChain does not report the end of a run that failed to begin
+            raise
+        return root
+
+    def _end(self, root: _ActiveRun, error: BaseException | None, *, emit: bool = True) -> None:
+        with self._lock:
+            if root.slot.ended:
+                return
+            for member in root.members:
+                self._runs.pop(member, None)
+            if root.task is not None:  # the task may live for long, and must not hold the run
+                root.task.remove_done_callback(root.on_done)
+            try:
+                if emit and error is None:
+                    root.run.finish()
+                elif emit and error is not None:
+                    root.run.fail(error)
+            finally:
+                self._serializer.close(root.slot)
+        self._serializer.flush(root.slot)
 
     # -- hooks ----------------------------------------------------------------------------------------------------
 
-    def _begin(
-        self, hook: str, args: Args, run_id: UUID, parent_run_id: UUID | None, more: More, calls: int = 0
+    def _enter(
+        self, hook: str, args: Args, run_id: UUID, parent_run_id: UUID | None, kwargs: KwArgs, calls: int = 0
     ) -> None:
-        root, parent = self._roots.enter(run_id, parent_run_id, calls)
-        getattr(root.run.source, hook)(*args, run_id=run_id, parent_run_id=parent, **more)
-        self._turns.tell(root.turn)
+        root, parent = self._find_or_start(run_id, parent_run_id, calls)
+        getattr(root.run, hook)(*args, run_id=run_id, parent_run_id=parent, **kwargs)
+        self._serializer.flush(root.slot)
 
-    def _end(self, hook: str, args: Args, run_id: UUID, more: More, error: BaseException | None = None) -> None:
-        root = self._roots.of(run_id)
-        if root is None:
+    def _leave(self, hook: str, args: Args, run_id: UUID, kwargs: KwArgs, error: BaseException | None = None) -> None:
+        if (root := self._runs.get(run_id)) is None:
             return
-        run = root.run
-        getattr(run.source, hook)(*args, run_id=run_id, **more)
-        if root.run_id == run_id:
-            self._roots.end(root, run.translation.finish_run if error is None else lambda: run.fail(error))
-        self._turns.tell(root.turn)
+        getattr(root.run, hook)(*args, run_id=run_id, **kwargs)
+        if root.members[0] == run_id:
+            self._end(root, error)
+        self._serializer.flush(root.slot)
 
     def on_chat_model_start(self, *args: Any, run_id: UUID, parent_run_id: UUID | None = None, **kwargs: Any) -> None:
         """A model call begins."""
-        self._begin("on_chat_model_start", args, run_id, parent_run_id, kwargs, kwargs.get("batch_size", 1))
+        self._enter("on_chat_model_start", args, run_id, parent_run_id, kwargs, kwargs.get("batch_size", 1))
 
     def on_llm_start(self, *args: Any, run_id: UUID, parent_run_id: UUID | None = None, **kwargs: Any) -> None:
         """A completion model begins."""
-        self._begin("on_llm_start", args, run_id, parent_run_id, kwargs, kwargs.get("batch_size", 1))
+        self._enter("on_llm_start", args, run_id, parent_run_id, kwargs, kwargs.get("batch_size", 1))
 
     def on_llm_new_token(
         self,
@@ -146,58 +237,70 @@ class AGUICallbackHandler(BaseCallbackHandler):
         **kwargs: Any,
     ) -> None:
         """A chunk of a model's message. The hot path."""
-        root = self._roots.of(run_id)
-        if root is None:
-            return
-        root.run.source.on_llm_new_token(token, chunk=chunk, run_id=run_id)
-        self._turns.tell(root.turn)
+        root = self._runs.get(run_id)
+        if root is not None:
+            root.run.on_llm_new_token(token, chunk=chunk, run_id=run_id)
+            self._serializer.flush(root.slot)
 
     def on_llm_end(self, *args: Any, run_id: UUID, **kwargs: Any) -> None:
         """A model call has ended."""
-        self._end("on_llm_end", args, run_id, kwargs)
+        self._leave("on_llm_end", args, run_id, kwargs)
 
     def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
         """A model call failed."""
-        self._end("on_llm_error", (error,), run_id, kwargs, error)
+        self._leave("on_llm_error", (error,), run_id, kwargs, error)
 
     def on_chain_start(self, *args: Any, run_id: UUID, parent_run_id: UUID | None = None, **kwargs: Any) -> None:
         """A chain, graph or node begins."""
-        self._begin("on_chain_start", args, run_id, parent_run_id, kwargs)
+        self._enter("on_chain_start", args, run_id, parent_run_id, kwargs)
 
     def on_chain_end(self, *args: Any, run_id: UUID, **kwargs: Any) -> None:
         """A chain, graph or node has ended."""
-        self._end("on_chain_end", args, run_id, kwargs)
+        self._leave("on_chain_end", args, run_id, kwargs)
 
     def on_chain_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
         """A chain, graph or node failed, paused or was cancelled."""
-        self._end("on_chain_error", (error,), run_id, kwargs, error)
+        self._leave("on_chain_error", (error,), run_id, kwargs, error)
 
     def on_tool_start(self, *args: Any, run_id: UUID, parent_run_id: UUID | None = None, **kwargs: Any) -> None:
         """A tool begins."""
-        self._begin("on_tool_start", args, run_id, parent_run_id, kwargs)
+        self._enter("on_tool_start", args, run_id, parent_run_id, kwargs)
 
     def on_tool_end(self, *args: Any, run_id: UUID, **kwargs: Any) -> None:
         """A tool has ended."""
-        self._end("on_tool_end", args, run_id, kwargs)
+        self._leave("on_tool_end", args, run_id, kwargs)
 
     def on_tool_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
         """A tool failed."""
-        self._end("on_tool_error", (error,), run_id, kwargs, error)
+        self._leave("on_tool_error", (error,), run_id, kwargs, error)
 
     def on_retriever_start(self, *args: Any, run_id: UUID, parent_run_id: UUID | None = None, **kwargs: Any) -> None:
         """A retriever begins; a model may run inside it."""
-        self._begin("on_retriever_start", args, run_id, parent_run_id, kwargs)
+        self._enter("on_retriever_start", args, run_id, parent_run_id, kwargs)
 
     def on_retriever_end(self, *args: Any, run_id: UUID, **kwargs: Any) -> None:
         """A retriever has ended."""
-        self._end("on_retriever_end", args, run_id, kwargs)
+        self._leave("on_retriever_end", args, run_id, kwargs)
 
     def on_retriever_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
         """A retriever failed."""
-        self._end("on_retriever_error", (error,), run_id, kwargs, error)
+        self._leave("on_retriever_error", (error,), run_id, kwargs, error)
 
     def on_custom_event(self, *args: Any, run_id: UUID, **kwargs: Any) -> None:
         """A custom event was dispatched."""
-        if (root := self._roots.of(run_id)) is not None:
-            root.run.source.on_custom_event(*args, run_id=run_id, **kwargs)
-            self._turns.tell(root.turn)
+        if (root := self._runs.get(run_id)) is not None:
+            root.run.on_custom_event(*args, run_id=run_id, **kwargs)
+            self._serializer.flush(root.slot)
+
+
+def _current_task() -> asyncio.Task[Any] | None:
+    try:
+        return asyncio.current_task()
+    except RuntimeError:  # no event loop in this thread
+        return None
+
+
+def _surrounding_run() -> UUID | None:
+    """Return the run that this code runs in: not every Runnable reports itself as a parent (`with_fallbacks`)."""
+    callbacks = (var_child_runnable_config.get() or {}).get("callbacks")
+    return callbacks.parent_run_id if isinstance(callbacks, BaseCallbackManager) else None

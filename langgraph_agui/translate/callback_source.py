@@ -54,7 +54,7 @@ class _NodeRun(NamedTuple):
 
 
 class CallbackSource(BaseCallbackHandler):
-    """A callback handler that reports to a translation. Subclasses implement `deliver` and `on_llm_new_token`.
+    """A callback handler that reports to a translation. Subclasses implement `deliver` and `deliver_chunk`.
 
     Args:
         translation: Receives the calls.
@@ -85,6 +85,10 @@ class CallbackSource(BaseCallbackHandler):
 
         Raises `RunStopped` if the run was stopped.
         """
+        raise NotImplementedError
+
+    def deliver_chunk(self, run_id: UUID, message: BaseMessage) -> None:
+        """Pass a chunk of a model call to the translation in the same way. Called for every token."""
         raise NotImplementedError
 
     def _deliver_failure(self, position: StreamPosition | None, call: Callable[[], None]) -> None:
@@ -124,6 +128,15 @@ class CallbackSource(BaseCallbackHandler):
     def on_llm_start(self, serialized: object, prompts: object, *, run_id: UUID, **kwargs: Any) -> None:
         """A completion model begins."""
         self.on_chat_model_start(serialized, prompts, run_id=run_id, **kwargs)
+
+    def on_llm_new_token(
+        self, token: object, *, chunk: GenerationChunk | ChatGenerationChunk | None = None, run_id: UUID, **kwargs: Any
+    ) -> None:
+        """A model sends a chunk. The hot path."""
+        if isinstance(chunk, ChatGenerationChunk):
+            self.deliver_chunk(run_id, chunk.message)
+        elif isinstance(token, str) and token:
+            self.deliver_chunk(run_id, AIMessageChunk(content=token))
 
     def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: object) -> None:
         """A model call has ended."""
@@ -311,21 +324,8 @@ class LoopCallbackSource(CallbackSource):
         self._loop = asyncio.get_running_loop()
         self._thread = get_ident()
 
-    def on_llm_new_token(
-        self,
-        token: object,
-        *,
-        chunk: GenerationChunk | ChatGenerationChunk | None = None,
-        run_id: UUID,
-        **kwargs: object,
-    ) -> None:
-        """A model sends a chunk. The hot path: in the loop's thread, with nothing waiting, it goes out at once."""
-        if isinstance(chunk, ChatGenerationChunk):
-            message = chunk.message
-        elif isinstance(token, str) and token:
-            message = AIMessageChunk(content=token)
-        else:
-            return
+    def deliver_chunk(self, run_id: UUID, message: BaseMessage) -> None:
+        """Pass a chunk to the translation; at once if this is the loop's thread and nothing waits."""
         if not self._waiting and not self.stopped and get_ident() == self._thread:
             self._messages.receive_chunk(run_id, message)
         else:

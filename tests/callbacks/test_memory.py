@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from langchain_core.output_parsers import StrOutputParser
 
-from langgraph_agui.callbacks import root
+from langgraph_agui.callbacks import root_run
 from tests.adapter.models import Scripted
 from tests.callbacks.hearing import Heard
 
@@ -18,12 +18,12 @@ from tests.callbacks.hearing import Heard
 async def test_a_task_that_lives_on_holds_no_run(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[Any] = []
 
-    class Noted(root.Translation):
+    class Noted(root_run.Translation):
         def __init__(self, *args: Any, **fields: Any) -> None:
             super().__init__(*args, **fields)
             made.append(weakref.ref(self))
 
-    monkeypatch.setattr(root, "Translation", Noted)
+    monkeypatch.setattr(root_run, "Translation", Noted)
     heard = Heard()
     for _ in range(5):
         await make(Scripted(["a"])).ainvoke("hi", heard.config)

@@ -1,0 +1,236 @@
+"""One run of any Runnable as an AG-UI run; `astream_agui` streams one.
+
+LangChain's callbacks enter, and what the outermost Runnable takes and returns; events leave through a sink. No stream
+of a graph runs beside the callbacks, so the state of a graph is seen only where it begins and where it ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import AbstractContextManager, suppress
+from functools import partial
+from typing import Any, TypeAlias, cast
+from uuid import UUID, uuid4
+
+from ag_ui.core import Event, RunAgentInput
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.runnables import Runnable, RunnableConfig
+
+from langgraph_agui.callbacks.run_queue import RunEventQueue, is_last
+from langgraph_agui.configs import merge_run_configs
+from langgraph_agui.errors import RunStopped
+from langgraph_agui.messages.extract import extract_messages, find_messages
+from langgraph_agui.messages.options import ReasoningOptions
+from langgraph_agui.settings import Subagents, check_choice
+from langgraph_agui.translate.callback_source import CallbackSource
+from langgraph_agui.translate.event_sinks import EventSink, Sink
+from langgraph_agui.translate.stream_sequencer import StreamPosition
+from langgraph_agui.translate.translation import Translation
+
+Lock: TypeAlias = AbstractContextManager[bool]
+"""A reentrant lock."""
+
+
+def new_lock() -> Lock:
+    """Return a new one."""
+    return threading.RLock()
+
+
+class RootRun(CallbackSource):
+    """A run of a Runnable with all that runs inside it: the callback source that feeds its translation.
+
+    Calls reach the translation at once, one at a time under the lock: parallel branches call from several threads.
+
+    Args:
+        run_input: The ids of the run, and what its client holds.
+        sink: Receives the events.
+        lock: Held while the translation works; reentrant.
+        messages_key: The state channel that holds the conversation, where a graph runs.
+        reasoning: Who sees the model's reasoning, and how it travels.
+        subagents: What clients see of subagents.
+        expose_errors: Whether `RUN_ERROR.message` is the exception's text.
+    """
+
+    def __init__(
+        self,
+        run_input: RunAgentInput,
+        sink: Sink,
+        lock: Lock,
+        *,
+        messages_key: str,
+        reasoning: ReasoningOptions | None,
+        subagents: Subagents,
+        expose_errors: bool = False,
+    ) -> None:
+        translation = Translation(
+            run_input, sink, reasoning=reasoning, subagents=subagents, expose_errors=expose_errors
+        )
+        super().__init__(translation, messages_key)
+        self._lock = lock
+        self._outermost: UUID | None = None
+        self._graphs: set[UUID] = set()
+
+    def deliver(self, position: StreamPosition | None, call: Callable[[], None]) -> None:
+        """Run `call` at once, under the lock. Raises `RunStopped` if the run was stopped."""
+        if self.stopped:
+            raise RunStopped
+        with self._lock:
+            if not self._translation.finished:  # a run may leave work running that nobody waits for
+                call()
+
+    def deliver_chunk(self, run_id: UUID, message: BaseMessage) -> None:
+        """Pass a chunk to the translation, under the lock. Raises `RunStopped` if the run was stopped."""
+        if self.stopped:
+            raise RunStopped
+        with self._lock:
+            self._messages.receive_chunk(run_id, message)
+
+    def start(self) -> None:
+        """Emit `RUN_STARTED`."""
+        self.deliver(None, self._translation.emit_run_started)
+
+    def finish(self, *, snapshot: bool = False) -> None:
+        """The Runnable has returned. Emit the end of the run, after a `MESSAGES_SNAPSHOT` if asked for."""
+        if snapshot:
+            self.deliver(None, self._translation.emit_messages_snapshot)
+        self.deliver(None, self._translation.finish_run)
+
+    def fail(self, error: BaseException) -> None:
+        """The Runnable has failed, or was stopped."""
+        if isinstance(error, asyncio.CancelledError | KeyboardInterrupt | GeneratorExit):
+            self.deliver(None, self._translation.cancel_run)
+        else:
+            self.deliver(None, partial(self._translation.fail_run, error))
+
+    # -- hooks ----------------------------------------------------------------------------------------------------
+
+    def on_chain_start(self, serialized: Any, inputs: Any, *, run_id: UUID, **kwargs: Any) -> None:
+        """A chain begins. What the outermost one and the first node of a graph are given is not new."""
+        if self._outermost is None:
+            self._outermost = run_id
+            self.deliver(None, partial(self._translation.set_initial_messages, find_messages(inputs)))
+        super().on_chain_start(serialized, inputs, run_id=run_id, **kwargs)
+        graph = kwargs.get("parent_run_id")
+        if graph is None or not self.is_node(run_id) or not self.runs.is_graph(graph):
+            return
+        messages = self._agent_messages(inputs)
+        if graph not in self._graphs:
+            self._graphs.add(graph)
+            self.deliver(None, partial(self._translation.mark_known, messages))
+            return
+        for message in messages:  # a subagent that hands over does not return the result of its call
+            if isinstance(message, ToolMessage):
+                self.deliver(None, partial(self._translation.emit_message, message))
+
+    def on_chain_end(self, outputs: Any, *, run_id: UUID, **kwargs: Any) -> None:
+        """A chain has ended."""
+        graph = self.runs.is_graph(run_id)
+        super().on_chain_end(outputs, run_id=run_id, **kwargs)
+        if run_id == self._outermost and graph:
+            update = partial(self._translation.update_graph, (), outputs, self._agent_messages(outputs))
+            self.deliver(None, update)
+        elif run_id == self._outermost:
+            self._emit_output(outputs)
+
+    def on_tool_start(self, *args: Any, run_id: UUID, **kwargs: Any) -> None:
+        """A tool begins."""
+        self._outermost = self._outermost or run_id
+        super().on_tool_start(*args, run_id=run_id, **kwargs)
+
+    def on_tool_end(self, output: Any, *, run_id: UUID, **kwargs: Any) -> None:
+        """A tool has ended."""
+        super().on_tool_end(output, run_id=run_id, **kwargs)
+        if run_id == self._outermost:
+            self._emit_output(output)
+
+    # -- the output -------------------------------------------------------------------------------------------------
+
+    def _emit_output(self, output: object) -> None:
+        """Emit what a Runnable that is no graph returns: new messages, or else the result of the run."""
+        for message in self._answers(output):
+            if message.id is None:
+                if self._translation.copied_message_id("", message) is not None:
+                    continue  # a model has streamed it
+                message = message.model_copy(update={"id": str(uuid4())})
+            self.deliver(None, partial(self._translation.emit_message, message))
+        if not self._graphs and not find_messages(output):  # a graph's state is not for its client
+            self.deliver(None, partial(self._translation.set_result, output))
+
+    def _answers(self, output: object) -> list[BaseMessage]:
+        """Return the messages that are an answer; other outputs with messages in them may be a prompt."""
+        if isinstance(output, Mapping):
+            return self._agent_messages(output) or [one for one in output.values() if isinstance(one, AIMessage)]
+        return self._agent_messages(output) if isinstance(output, BaseMessage | list) else []
+
+    def _agent_messages(self, values: object) -> list[BaseMessage]:
+        """Return the messages but the user's: they come from the caller, who has shown them already."""
+        return [message for message in extract_messages(values, self._key) if message.type != "human"]
+
+
+async def astream_agui(
+    runnable: Runnable[Any, Any],
+    input: object,  # noqa: A002  # as every Runnable calls it
+    run_input: RunAgentInput,
+    *,
+    config: RunnableConfig | None = None,
+    messages_key: str = "messages",
+    reasoning: ReasoningOptions | None = None,
+    subagents: Subagents = "attributed",
+    expose_errors: bool = False,
+) -> AsyncGenerator[Event, None]:
+    """Run any Runnable and yield the events of the run.
+
+    `RUN_STARTED` comes first, with the ids of `run_input`. Then comes everything that models, tools, nodes and
+    subagents do, a `MESSAGES_SNAPSHOT` of the client's messages and the new ones, and one of `RUN_FINISHED` and
+    `RUN_ERROR`: a run that fails does not raise. An output that no message holds is `RUN_FINISHED.result`. Leaving the
+    iterator cancels the Runnable. For graphs with threads, state and approvals there is `LangGraphAgent`.
+
+    Args:
+        runnable: A chain, a model, an agent. Its `ainvoke` is called, under which chat models stream.
+        input: The Runnable's input. `agui_messages_to_langchain(run_input.messages)` makes messages of the client's.
+        run_input: The client's input (AG-UI 1.0, `RunAgentInput`): the ids of the run, the messages that it holds.
+        config: Configuration of the Runnable.
+        messages_key: The state channel that holds the conversation, where a graph runs.
+        reasoning: Who sees the model's reasoning, and how it travels (docs/reasoning.md).
+        subagents: What clients see of subagents (docs/subagents.md).
+        expose_errors: Whether `RUN_ERROR.message` is the exception's text, which may hold secrets.
+
+    Raises:
+        ValueError: `subagents` has an unknown value.
+    """
+    check_choice("subagents", subagents, Subagents)
+    queue = RunEventQueue(keep=True)
+    run = RootRun(
+        run_input,
+        EventSink(queue.put),
+        new_lock(),
+        messages_key=messages_key,
+        reasoning=reasoning,
+        subagents=subagents,
+        expose_errors=expose_errors,
+    )
+    run.start()
+    task = asyncio.create_task(_invoke(runnable, input, config, run), name=f"agui-run-{run_input.run_id}")
+    in_run = True
+    try:
+        while in_run:
+            event = await queue.take()
+            in_run = not is_last(event)
+            yield cast("Event", event)
+    finally:
+        run.stopped = in_run  # a run that has ended may leave work running, which we do not stop
+        task.cancel()
+        await asyncio.wait({task}, timeout=1)
+
+
+async def _invoke(runnable: Runnable[Any, Any], given: object, config: RunnableConfig | None, run: RootRun) -> None:
+    try:
+        await runnable.ainvoke(given, merge_run_configs(config, {"callbacks": [run]}))
+        run.finish(snapshot=True)
+    except BaseException as error:
+        with suppress(RunStopped):  # nobody reads any more
+            run.fail(error)
+        if not isinstance(error, Exception):
+            raise

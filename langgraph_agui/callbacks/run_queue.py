@@ -1,0 +1,176 @@
+"""Orders the events of runs that happen at the same time, and hands them over to readers.
+
+Events enter in any thread. They leave run by run, in the order in which the runs began: a stream of AG-UI events may
+hold runs in sequence only. `RunSerializer` calls `on_event`; `RunEventQueue` serves an asynchronous reader.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from ag_ui.core import BaseEvent, RunErrorEvent, RunFinishedEvent, RunStartedEvent
+
+logger = logging.getLogger(__name__)
+
+
+def is_last(event: BaseEvent) -> bool:
+    """Whether this is the terminal event of its run."""
+    return isinstance(event, RunFinishedEvent | RunErrorEvent)
+
+
+@dataclass(eq=False)
+class RunSlot:
+    """The place of one run in the order.
+
+    Attributes:
+        waiting: Events that wait until earlier runs have ended.
+        ended: Whether the run has put its last event.
+        failure: What `on_event` raised for one of its events. The run must raise it.
+        broken: Whether `on_event` has failed: no more of the run's events are handed over.
+    """
+
+    waiting: list[BaseEvent] = field(default_factory=list)
+    ended: bool = False
+    failure: BaseException | None = None
+    broken: bool = False
+
+
+class RunSerializer:
+    """Calls `on_event` for the events of all runs, one at a time and run by run.
+
+    Every method but `flush` is called under the caller's lock. `flush` is not, because `on_event` may wait for another
+    thread of the same runs.
+
+    Args:
+        on_event: Receives each event.
+    """
+
+    def __init__(self, on_event: Callable[[BaseEvent], object]) -> None:
+        self._on_event = on_event
+        self._slots: deque[RunSlot] = deque()
+        self._ready: deque[tuple[RunSlot, BaseEvent]] = deque()
+        self._flushing = threading.Lock()
+        self._flusher: int | None = None
+
+    def open(self) -> RunSlot:
+        """Return the slot of a run that begins, behind those that have begun before."""
+        slot = RunSlot()
+        self._slots.append(slot)
+        return slot
+
+    def put(self, slot: RunSlot, event: BaseEvent) -> None:
+        """Add an event of a run; it waits while an earlier run has not ended."""
+        if self._slots[0] is slot:
+            self._ready.append((slot, event))
+        else:
+            slot.waiting.append(event)
+
+    def close(self, slot: RunSlot) -> None:
+        """End a run: the next ones follow, as far as those before them have ended."""
+        slot.ended = True
+        while self._slots and self._slots[0].ended:
+            self._slots.popleft()
+            if self._slots:
+                first = self._slots[0]
+                self._ready.extend((first, event) for event in first.waiting)
+                first.waiting.clear()
+
+    def flush(self, own: RunSlot) -> None:
+        """Hand over what is ready. One thread at a time does so, also for events that others add meanwhile.
+
+        Args:
+            own: The run that the caller belongs to. What `on_event` raised for its events is raised here.
+        """
+        while self._ready and self._flushing.acquire(blocking=False):
+            self._flusher = threading.get_ident()
+            try:
+                while self._ready:
+                    self._hand_over(*self._ready.popleft(), own)
+            finally:
+                self._flusher = None
+                self._flushing.release()
+        if (failure := own.failure) is not None:
+            own.failure = None
+            raise failure
+
+    @property
+    def inside_on_event(self) -> bool:
+        """Whether `on_event` runs in this thread."""
+        return self._flusher == threading.get_ident()
+
+    def _hand_over(self, slot: RunSlot, event: BaseEvent, own: RunSlot) -> None:
+        if slot.broken:
+            return
+        try:
+            self._on_event(event)
+        except BaseException as error:
+            slot.broken = True
+            if slot is own or not slot.ended:
+                slot.failure = error
+            else:
+                logger.exception("on_event failed; its run is over and cannot raise the exception")
+
+
+class RunEventQueue:
+    """A queue of whole runs: any thread puts events, one task at a time takes them.
+
+    The queue of `LangGraphAgent` (`Subscription`) does not serve here: it belongs to one event loop.
+
+    Args:
+        keep: Whether to keep events while nobody reads.
+
+    Attributes:
+        reading: Whether somebody reads.
+    """
+
+    def __init__(self, *, keep: bool) -> None:
+        self._keep = keep
+        self._events: deque[BaseEvent] = deque()
+        self._lock = threading.Lock()
+        self._waiter: tuple[asyncio.AbstractEventLoop, asyncio.Event] | None = None
+        self._accepts = False
+        self.reading = False
+
+    def put(self, event: BaseEvent) -> None:
+        """Add an event, unless the beginning of its run was dropped because nobody was reading."""
+        with self._lock:
+            if isinstance(event, RunStartedEvent):
+                self._accepts = self._keep or self.reading
+            if not self._accepts:
+                return
+            self._accepts = not is_last(event)
+            self._events.append(event)
+            waiter, self._waiter = self._waiter, None
+        if waiter is not None:
+            loop, arrived = waiter
+            loop.call_soon_threadsafe(arrived.set)
+
+    def open(self) -> None:
+        """Begin to read. Raises `RuntimeError` if somebody reads already: each event goes to one reader."""
+        if self.reading:
+            raise RuntimeError("The events of this handler are being read already")
+        self.reading = True
+
+    async def take(self) -> BaseEvent:
+        """Wait for the next event and return it."""
+        while True:
+            with self._lock:
+                if self._events:
+                    return self._events.popleft()
+                arrived = asyncio.Event()
+                self._waiter = (asyncio.get_running_loop(), arrived)
+            await arrived.wait()
+
+    def close(self, *, in_run: bool) -> None:
+        """Stop reading. If the reader is in the middle of a run (`in_run`), the rest of that run is dropped."""
+        with self._lock:
+            self.reading = False
+            while in_run and self._events:
+                in_run = not is_last(self._events.popleft())
+            if in_run:
+                self._accepts = False
