@@ -36,7 +36,7 @@ from langgraph_agui.state.contract import StateContract
 from langgraph_agui.threads.locks import ThreadLease, ThreadLocks
 from langgraph_agui.threads.planner import Abandon, Execute, Resume, RunPlan, RunPlanner, Show
 from langgraph_agui.translate.event_sinks import Broadcaster, JoinedSink, Sink, Subscription
-from langgraph_agui.translate.runners import graph_runner_for
+from langgraph_agui.translate.remote_runner import graph_runner_for
 from langgraph_agui.translate.state_view import StateView
 from langgraph_agui.translate.translation import Translation
 
@@ -157,7 +157,7 @@ class Run:
             self._graph,
             self._translation,
             messages_key=settings.messages_key,
-            raw=self._broadcaster.event if settings.emit_raw else None,
+            emit_raw=self._broadcaster.event if settings.emit_raw else None,
             fail=self._translation_failed,
         )
         self._loop = asyncio.get_running_loop()

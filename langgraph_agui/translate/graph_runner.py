@@ -1,10 +1,14 @@
-"""The graph's stream: runs a graph under a translation, and puts callbacks and stream parts in one order."""
+"""Runs a graph of this process under a translation.
+
+The parts of the graph's stream enter here, its callbacks enter through `LoopCallbackSource`; the sequencer puts both in
+one order. They leave as calls of the translation.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from typing import Any, TypedDict, cast
+from typing import Any, TypeAlias, TypedDict, cast
 
 from ag_ui.core import RawEvent
 from langchain_core.messages import BaseMessage
@@ -21,6 +25,9 @@ from langgraph_agui.translate.translation import Translation
 
 MODES: Sequence[StreamMode] = ["values", "updates", "custom", "tasks"]
 
+EmitRaw: TypeAlias = Callable[[RawEvent], object] | None
+"""Receives each part of the stream as a `RAW` event too, if it is wanted."""
+
 
 class StreamPart(TypedDict):
     """One part of a graph's stream (LangGraph's v2 format)."""
@@ -30,30 +37,54 @@ class StreamPart(TypedDict):
     data: object
 
 
-class LocalGraphRunner:
-    """Drives one run of a graph.
+class GraphRunner:
+    """Runs a graph and reports to a translation. There is one for graphs here and one for graphs on a server.
 
     Args:
-        graph: The compiled graph.
-        translation: Is told what happens.
+        translation: Receives what happens.
         messages_key: The state channel that holds the conversation.
-        raw: Takes each part of the stream as a `RAW` event too.
-        fail: Is given an error of the translation itself.
+        emit_raw: Receives each part of the stream as a `RAW` event too.
+        fail: Receives an exception of the translation itself.
     """
+
+    def __init__(
+        self, translation: Translation, messages_key: str, emit_raw: EmitRaw, fail: Callable[[Exception], None]
+    ) -> None:
+        self._translation = translation
+        self._key = messages_key
+        self._emit_raw = emit_raw
+        self._fail = fail
+
+    def stop(self) -> None:
+        """Report nothing more, and end what cancelling the task of `run` does not reach."""
+        raise NotImplementedError
+
+    async def run(self, graph_input: object, config: RunnableConfig, context: Any) -> None:
+        """Run the graph to its end. Raises what the graph raises."""
+        raise NotImplementedError
+
+    def _handle_raw(self, part: StreamPart) -> None:
+        if self._emit_raw is not None:
+            self._emit_raw(RawEvent(event=to_jsonable(dict(part)), source="langgraph"))
+
+    def _messages_in(self, values: object) -> list[BaseMessage]:
+        """Return the messages in a graph's state; a bare value of the functional API is no state."""
+        return extract_messages(values, self._key) if not isinstance(values, list | BaseMessage) else []
+
+
+class LocalGraphRunner(GraphRunner):
+    """Runs a graph of this process; see `GraphRunner`."""
 
     def __init__(
         self,
         graph: Pregel[Any, Any, Any, Any],
         translation: Translation,
-        *,
         messages_key: str,
-        raw: Callable[[RawEvent], object] | None,
+        emit_raw: EmitRaw,
         fail: Callable[[Exception], None],
     ) -> None:
+        super().__init__(translation, messages_key, emit_raw, fail)
         self._graph = graph
-        self._translation = translation
-        self._key = messages_key
-        self._raw = raw
         self._sequencer = StreamSequencer(asyncio.get_running_loop())
         self._source = LoopCallbackSource(translation, messages_key, self._sequencer, fail)
 
@@ -62,7 +93,7 @@ class LocalGraphRunner:
         self._source.stopped = True
 
     async def run(self, graph_input: object, config: RunnableConfig, context: Any) -> None:
-        """Run the graph to its end; its exceptions come through."""
+        """Run the graph to its end. Raises what the graph raises."""
         config = merge_run_configs(config, {"callbacks": [self._source]})
         stream = cast(
             "AsyncIterator[StreamPart]",
@@ -70,35 +101,28 @@ class LocalGraphRunner:
         )
         try:
             async for part in stream:
-                self._part(part)
+                self._handle(part)
         finally:
             self._sequencer.release()
 
-    def _part(self, part: StreamPart) -> None:
+    def _handle(self, part: StreamPart) -> None:
         data, namespace = part["data"], part["ns"]
         subagent = self._source.runs.subagent_at(namespace)
-        if self._raw is not None:
-            self._raw(RawEvent(event=to_jsonable(dict(part)), source="langgraph"))
+        self._handle_raw(part)
         match part["type"]:
             case "tasks":
                 task = cast("Mapping[str, object]", data)
-                ended = "result" in task or "error" in task
+                ended, task_id = "result" in task or "error" in task, str(task["id"])
                 if ended:
-                    self._translation.end_task(namespace, str(task["id"]), task.get("result"))
+                    self._translation.end_task(namespace, task_id, task.get("result"))
                 else:
                     self._translation.start_task(namespace)
-                self._sequencer.passed(("end" if ended else "start", str(task["id"])))
+                self._sequencer.advance(("end" if ended else "start", task_id))
             case "values":
                 if not namespace:
-                    self._sequencer.superstep()
-                messages = extract_messages(data, self._key) if not isinstance(data, list | BaseMessage) else []
-                self._translation.update_graph(namespace, data, messages, subagent)
+                    self._sequencer.end_superstep()
+                self._translation.update_graph(namespace, data, self._messages_in(data), subagent)
             case "custom":
                 self._translation.emit_written(data, subagent)
-            case "updates" if not namespace:
-                self._interrupts(cast("Mapping[str, object]", data))
-
-    def _interrupts(self, updates: Mapping[str, object]) -> None:
-        raised = updates.get("__interrupt__")
-        if raised is not None:
-            self._translation.pause(cast("tuple[Interrupt, ...]", raised))
+            case "updates" if not namespace and isinstance(data, Mapping) and data.get("__interrupt__") is not None:
+                self._translation.pause(cast("tuple[Interrupt, ...]", data["__interrupt__"]))

@@ -1,8 +1,8 @@
-"""One order for two sources: callbacks, which come at once, and stream parts, which trail them by a few loop turns.
+"""Puts two sources in one order: callbacks, which come at once, and stream parts, which trail them by a few loop turns.
 
-A node's start waits for the stream's word that the node has started, a node's end for the word that it has ended;
-whatever the callbacks say meanwhile waits behind. So what the stream tells of one superstep (writer events, state)
-is out before the next superstep speaks, and a node's writer events are out before its end.
+A node's start waits until the stream reports that the node has started, a node's end until it reports the end. Later
+callbacks wait behind them. So whatever the stream reports of one superstep (writer events, state) is out before the
+next superstep emits, and a node's writer events are out before its end.
 """
 
 from __future__ import annotations
@@ -15,20 +15,30 @@ from typing import Literal, TypeAlias
 StreamPosition: TypeAlias = tuple[Literal["start", "end", "soon"], str]
 """A point in the graph's stream: the start or end of the task with this id.
 
-"soon" is no point that the stream names: it is passed when the stream has had time to say what came before.
+The stream never reports "soon". It stands for a failed try of a node, which may be tried again and so has no end.
 """
 
 TURNS = 12
-"""Turns of the event loop within which the stream tells what was sent before "soon" (measured: three)."""
+"""Turns of the event loop after which "soon" is passed. The stream trails the callbacks by three (measured)."""
 
 PATIENCE = 0.2
-"""Seconds to wait for a mark that does not come, which no graph is known to do."""
+"""Seconds to wait for a report that does not come, which no graph is known to cause."""
 
 
 class StreamSequencer:
-    """Runs signals in the order of the callbacks, holding them where the stream must come first.
+    """Runs calls in the order of the callbacks, and lets them wait where the stream must come first.
 
-    Lives in the thread of the event loop: other threads hand their signals to it.
+    Works in the thread of the event loop; other threads hand their calls to that thread.
+
+    Why `TURNS` and `PATIENCE`: callbacks do not know which stream parts are still on their way, LangGraph only delivers
+    these within a few turns of the loop. A position that the stream reports itself needs neither number. "soon" is
+    passed by counting `TURNS`. A reported position that is missing is passed after `PATIENCE`, so that no run hangs.
+
+    Args:
+        loop: The event loop.
+
+    Attributes:
+        waiting: The calls that wait, each with the position it waits for, if any.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -37,58 +47,51 @@ class StreamSequencer:
         self._passed: set[StreamPosition] = set()
         self._timer: asyncio.TimerHandle | None = None
 
-    def put(self, mark: StreamPosition | None, signal: Callable[[], None]) -> None:
-        """Run `signal` when everything before it has run and the stream has passed `mark`.
+    def put(self, position: StreamPosition | None, call: Callable[[], None]) -> None:
+        """Run `call` when all calls before it have run and the stream has passed `position`.
 
-        A start that the stream has passed overtakes the ends of other tasks: what its task writes comes next.
+        A start that the stream has passed overtakes the ends of other tasks, because what its task writes comes next.
+        It does not overtake a failed try: the next try of the same node must come behind that.
         """
-        known = mark is None or mark in self._passed
-        if known and (not self.waiting or (mark and mark[0] == "start" and not self._tried())):
-            signal()
+        passed = position is None or position in self._passed
+        if passed and (not self.waiting or (position and position[0] == "start" and not self._has_failed_try())):
+            call()
             return
-        self.waiting.append((mark, signal))
-        if mark is not None and mark[0] == "soon":
-            self._count_down(mark, TURNS)
+        self.waiting.append((position, call))
+        if position is not None and position[0] == "soon":
+            self._count_down(position, TURNS)
         self._watch()
 
-    def _count_down(self, mark: StreamPosition, turns: int) -> None:
-        if turns:
-            self._loop.call_soon(self._count_down, mark, turns - 1)
-        else:
-            self.passed(mark)
-
-    def _tried(self) -> bool:
-        """Whether a failed try waits to be told: the next one of the same node must come behind it."""
-        return any(mark is not None and mark[0] == "soon" for mark, _ in self.waiting)
-
-    def passed(self, mark: StreamPosition) -> None:
-        """The stream has come to `mark`."""
-        self._passed.add(mark)
-        for position, (waiting, signal) in enumerate(self.waiting):
-            if waiting == mark and mark[0] == "start":
-                del self.waiting[position]
-                signal()
+    def advance(self, position: StreamPosition) -> None:
+        """The stream has passed `position`."""
+        self._passed.add(position)
+        for index, (waits_for, call) in enumerate(self.waiting):
+            if waits_for == position and position[0] == "start":
+                del self.waiting[index]
+                call()
                 break
         self._drain()
 
-    def superstep(self) -> None:
-        """A superstep of the root graph is over: no end that is still waited for will come."""
-        while self.waiting and (mark := self.waiting[0][0]) is not None and mark[0] != "start":
-            self.passed(mark)
+    def end_superstep(self) -> None:
+        """A superstep of the root graph is over: no end that is still waited for will be reported."""
+        while self.waiting and (position := self.waiting[0][0]) is not None and position[0] != "start":
+            self.advance(position)
 
     def release(self) -> None:
-        """The stream is over: nothing waits any more."""
+        """The stream is over: run everything that waits."""
         while self.waiting:
-            if mark := self.waiting[0][0]:
-                self._passed.add(mark)
+            if position := self.waiting[0][0]:
+                self._passed.add(position)
             self._drain()
 
+    def _has_failed_try(self) -> bool:
+        return any(position is not None and position[0] == "soon" for position, _ in self.waiting)
+
     def _drain(self) -> None:
-        waiting = self.waiting
-        if not waiting:
+        if not self.waiting:
             return
-        while waiting and (waiting[0][0] is None or waiting[0][0] in self._passed):
-            waiting.popleft()[1]()
+        while self.waiting and (self.waiting[0][0] is None or self.waiting[0][0] in self._passed):
+            self.waiting.popleft()[1]()
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -96,10 +99,16 @@ class StreamSequencer:
 
     def _watch(self) -> None:
         if self.waiting and self._timer is None:
-            self._timer = self._loop.call_later(PATIENCE, self._give_up)
+            self._timer = self._loop.call_later(PATIENCE, self._stop_waiting)
 
-    def _give_up(self) -> None:
+    def _stop_waiting(self) -> None:
         self._timer = None
-        if self.waiting and (mark := self.waiting[0][0]):
-            # Not at once: a node may have blocked the loop, and the stream be about to speak.
-            self._count_down(mark, TURNS)
+        if self.waiting and (position := self.waiting[0][0]):
+            # Not at once: a node may have blocked the loop, and the report may be about to come.
+            self._count_down(position, TURNS)
+
+    def _count_down(self, position: StreamPosition, turns: int) -> None:
+        if turns:
+            self._loop.call_soon(self._count_down, position, turns - 1)
+        else:
+            self.advance(position)

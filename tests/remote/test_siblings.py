@@ -13,7 +13,7 @@ from langgraph.pregel.remote import RemoteGraph
 
 from langgraph_agui import LangGraphAgent, agui_router
 from langgraph_agui.graphs import RemoteGraphAdapter
-from langgraph_agui.translate.remote.runner import RemoteGraphRunner
+from langgraph_agui.translate.remote_runner import RemoteGraphRunner
 from tests.adapter.streams import Told, run_input, tell
 from tests.http.serving import serving
 from tests.remote.sibling_graphs import ASKING, BOTH, BUILT, MODES

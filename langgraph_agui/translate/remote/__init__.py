@@ -1,1 +1,0 @@
-"""Graphs on a LangGraph server: their stream, told as the same signals that callbacks give of a graph here."""
