@@ -131,5 +131,5 @@ async def test_an_end_that_never_comes_holds_up_one_superstep_at_most() -> None:
     order.put(None, lambda: told.append("next"))
     order.put(("start", "other"), lambda: told.append("start"))
     assert told == []
-    order.superstep()
+    order.end_superstep()
     assert told == ["end", "next"]
