@@ -13,8 +13,8 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from typing import Any, cast
 from uuid import uuid4
 
-import ag_ui.core as agui
 import httpx2
+from ag_ui import core
 from ag_ui.core import Context
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
 from langchain_core.language_models import LangSmithParams, LanguageModelInput
@@ -191,12 +191,12 @@ class AGUIChatModel(BaseChatModel):
 
     def _input(
         self, messages: Sequence[BaseMessage], stop: list[str] | None, kwargs: Mapping[str, Any]
-    ) -> tuple[AGUIRequest, agui.RunAgentInput]:
+    ) -> tuple[AGUIRequest, core.RunAgentInput]:
         if unknown := [*(name for name in kwargs if name not in _CALL_ARGUMENTS), *(["stop"] if stop else [])]:
             logger.warning("AG-UI has no place for %s, which was left out.", ", ".join(sorted(unknown)))
         request = to_agui_request(messages, agent_key(self.url), kwargs.get("thread_id") or self.thread_id)
         resume = resume_entries(request.interrupts, kwargs.get("resume") or {}, kwargs.get("cancel") or ())
-        run_input = agui.RunAgentInput(
+        run_input = core.RunAgentInput(
             thread_id=request.thread_id,
             run_id=str(uuid4()),
             messages=request.messages,
@@ -228,11 +228,11 @@ class _Answer:
         self._history = EventHistory(run._fold)
         self._builder = ChunkBuilder(self._history, self._tools)
 
-    def feed(self, event: agui.Event) -> Iterator[ChatGenerationChunk]:
+    def feed(self, event: core.Event) -> Iterator[ChatGenerationChunk]:
         """Yield what `event` adds; at the run's end also what only a snapshot contains."""
         if (on_event := self._options.get("on_event")) is not None:
             on_event(event)
-        for one in self._history.missing_events(event) if isinstance(event, agui.RunFinishedEvent) else [event]:
+        for one in self._history.missing_events(event) if isinstance(event, core.RunFinishedEvent) else [event]:
             self._history.observe(one)
             yield from self._generations(self._builder.feed(one))
 
@@ -265,12 +265,12 @@ class _Answer:
         repeated = self._builder.repeated_call(call_id)
         if repeated is not None:
             return [] if self._approved(repeated) is not None else self._builder.withhold(call_id)
-        assistants = [message for message in self._run.messages if isinstance(message, agui.AssistantMessage)]
+        assistants = [message for message in self._run.messages if isinstance(message, core.AssistantMessage)]
         calls = {call.id: call for message in assistants for call in message.tool_calls or ()}
         approved = self._approved(calls[call_id], may_edit=True) if call_id in calls else None
         return [] if approved is None else [self._builder.repeat_call(approved)]
 
-    def _approved(self, call: agui.ToolCall, *, may_edit: bool = False) -> agui.ToolCall | None:
+    def _approved(self, call: core.ToolCall, *, may_edit: bool = False) -> core.ToolCall | None:
         """Return a call as the answers of the request approve it, if the run leaves it to the caller.
 
         Args:
@@ -287,7 +287,7 @@ class _Answer:
         args = json.loads(arguments)
         for payload in (payloads.get(one.id) for one in interrupts if may_edit):
             if isinstance(payload, Mapping) and isinstance(edited := payload.get("editedArgs"), Mapping):
-                function = agui.FunctionCall(name=name, arguments=json.dumps(edited, ensure_ascii=False))
+                function = core.FunctionCall(name=name, arguments=json.dumps(edited, ensure_ascii=False))
                 args, call = edited, call.model_copy(update={"function": function})
                 break
         parsed = ToolCall(id=call.id, name=name, args=args)
@@ -299,7 +299,7 @@ class _Answer:
             yield ChatGenerationChunk(message=chunk)
 
 
-def usage_metadata(usage: Sequence[agui.TokenUsage]) -> UsageMetadata | None:
+def usage_metadata(usage: Sequence[core.TokenUsage]) -> UsageMetadata | None:
     """Return the sum of a run's token counts as LangChain has them; None without any."""
     found = None
     for entry in usage:

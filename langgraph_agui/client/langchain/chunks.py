@@ -8,15 +8,16 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any, Final, TypeAlias
 
-import ag_ui.core as agui
+from ag_ui import core
 from ag_ui.core import Event, Message
 from langchain_core.messages import AIMessage, AIMessageChunk
 from langchain_core.messages.tool import tool_call_chunk
 
 from langgraph_agui.client.langchain.approvals import asks_about
-from langgraph_agui.client.langchain.event_history import EventHistory, result_event
+from langgraph_agui.client.langchain.event_history import EventHistory, MessageStart, result_event
 from langgraph_agui.client.langchain.to_agui_request import AGUI, PROVIDER, normalized_arguments
 from langgraph_agui.protocol.chunks import ChunkExpander
 from langgraph_agui.protocol.event_order import EventOrder, Growing, ItemKind, item_of
@@ -26,6 +27,7 @@ from langgraph_agui.protocol.message_store import StoredMessage, StoredToolCall
 from langgraph_agui.protocol.wire import ProtocolError
 
 _Key: TypeAlias = tuple[ItemKind, str]
+_Stored: TypeAlias = StoredMessage | StoredToolCall
 
 # Arguments that are nested deeper are cut off: parsers fail some hundred levels later, at the end of the stack.
 _MAX_DEPTH: Final = 200
@@ -84,8 +86,8 @@ class MessageChunks:
         :class:`~langgraph_agui.protocol.verify.Verifier` has for it. An encrypted value of an unknown message or call
         is no error (AG-UI 1.0, reasoning): it gives no chunk.
         """
-        if self._order.status == "empty" and event.type not in (agui.EventType.RUN_STARTED, agui.EventType.RUN_ERROR):
-            self._order.feed(agui.RunStartedEvent(thread_id="", run_id=""))
+        if self._order.status == "empty" and event.type not in (core.EventType.RUN_STARTED, core.EventType.RUN_ERROR):
+            self._order.feed(core.RunStartedEvent(thread_id="", run_id=""))
         chunks: list[AIMessageChunk] = []
         for expanded in self._expander.feed(event):
             self._order.feed(expanded)
@@ -104,7 +106,7 @@ class MessageChunks:
         """
         if self._order.status == "active":
             try:
-                self.feed(agui.RunFinishedEvent(thread_id="", run_id=""))
+                self.feed(core.RunFinishedEvent(thread_id="", run_id=""))
             except ProtocolError as error:
                 reason = str(error).partition(": ")[2]
                 raise ProtocolError(error.code, f"The stream ends too soon: {reason}") from None
@@ -130,7 +132,7 @@ class _Block:
     type: str
     index: int
     id: str
-    stored: StoredMessage | StoredToolCall | None
+    stored: _Stored
     message_id: str | None = None
     name: str | None = None
     is_invalid: bool = False
@@ -209,10 +211,10 @@ class ChunkBuilder:
     """
 
     def __init__(self, history: EventHistory, tools: Collection[str] | None = None) -> None:
-        self._history, self._tools, self._size = history, tools, 0
+        self._history, self._tools, self._indices = history, tools, count()
         self._blocks: dict[_Key, _Block] = {}
         # The assistant messages of the blocks, and the results among them by call, as the reducer holds them.
-        self._messages: dict[str, StoredMessage | None] = {}
+        self._messages: dict[str, StoredMessage] = {}
         self._results: dict[str, StoredMessage] = {}
 
     def feed(self, event: Event) -> list[AIMessageChunk]:
@@ -220,18 +222,16 @@ class ChunkBuilder:
         if isinstance(event, Growing):
             return self._append(event)
         match event:
-            case agui.TextMessageStartEvent() | agui.ReasoningMessageStartEvent():
+            case core.TextMessageStartEvent() | core.ReasoningMessageStartEvent():
                 return self._begin_message(event)
-            case agui.ToolCallStartEvent():
+            case core.ToolCallStartEvent():
                 return self._begin_call(event)
-            case agui.ToolCallResultEvent():
+            case core.ToolCallResultEvent():
                 return self._add_result(event)
-            case agui.MessagesSnapshotEvent():
-                results = [result_event(one) for one in event.messages if isinstance(one, agui.ToolMessage)]
+            case core.MessagesSnapshotEvent():
+                results = [result_event(one) for one in event.messages if isinstance(one, core.ToolMessage)]
                 return [chunk for result in results for chunk in self._add_result(result)]
-            case agui.RunFinishedEvent(outcome=agui.RunFinishedInterruptOutcome(interrupts=asked)) if (
-                self._tools is not None
-            ):
+            case core.RunFinishedEvent(outcome=core.RunFinishedInterruptOutcome(interrupts=asked)):
                 calls = [key for key, call in self._calls.items() if any(asks_about(a, key, call.name) for a in asked)]
                 return [chunk for call_id in calls for chunk in self.withhold(call_id)]
         return []
@@ -274,40 +274,36 @@ class ChunkBuilder:
         """Whether there are calls for the caller to run."""
         return any(block.is_runnable for block in self._blocks.values())
 
-    def repeat_call(self, call: agui.ToolCall) -> AIMessageChunk:
+    def repeat_call(self, call: core.ToolCall) -> AIMessageChunk:
         """Return the chunk that makes a call which the agent was sent the caller's to run."""
-        block = self._add(("tool call", call.id), None, name=call.function.name)
+        block = self._add(("tool call", call.id), self._history.calls[call.id], name=call.function.name)
         return block.chunk(block.append(call.function.arguments), is_opening=True)
 
-    def repeated_call(self, call_id: str) -> agui.ToolCall | None:
+    def repeated_call(self, call_id: str) -> core.ToolCall | None:
         """Return a call that the agent was sent as the agent has announced it again; None if it has not."""
         block = self._blocks.get(("tool call", call_id))
         if block is None or block.id == call_id:
             return None
-        return agui.ToolCall(id=call_id, function=agui.FunctionCall(name=block.name or "", arguments=block.text))
+        return core.ToolCall(id=call_id, function=core.FunctionCall(name=block.name or "", arguments=block.text))
 
     def withhold(self, call_id: str) -> list[AIMessageChunk]:
         """Return the chunk that makes a call of the caller's unparseable: nothing else takes back what was sent."""
         call = self._blocks.get(("tool call", call_id))
-        if call is None or not call.is_runnable:
+        if self._tools is None or call is None or not call.is_runnable:
             return []
         return [call.chunk(call.invalidate(call.text))]
 
-    def _begin_message(
-        self, event: agui.TextMessageStartEvent | agui.ReasoningMessageStartEvent
-    ) -> list[AIMessageChunk]:
-        """Open the block of a message. One that is opened again continues."""
+    def _begin_message(self, event: MessageStart) -> list[AIMessageChunk]:
+        """Open the block of a message. One that is opened again continues; one that a call began waits for content."""
         key, message = item_of(event), self._history.own_message(event)
-        if message is None or key in self._blocks:
+        message_id = event.message_id if isinstance(event, core.TextMessageStartEvent) else None
+        if message is None or key in self._blocks or message_id in self._messages:
             return []
-        if isinstance(event, agui.ReasoningMessageStartEvent):
-            return [self._add(key, message).chunk("")]
-        if event.message_id in self._messages:  # a call began it; its text begins with its first content
-            return []
-        self._messages[event.message_id] = message
-        return [self._add(key, message, event.message_id).chunk("")]
+        if message_id is not None:
+            self._messages[message_id] = message
+        return [self._add(key, message, message_id).chunk("")]
 
-    def _begin_call(self, event: agui.ToolCallStartEvent) -> list[AIMessageChunk]:
+    def _begin_call(self, event: core.ToolCallStartEvent) -> list[AIMessageChunk]:
         key, call_id, history = item_of(event), event.tool_call_id, self._history
         holder, sent = history.own_holder(call_id), history.open_calls.get(call_id)
         # Some agents announce a call again once it is approved. The caller has it, and would have it twice.
@@ -318,17 +314,12 @@ class ChunkBuilder:
         # The reducer continues a call that was sent, and finds no parent where reasoning and text share an id.
         if call_id in history.sent_calls or event.parent_message_id in self._messages:
             message_id = event.parent_message_id or call_id
-        self._messages.setdefault(message_id, history.find(message_id))
+        stored = history.find(message_id) or StoredMessage(core.AssistantMessage(id=message_id))
+        self._messages.setdefault(message_id, stored)
         block = self._add(key, history.calls[call_id], message_id, event.tool_call_name)
         return [block.chunk("", is_opening=True)]
 
-    def _add(
-        self,
-        key: _Key,
-        stored: StoredMessage | StoredToolCall | None,
-        message_id: str | None = None,
-        name: str | None = None,
-    ) -> _Block:
+    def _add(self, key: _Key, stored: _Stored, message_id: str | None = None, name: str | None = None) -> _Block:
         kind, own_id = key
         type_ = kind.split()[0]
         if kind == "tool call":
@@ -336,13 +327,8 @@ class ChunkBuilder:
             type_ = "server_tool_call_chunk" if is_agents else "tool_call_chunk"
             if own_id in self._history.open_calls:
                 own_id += ":approved"  # an earlier message has the call under its own id
-        block = _Block(kind, type_, self._next_index(), own_id, stored, message_id, name)
-        self._blocks[key] = block
-        return block
-
-    def _next_index(self) -> int:
-        self._size += 1
-        return self._size - 1
+        self._blocks[key] = _Block(kind, type_, next(self._indices), own_id, stored, message_id, name)
+        return self._blocks[key]
 
     def _append(self, event: Growing) -> list[AIMessageChunk]:
         key = item_of(event)
@@ -354,7 +340,7 @@ class ChunkBuilder:
         text = block.append(event.delta)
         return [block.chunk(text)] if text or is_new else []
 
-    def _add_result(self, event: agui.ToolCallResultEvent) -> list[AIMessageChunk]:
+    def _add_result(self, event: core.ToolCallResultEvent) -> list[AIMessageChunk]:
         """Add a result, one for each call. The caller cannot run a call that has one."""
         call_id, call = event.tool_call_id, self._blocks.get(("tool call", event.tool_call_id))
         stored, is_own = self._history.find(event.message_id), self._history.is_own(event.subagent_run_id)
@@ -370,13 +356,13 @@ class ChunkBuilder:
             "status": "error" if self._history.has_failed(event) else "success",
             "output": event.content if isinstance(event.content, str) else to_jsonable(event.content),
             **({} if event.metadata is None else {"extras": {"metadata": event.metadata}}),
-            "index": self._next_index(),
+            "index": next(self._indices),
         }
         return [_chunk(call.message_id if call is not None else None, block), *self.withhold(call_id)]
 
     def _details(self) -> dict[str, object]:
         """Return what the blocks have no place for, as `to_agui_request` describes it."""
-        messages = {key: self._history.details(stored) for key, stored in self._messages.items() if stored is not None}
+        messages = {key: self._history.details(stored) for key, stored in self._messages.items()}
         details = {
             "messages": {key: value for key, value in messages.items() if value},
             "calls": {block.id: self._call_details(call_id, block) for call_id, block in self._calls.items()},
@@ -395,9 +381,8 @@ class ChunkBuilder:
         return {key: value for key, value in details.items() if value is not None}
 
     def _reasoning_extras(self) -> dict[str, dict[str, Any]]:
-        blocks = [block for block in self._blocks.values() if block.type == "reasoning" and block.stored is not None]
-        extras = {block.id: self._history.details(block.stored) for block in blocks if block.stored is not None}
-        return {block_id: details for block_id, details in extras.items() if details}
+        blocks = [block for block in self._blocks.values() if block.type == "reasoning"]
+        return {block.id: details for block in blocks if (details := self._history.details(block.stored))}
 
 
 def _chunk(message_id: str | None, *content: str | dict[Any, Any], **fields: Any) -> AIMessageChunk:

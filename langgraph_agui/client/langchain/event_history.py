@@ -6,14 +6,16 @@ that a snapshot has dropped or renamed; events for what only a snapshot contains
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, TypeAlias
 
-import ag_ui.core as agui
+from ag_ui import core
 
 from langgraph_agui.protocol.chunks import ChunkExpander
 from langgraph_agui.protocol.fold import Fold
 from langgraph_agui.protocol.message_store import StoredMessage, StoredToolCall, open_tool_calls
+
+MessageStart: TypeAlias = core.TextMessageStartEvent | core.ReasoningMessageStartEvent
 
 
 class EventHistory:
@@ -35,14 +37,14 @@ class EventHistory:
         self._store, self._joins_subagents = fold.conversation, joins_subagents
         # The subagent runs that are the agent itself. None is the agent without subagents.
         self._own_runs: set[str | None] = {None}
-        self._snapshot: list[agui.Message] = []
+        self._snapshot: list[core.Message] = []
         self.calls: dict[str, StoredToolCall] = {}
         # The assistant and reasoning messages that the agent was sent or has streamed.
         self._messages: dict[str, StoredMessage] = {}
         # Those of them before the last user message.
         self._earlier: set[str] = set()
         for message in self._store.views():
-            if isinstance(message, agui.UserMessage):
+            if isinstance(message, core.UserMessage):
                 self._earlier = set(self._messages)
             self._add_message(message.id)
             for call in getattr(message, "tool_calls", None) or ():
@@ -60,24 +62,24 @@ class EventHistory:
         if (stored := self._store.find_call(call_id)) is not None:
             self.calls.setdefault(call_id, stored)
 
-    def _find_open_calls(self) -> dict[str, agui.ToolCall]:
+    def _find_open_calls(self) -> dict[str, core.ToolCall]:
         calls = open_tool_calls(self._store.views())
         return {call_id: call for call_id, call in calls.items() if self.own_holder(call_id) is not None}
 
-    def observe(self, event: agui.Event) -> None:
+    def observe(self, event: core.Event) -> None:
         """Note an event that the reducer has applied."""
         match event:
-            case agui.TextMessageStartEvent() | agui.ReasoningMessageStartEvent():
+            case core.TextMessageStartEvent() | core.ReasoningMessageStartEvent():
                 self._add_message(event.message_id)
-            case agui.ToolCallStartEvent() if self.own_holder(event.tool_call_id) is not None:
+            case core.ToolCallStartEvent() if self.own_holder(event.tool_call_id) is not None:
                 self._add_call(event.tool_call_id)
-            case agui.ToolCallResultEvent() if event.tool_call_id in self.calls:
+            case core.ToolCallResultEvent() if event.tool_call_id in self.calls:
                 self.answered |= {event.tool_call_id}
-            case agui.MessagesSnapshotEvent():
+            case core.MessagesSnapshotEvent():
                 self._snapshot = event.messages
-            case agui.RunStartedEvent() if event.input is not None:
+            case core.RunStartedEvent() if event.input is not None:
                 self.open_calls = self._find_open_calls()
-            case agui.SubagentStartedEvent() if self._joins_subagents and event.parent_tool_call_id is None:
+            case core.SubagentStartedEvent() if self._joins_subagents and event.parent_tool_call_id is None:
                 if event.parent_subagent_run_id in self._own_runs:
                     self._own_runs.add(event.subagent_run_id)
 
@@ -89,9 +91,9 @@ class EventHistory:
         """Return the message with this id."""
         return self._store.find(message_id)
 
-    def own_message(self, event: agui.TextMessageStartEvent | agui.ReasoningMessageStartEvent) -> StoredMessage | None:
+    def own_message(self, event: MessageStart) -> StoredMessage | None:
         """Return the message that `event` opens, if it is the agent's own reasoning or answer."""
-        if isinstance(event, agui.TextMessageStartEvent) and event.role not in (None, "assistant"):
+        if isinstance(event, core.TextMessageStartEvent) and event.role not in (None, "assistant"):
             return None
         return self._if_own(self.find(event.message_id))
 
@@ -104,7 +106,7 @@ class EventHistory:
             return None
         return stored if self.is_own(stored.model.subagent_run_id) else None
 
-    def has_failed(self, result: agui.ToolCallResultEvent) -> bool:
+    def has_failed(self, result: core.ToolCallResultEvent) -> bool:
         """Return whether the tool has failed, as the event's metadata or a snapshot says."""
         stored = self.find(result.message_id)
         error = getattr(stored.model, "error", None) if stored is not None else None
@@ -115,9 +117,9 @@ class EventHistory:
 
         If a later snapshot leaves one of them out, it is the last that was known.
         """
-        model = stored.view()
+        model, names = stored.view(), ("name", "encrypted_value", "metadata")
         now = self._store.find_call(model.id) if isinstance(stored, StoredToolCall) else self.find(model.id)
-        return _fields(("name", "encrypted_value", "metadata"), model, now.view() if now is not None else None)
+        return fields_of(model, *names) | fields_of((now or stored).view(), *names)
 
     def result_details(self, results: Mapping[str, StoredMessage]) -> dict[str, dict[str, Any]]:
         """Return by call what was not known when its result came.
@@ -127,74 +129,75 @@ class EventHistory:
         Args:
             results: The results that have come, by call.
         """
-        messages = [message for message in self._store.views() if isinstance(message, agui.ToolMessage)]
+        messages = [message for message in self._store.views() if isinstance(message, core.ToolMessage)]
         by_call = {message.tool_call_id: message for message in messages}
         by_both_ids = {(message.tool_call_id, message.id): message for message in messages}
         found: dict[str, dict[str, Any]] = {}
         for call_id, stored in results.items():
             result_id = stored.model.id
-            now = by_both_ids.get((call_id, result_id)) or by_call.get(call_id)
-            found[call_id] = _fields(("error", "encrypted_value"), stored.view(), now)
-            if now is not None and now.id != result_id:
-                found[call_id]["id"] = now.id
+            now = by_both_ids.get((call_id, result_id)) or by_call.get(call_id) or stored.model
+            found[call_id] = {
+                **fields_of(stored.model, "error", "encrypted_value"),
+                **fields_of(now, "error", "encrypted_value"),
+                **({"id": now.id} if now.id != result_id else {}),
+            }
         return {call_id: details for call_id, details in found.items() if details}
 
-    def missing_events(self, end: agui.RunFinishedEvent) -> list[agui.Event]:
+    def missing_events(self, end: core.RunFinishedEvent) -> list[core.Event]:
         """Return events for what only a snapshot contains, from the last user message on, and `end` after them.
 
         A server may give a message another id in a snapshot, so one with the same text is the same message. This
         ignores messages before the last user message: an answer may repeat an earlier one.
         """
-        users = [place for place, message in enumerate(self._snapshot) if isinstance(message, agui.UserMessage)]
+        users = [place for place, message in enumerate(self._snapshot) if isinstance(message, core.UserMessage)]
         earlier = self._earlier if users else ()
         texts = {stored.view().content for message_id, stored in self._messages.items() if message_id not in earlier}
         fresh, waiting = set[str](), self.calls.keys() - self.answered
-        events: list[agui.Event] = []
+        events: list[core.Event] = []
         for message in self._snapshot[users[-1] + 1 if users else 0 :]:
             if message.subagent_run_id is not None:
                 continue
             match message:
-                case agui.AssistantMessage() | agui.ReasoningMessage() if message.id not in self._messages:
+                case core.AssistantMessage() | core.ReasoningMessage() if message.id not in self._messages:
                     if message.content and message.content not in texts:
                         events.append(_text_event(message))
                     calls = getattr(message, "tool_calls", None) or ()
                     calls = [call for call in calls if call.id not in self.calls]
                     events += [_call_event(call, message.id) for call in calls]
                     fresh |= {call.id for call in calls}
-                case agui.ToolMessage() if message.tool_call_id in waiting | fresh:
+                case core.ToolMessage() if message.tool_call_id in waiting | fresh:
                     events.append(result_event(message))
                     waiting -= {message.tool_call_id}
                     fresh -= {message.tool_call_id}
         # A result may have been streamed after the snapshot that introduced its call.
-        results = [message for message in self._store.views() if isinstance(message, agui.ToolMessage)]
+        results = [message for message in self._store.views() if isinstance(message, core.ToolMessage)]
         events += [result_event(message) for message in results if message.tool_call_id in fresh]
         expander = ChunkExpander()
         return [expanded for event in (*events, end) for expanded in expander.feed(event)]
 
 
-def _fields(names: Iterable[str], *models: agui.Message | agui.ToolCall | None) -> dict[str, Any]:
-    """Return these fields, each of the last model that has it."""
-    values = {name: [value for model in models if (value := getattr(model, name, None)) is not None] for name in names}
-    return {name: found[-1] for name, found in values.items() if found}
+def fields_of(model: core.Message | core.ToolCall, *names: str) -> dict[str, Any]:
+    """Return those of the fields that have a value."""
+    return {name: value for name in names if (value := getattr(model, name, None)) is not None}
 
 
-def _text_event(message: agui.AssistantMessage | agui.ReasoningMessage) -> agui.Event:
+def _text_event(message: core.AssistantMessage | core.ReasoningMessage) -> core.Event:
     text, metadata = message.content, message.metadata
-    if isinstance(message, agui.ReasoningMessage):
-        return agui.ReasoningMessageChunkEvent(message_id=message.id, delta=text, metadata=metadata)
-    return agui.TextMessageChunkEvent(message_id=message.id, role="assistant", delta=text, metadata=metadata)
+    if isinstance(message, core.ReasoningMessage):
+        return core.ReasoningMessageChunkEvent(message_id=message.id, delta=text, metadata=metadata)
+    return core.TextMessageChunkEvent(message_id=message.id, role="assistant", delta=text, metadata=metadata)
 
 
-def _call_event(call: agui.ToolCall, message_id: str) -> agui.Event:
+def _call_event(call: core.ToolCall, message_id: str) -> core.Event:
     name, arguments = call.function.name, call.function.arguments
-    return agui.ToolCallChunkEvent(
+    return core.ToolCallChunkEvent(
         tool_call_id=call.id, tool_call_name=name, parent_message_id=message_id, delta=arguments
     )
 
 
-def result_event(message: agui.ToolMessage) -> agui.ToolCallResultEvent:
+def result_event(message: core.ToolMessage) -> core.ToolCallResultEvent:
     """Return the event that a result in a snapshot stands for."""
-    return agui.ToolCallResultEvent(
+    return core.ToolCallResultEvent(
         message_id=message.id,
         tool_call_id=message.tool_call_id,
         content=message.content,

@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from typing import Annotated, Any, Final, TypedDict, cast, get_type_hints
 from uuid import uuid4
 
-import ag_ui.core as agui
 import httpx2
+from ag_ui import core
 from ag_ui.core import Context
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, ToolCall, ToolMessage, convert_to_messages
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda, ensure_config
@@ -30,7 +30,7 @@ from langgraph_agui.client.agent import AGUIClient
 from langgraph_agui.client.endpoint import resume_entries
 from langgraph_agui.client.errors import AgentError
 from langgraph_agui.client.langchain.approvals import ask, asks_about, is_approved
-from langgraph_agui.client.langchain.replay import Replay, insert_result
+from langgraph_agui.client.langchain.replay import Replay, insert_result, local_state
 from langgraph_agui.client.langchain.to_agui_request import agent_key, to_agui_request
 from langgraph_agui.client.tools import LocalTools
 from langgraph_agui.custom_events import CANCELLED
@@ -196,25 +196,16 @@ class RemoteAgent(Runnable[Any, dict[str, Any]]):
         }
 
     def _output(self, given: Mapping[str, Any], result: Mapping[str, Any]) -> dict[str, Any]:
-        messages, shared = list(result.get(self._messages_key, ())), result.get("shared")
+        messages, state = list(result.get(self._messages_key, ())), local_state(result.get("shared"), self._state_keys)
         output: dict[str, Any] = {self._messages_key: messages}
-        output |= {
-            here: value
-            for here, value in self._local_state(shared).items()
-            if here not in given or not json_equal(value, to_jsonable(given[here]))
-        }
+        changed = [key for key in state if key not in given or not json_equal(state[key], to_jsonable(given[key]))]
+        output |= {key: state[key] for key in changed}
         if "__interrupt__" in result:
             return {**output, "__interrupt__": result["__interrupt__"]}
         for call in _open_calls(messages):
             make_result = cancelled if call["id"] in result.get("refused", ()) else interrupted
             insert_result(messages, make_result(call["id"] or "", call["name"]))
         return output
-
-    def _local_state(self, shared: Any) -> dict[str, Any]:
-        """Return the shared keys of the agent's state under their names here."""
-        if not isinstance(shared, Mapping):
-            return {}
-        return {here: shared[there] for there, here in self._state_keys.items() if there in shared}
 
     def _run_sync(self, state: _State, config: RunnableConfig) -> _State:
         """Run the agent for a graph that runs without an event loop, or inside another's."""
@@ -224,7 +215,7 @@ class RemoteAgent(Runnable[Any, dict[str, Any]]):
         """Run the agent once."""
         request = to_agui_request([*state["given"], *self._messages(state)], self._agent, state.get("thread"))
         with self._thread(request.thread_id, state) as thread_id:
-            run_input = agui.RunAgentInput(
+            run_input = core.RunAgentInput(
                 thread_id=thread_id,
                 run_id=str(uuid4()),
                 messages=request.messages,
@@ -264,7 +255,7 @@ class RemoteAgent(Runnable[Any, dict[str, Any]]):
             if is_first:
                 del self._busy_threads[thread_id]
 
-    async def _replay(self, run_input: agui.RunAgentInput, state: _State, config: RunnableConfig) -> _State:
+    async def _replay(self, run_input: core.RunAgentInput, state: _State, config: RunnableConfig) -> _State:
         """Run the agent and return what the run changes in the small graph's state."""
         before = self._messages(state)
         async with self._client.run(run_input) as run:
@@ -297,7 +288,7 @@ class RemoteAgent(Runnable[Any, dict[str, Any]]):
 
     def _route(self, state: Mapping[str, Any]) -> list[Send] | str:
         questions = [_Question(interrupt=one, fault=state.get("fault")) for one in state["open"]]
-        values = self._local_state(state["shared"])
+        values = local_state(state["shared"], self._state_keys)
         values[self._messages_key] = [*state["given"], *self._messages(state)]
         calls = [
             ToolCallWithContext(__type="tool_call_with_context", tool_call=one, state=values) for one in state["calls"]
@@ -322,19 +313,19 @@ def _is_branch(config: RunnableConfig | None) -> bool:
 
 
 def _ask(state: _Question) -> _State:
-    interrupt = agui.Interrupt.model_validate(state["interrupt"])
+    interrupt = core.Interrupt.model_validate(state["interrupt"])
     return {"answers": {interrupt.id: ask(interrupt, state["fault"])}}
 
 
-def _resume(state: _State) -> list[agui.ResumeEntry]:
+def _resume(state: _State) -> list[core.ResumeEntry]:
     """Return the answers to the open interrupts; those that have expired meanwhile are cancelled."""
     interrupts, answers = _interrupts(state), state.get("answers", {})
     dropped = {one.id for one in interrupts if has_expired(one) or answers[one.id] == {CANCELLED: True}}
     return resume_entries(interrupts, {key: answers[key] for key in answers if key not in dropped}, dropped)
 
 
-def _interrupts(state: _State) -> list[agui.Interrupt]:
-    return [agui.Interrupt.model_validate(one) for one in state.get("open", ())]
+def _interrupts(state: _State) -> list[core.Interrupt]:
+    return [core.Interrupt.model_validate(one) for one in state.get("open", ())]
 
 
 def _open_calls(messages: Sequence[BaseMessage]) -> list[ToolCall]:

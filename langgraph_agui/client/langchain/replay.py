@@ -11,18 +11,18 @@ from collections import deque
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-import ag_ui.core as agui
+from ag_ui import core
 from langchain_core.callbacks import adispatch_custom_event
 from langchain_core.language_models.chat_models import BaseChatModel, agenerate_from_stream
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
 from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from langchain_core.runnables import RunnableConfig
-from pydantic import PrivateAttr
+from pydantic import Field
 
 from langgraph_agui.client.agent import RemoteRun
 from langgraph_agui.client.langchain.chat_model import usage_metadata
 from langgraph_agui.client.langchain.chunks import ChunkBuilder
-from langgraph_agui.client.langchain.event_history import EventHistory
+from langgraph_agui.client.langchain.event_history import EventHistory, fields_of
 from langgraph_agui.client.langchain.to_agui_request import AGUI
 from langgraph_agui.custom_events import dispatch_agent_output
 from langgraph_agui.messages.media import content_blocks
@@ -30,8 +30,8 @@ from langgraph_agui.protocol.event_order import ItemKind, item_of
 from langgraph_agui.protocol.message_store import StoredMessage
 from langgraph_agui.state.emit import emit_state
 
-_Opening: TypeAlias = agui.TextMessageStartEvent | agui.ReasoningMessageStartEvent | agui.ToolCallStartEvent
-_Closing: TypeAlias = agui.TextMessageEndEvent | agui.ReasoningMessageEndEvent | agui.ToolCallEndEvent
+_Opening: TypeAlias = core.TextMessageStartEvent | core.ReasoningMessageStartEvent | core.ToolCallStartEvent
+_Closing: TypeAlias = core.TextMessageEndEvent | core.ReasoningMessageEndEvent | core.ToolCallEndEvent
 
 
 class Replay:
@@ -46,13 +46,13 @@ class Replay:
 
     def __init__(self, run: RemoteRun, agent: str, state_keys: Mapping[str, str], config: RunnableConfig) -> None:
         self._run, self._state_keys, self._config = run, state_keys, config
-        self._origin = {"agent": agent, "thread": run.input.thread_id}
+        self._origin: dict[str, Any] = {"agent": agent, "thread": run.input.thread_id}
         self._events = aiter(run)
         # Events that are read and not consumed yet.
-        self._queue: deque[agui.Event] = deque()
+        self._queue: deque[core.Event] = deque()
         self._history = EventHistory(run._fold, joins_subagents=True)
+        # The messages begun so far, by the id that they have here.
         self._builders: dict[str | None, ChunkBuilder] = {}
-        """The messages begun so far, by the id that they have here."""
         # The results as the reducer has them, by call.
         self._results: dict[str, StoredMessage] = {}
         self._result_count = 0
@@ -71,7 +71,7 @@ class Replay:
                 # Only what is new since the last model run: callbacks format all of it.
                 prompt = messages[reported:] if self._builders else [*given, *messages]
                 reported = len(messages)
-                messages.append(await ReplayModel.of(self).ainvoke(prompt, self._config))
+                messages.append(await ReplayModel(replay=self, cache=False).ainvoke(prompt, self._config))
             else:
                 self._queue.popleft()
                 await self._forward(event)
@@ -94,16 +94,16 @@ class Replay:
         local_tools = {tool.name for tool in self._run.input.tools or ()}
         open_items, text_ids = set[tuple[ItemKind, str]](), set[str]()
         waits_for_tools, results_before = False, self._result_count
-        while (event := await self._peek()) is not None and not isinstance(event, agui.RunFinishedEvent):
+        while (event := await self._peek()) is not None and not isinstance(event, core.RunFinishedEvent):
             if isinstance(event, _Opening) and self._opens_item(event):
-                is_other_text = isinstance(event, agui.TextMessageStartEvent) and bool(text_ids - {event.message_id})
+                is_other_text = isinstance(event, core.TextMessageStartEvent) and bool(text_ids - {event.message_id})
                 has_results = self._result_count > results_before
                 if not open_items and (has_results or (is_other_text and not waits_for_tools)):
                     break
                 open_items.add(item_of(event))
-                if isinstance(event, agui.TextMessageStartEvent):
+                if isinstance(event, core.TextMessageStartEvent):
                     text_ids.add(event.message_id)
-                elif isinstance(event, agui.ToolCallStartEvent):
+                elif isinstance(event, core.ToolCallStartEvent):
                     waits_for_tools = waits_for_tools or event.tool_call_name in local_tools
             elif isinstance(event, _Closing):
                 open_items.discard(item_of(event))
@@ -113,56 +113,54 @@ class Replay:
                 yield chunk
             await self._forward(event)
         chunks = builder.finish(**self._origin)
-        chunks[-1].usage_metadata = (
-            usage_metadata(self._run.usage) if isinstance(event, agui.RunFinishedEvent) else None
-        )
+        if isinstance(event, core.RunFinishedEvent):
+            chunks[-1].usage_metadata = usage_metadata(self._run.usage)
         for chunk in chunks:
             chunk.id = message_id
             yield chunk
 
-    async def _peek(self) -> agui.Event | None:
+    async def _peek(self) -> core.Event | None:
         """Return the next event without consuming it; before the end, those for what only a snapshot contains."""
         if not self._queue:
             event = await anext(self._events, None)
             if event is None:
                 return None
-            for one in self._history.missing_events(event) if isinstance(event, agui.RunFinishedEvent) else [event]:
+            for one in self._history.missing_events(event) if isinstance(event, core.RunFinishedEvent) else [event]:
                 self._history.observe(one)
                 self._queue.append(one)
         return self._queue[0]
 
-    def _opens_item(self, event: agui.Event) -> bool:
+    def _opens_item(self, event: core.Event) -> bool:
         """Return whether an event opens something that the agent itself says, and was not sent already."""
-        if isinstance(event, agui.ToolCallStartEvent):
+        if isinstance(event, core.ToolCallStartEvent):
             is_sent = event.tool_call_id in self._history.open_calls
             return not is_sent and self._history.own_holder(event.tool_call_id) is not None
         return isinstance(event, _Opening) and self._history.own_message(event) is not None
 
-    async def _forward(self, event: agui.Event) -> None:
+    async def _forward(self, event: core.Event) -> None:
         """Pass on what is not part of a message. What comes from subagents that tools have called stays there."""
         match event:
             # The conversation has no place for results of unknown calls.
-            case agui.ToolCallResultEvent() if event.tool_call_id in self._history.calls:
+            case core.ToolCallResultEvent() if event.tool_call_id in self._history.calls:
                 if self._history.is_own(event.subagent_run_id):
                     await self._add_result(event)
-            case agui.StateSnapshotEvent() | agui.StateDeltaEvent():
-                emit_state(self.state())
-            case agui.CustomEvent():
+            case core.StateSnapshotEvent() | core.StateDeltaEvent():
+                emit_state(local_state(self._run.state, self._state_keys))
+            case core.CustomEvent():
                 await adispatch_custom_event(event.name, event.value, config=self._config)
-            case agui.ActivitySnapshotEvent() | agui.ActivityDeltaEvent():
+            case core.ActivitySnapshotEvent() | core.ActivityDeltaEvent():
                 await dispatch_agent_output(event, self._config)
 
-    async def _add_result(self, event: agui.ToolCallResultEvent) -> None:
+    async def _add_result(self, event: core.ToolCallResultEvent) -> None:
         """Emit a result, with its encrypted value if that comes next."""
         await self._peek()
         stored = self._history.find(event.message_id)
-        details = {
-            "id": event.message_id,
-            "metadata": event.metadata,
-            "encrypted_value": getattr(stored.model, "encrypted_value", None) if stored is not None else None,
-        }
+        details = {**self._origin, "id": event.message_id}
+        if event.metadata is not None:
+            details["metadata"] = event.metadata
         if stored is not None:
             self._results[event.tool_call_id] = stored
+            details |= fields_of(stored.model, "encrypted_value")
         self._result_count += 1
         result = ToolMessage(
             # An id of this run: the agent's own may be that of a local message, which it would replace.
@@ -171,7 +169,7 @@ class Replay:
             name=self._history.calls[event.tool_call_id].name,
             content=content_blocks(event.content, message_id=event.message_id),  # type: ignore[arg-type]  # blocks are JSON objects
             status="error" if self._history.has_failed(event) else "success",
-            additional_kwargs={AGUI: {**self._origin, **{k: v for k, v in details.items() if v is not None}}},
+            additional_kwargs={AGUI: details},
         )
         self._new_results.append(result)
         await dispatch_agent_output(result, self._config)
@@ -180,29 +178,15 @@ class Replay:
         """Return a message with what the run has added or renamed since it ended."""
         if isinstance(message, AIMessage):
             return self._builders[message.id].update(message)
-        if isinstance(message, ToolMessage):
-            late = results.get(message.tool_call_id, {})
-            details = {**message.additional_kwargs[AGUI], **{k: v for k, v in late.items() if k != "error"}}
-            return message.model_copy(update={"additional_kwargs": {AGUI: details}})
-        return message
-
-    def state(self) -> dict[str, object]:
-        """Return the shared keys of the agent's state, under the names that they have here."""
-        state = self._run.state if isinstance(self._run.state, dict) else {}
-        return {here: state[there] for there, here in self._state_keys.items() if there in state}
+        details = {**message.additional_kwargs[AGUI], **results.get(getattr(message, "tool_call_id", ""), {})}
+        details.pop("error", None)
+        return message.model_copy(update={"additional_kwargs": {AGUI: details}})
 
 
 class ReplayModel(BaseChatModel):
     """A model that generates the next message of a replay."""
 
-    _replay: Replay = PrivateAttr()
-
-    @classmethod
-    def of(cls, replay: Replay) -> ReplayModel:
-        """Return the model of this replay."""
-        model = cls(cache=False)
-        model._replay = replay
-        return model
+    replay: Replay = Field(exclude=True, repr=False)
 
     @property
     def _llm_type(self) -> str:
@@ -217,8 +201,14 @@ class ReplayModel(BaseChatModel):
     async def _astream(
         self, messages: list[BaseMessage], *args: Any, **kwargs: Any
     ) -> AsyncIterator[ChatGenerationChunk]:
-        async for chunk in self._replay.stream_message():
+        async for chunk in self.replay.stream_message():
             yield ChatGenerationChunk(message=chunk)
+
+
+def local_state(state: object, keys: Mapping[str, str]) -> dict[str, object]:
+    """Return the shared keys of a remote agent's state under their names here."""
+    values = state if isinstance(state, Mapping) else {}
+    return {here: values[there] for there, here in keys.items() if there in values}
 
 
 def insert_result(messages: list[BaseMessage], result: ToolMessage) -> None:
