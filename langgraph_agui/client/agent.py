@@ -15,20 +15,7 @@ from typing import TypeVar
 import httpx2
 from ag_ui.core import PROTOCOL_VERSION, ActivityMessage, AgentCapabilities, Event, RunAgentInput
 
-from langgraph_agui.client.endpoint import (
-    MAX_BODY,
-    RETRIES,
-    TIMEOUT,
-    HTTPClient,
-    checked_headers,
-    connection_error,
-    is_event_stream,
-    parsed_url,
-    public,
-    response_error,
-    retry_delay,
-    tls,
-)
+from langgraph_agui.client import endpoint
 from langgraph_agui.client.errors import NotAnEventStreamError, StreamTruncatedError
 from langgraph_agui.client.event_stream import RunReader
 from langgraph_agui.protocol.jsonable import to_jsonable
@@ -68,16 +55,16 @@ class AGUIClient:
         url: str,
         *,
         headers: Mapping[str, str] | None = None,
-        timeout: float | httpx2.Timeout | None = TIMEOUT,
-        http_client: HTTPClient | None = None,
-        retries: int = RETRIES,
+        timeout: float | httpx2.Timeout | None = endpoint.TIMEOUT,
+        http_client: endpoint.HTTPClient | None = None,
+        retries: int = endpoint.RETRIES,
         max_event: int = MAX_FRAME,
     ) -> None:
-        parsed = parsed_url(url)
+        parsed = endpoint.parsed_url(url)
         self._url = str(parsed)
         # httpx2 logs the URL of each request, so the password must not be in it.
         self._target = parsed.copy_with(username=None, password=None, fragment=None)
-        self._headers = checked_headers(headers or {}, parsed)
+        self._headers = endpoint.checked_headers(headers or {}, parsed)
         self._timeout, self._retries, self._max_event = httpx2.Timeout(timeout), retries, max_event
         self._http = http_client
 
@@ -88,7 +75,7 @@ class AGUIClient:
 
     def __repr__(self) -> str:
         """Show neither headers nor credentials."""
-        return f"AGUIClient({public(self._target)!r})"
+        return f"AGUIClient({endpoint.public(self._target)!r})"
 
     def run(self, run_input: RunAgentInput) -> RemoteRun:
         """Return a run of the agent, which starts when you iterate it.
@@ -124,20 +111,21 @@ class AGUIClient:
         try:
             response = await self._get(url)
         except httpx2.RequestError as error:
-            raise connection_error(url, error) from error
+            raise endpoint.connection_error(url, error) from error
         if not response.is_success:
-            raise response_error(response, response.content)
+            raise endpoint.response_error(response, response.content)
         try:
             return AgentCapabilities.model_validate_json(response.content)
         except ValueError as error:
-            raise NotAnEventStreamError(f"{public(response.request.url)} answered no AG-UI capabilities.") from error
+            where = endpoint.public(response.request.url)
+            raise NotAnEventStreamError(f"{where} answered no AG-UI capabilities.") from error
 
     async def _get(self, url: httpx2.URL) -> httpx2.Response:
         if isinstance(self._http, httpx2.Client):
             return await asyncio.to_thread(self._http.get, url, headers=self._headers, timeout=self._timeout)
         if self._http is not None:
             return await self._http.get(url, headers=self._headers, timeout=self._timeout)
-        async with httpx2.AsyncClient(verify=tls(), follow_redirects=True) as http:
+        async with httpx2.AsyncClient(verify=endpoint.tls(), follow_redirects=True) as http:
             return await http.get(url, headers=self._headers, timeout=self._timeout)
 
     def _route(self, path: str) -> httpx2.URL:
@@ -145,7 +133,7 @@ class AGUIClient:
         own, mark, query = self._target.raw_path.partition(b"?")
         return self._target.copy_with(raw_path=(own.rstrip(b"/") + path.encode() if path else own) + mark + query)
 
-    def _request(self, http: HTTPClient, path: str, run_input: RunAgentInput) -> httpx2.Request:
+    def _request(self, http: endpoint.HTTPClient, path: str, run_input: RunAgentInput) -> httpx2.Request:
         messages = [message for message in run_input.messages if not isinstance(message, ActivityMessage)]
         sent = run_input.model_copy(update={"messages": messages, "protocol_version": PROTOCOL_VERSION})
         content = json.dumps(to_jsonable(sent), ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
@@ -186,19 +174,19 @@ class RemoteRun(RunReader):
                 yield event
             self._check_end()
 
-    async def _connect(self, stack: AsyncExitStack, blocking: bool) -> HTTPClient:
+    async def _connect(self, stack: AsyncExitStack, blocking: bool) -> endpoint.HTTPClient:
         """Return the HTTP client of this kind: the application's, or one that `stack` closes."""
         http = self._client._http
         if http is None and blocking:
-            return stack.enter_context(httpx2.Client(verify=tls(), follow_redirects=True))
+            return stack.enter_context(httpx2.Client(verify=endpoint.tls(), follow_redirects=True))
         if http is None:
-            return await stack.enter_async_context(httpx2.AsyncClient(verify=tls(), follow_redirects=True))
+            return await stack.enter_async_context(httpx2.AsyncClient(verify=endpoint.tls(), follow_redirects=True))
         wanted, loop = (httpx2.Client, "for") if blocking else (httpx2.AsyncClient, "async for")
         if not isinstance(http, wanted):
             raise TypeError(f"`{loop}` needs an http_client that is an httpx2.{wanted.__name__}.")
         return http
 
-    async def _open(self, http: HTTPClient, blocking: bool) -> httpx2.Response:
+    async def _open(self, http: endpoint.HTTPClient, blocking: bool) -> httpx2.Response:
         """Send the request, again where it may be repeated; return the response once it is an event stream."""
         sleep: Callable[[float], Awaitable[None] | None] = time.sleep if blocking else asyncio.sleep
         attempt = 0
@@ -209,13 +197,13 @@ class RemoteRun(RunReader):
             try:
                 response = await _resolve(http.send(request, stream=True))
             except httpx2.RequestError as error:
-                cause, fault = error, connection_error(request.url, error)
+                cause, fault = error, endpoint.connection_error(request.url, error)
             else:
-                if is_event_stream(response):
+                if endpoint.is_event_stream(response):
                     return response
-                fault = response_error(response, await _error_body(response, blocking))
+                fault = endpoint.response_error(response, await _error_body(response, blocking))
                 retry_after = response.headers.get("retry-after", "")
-            delay = retry_delay(attempt, cause or fault, retry_after)
+            delay = endpoint.retry_delay(attempt, cause or fault, retry_after)
             if delay is None or attempt >= self._client._retries:
                 raise self.broken(fault) from cause
             await _resolve(sleep(delay))
@@ -252,6 +240,6 @@ async def _error_body(response: httpx2.Response, blocking: bool) -> bytes:
             with suppress(httpx2.RequestError):
                 async for chunk in chunks:
                     body += chunk
-                    if len(body) > MAX_BODY:
+                    if len(body) > endpoint.MAX_BODY:
                         break
     return bytes(body)

@@ -18,13 +18,7 @@ from typing import Final, TypeAlias
 
 from ag_ui.core import Interrupt, ResumeEntry
 
-from langgraph_agui.client.errors import (
-    AgentError,
-    AgentStatusError,
-    AgentUnreachableError,
-    NotAnEventStreamError,
-    ResumeError,
-)
+from langgraph_agui.client import errors
 from langgraph_agui.protocol.wire import has_expired
 
 try:
@@ -64,7 +58,7 @@ def retry_delay(attempt: int, error: Exception, retry_after: str = "") -> float 
         error: Why it failed.
         retry_after: The `Retry-After` header of the response.
     """
-    if isinstance(error, AgentStatusError):
+    if isinstance(error, errors.AgentStatusError):
         may_retry = error.status in _RETRY_STATUSES or (error.status, error.code) == (409, "thread_busy")
     else:
         no_response = isinstance(error, httpx2.RemoteProtocolError) and "without sending a response" in str(error)
@@ -75,26 +69,26 @@ def retry_delay(attempt: int, error: Exception, retry_after: str = "") -> float 
     return 2.0**attempt * random.uniform(0.125, 0.25) if may_retry else None  # noqa: S311
 
 
-def connection_error(url: httpx2.URL, error: Exception) -> AgentError:
+def connection_error(url: httpx2.URL, error: Exception) -> errors.AgentError:
     """Return the error for a request without a response."""
     reason = (str(error) or type(error).__name__).rstrip(".")
     if isinstance(error, httpx2.LocalProtocolError):  # its text quotes the header
         reason = "the request breaks the rules of HTTP"
-    return AgentUnreachableError(f"Nobody answers at {public(url)}: {reason}.")
+    return errors.AgentUnreachableError(f"Nobody answers at {public(url)}: {reason}.")
 
 
-def response_error(response: httpx2.Response, body: bytes) -> AgentError:
+def response_error(response: httpx2.Response, body: bytes) -> errors.AgentError:
     """Return the error for a response that is no event stream; `body` is as much of its body as was read."""
     where, content_type = public(response.request.url), response.headers.get("content-type", "")
     if response.is_success:
-        return NotAnEventStreamError(
+        return errors.NotAnEventStreamError(
             f"{where} answered {content_type or 'no content type'}, not an AG-UI event stream."
         )
     text, payload = body[:MAX_BODY].decode("utf-8", "replace"), None
     if content_type.partition(";")[0].strip() == "application/json":
         with suppress(ValueError):
             payload = json.loads(text)
-    return AgentStatusError(where, response.status_code, text, payload)
+    return errors.AgentStatusError(where, response.status_code, text, payload)
 
 
 def is_event_stream(response: httpx2.Response) -> bool:
@@ -158,13 +152,13 @@ def resume_entries(
     """
     open_ids = [interrupt.id for interrupt in interrupts]
     if unknown := sorted({*answers, *cancel}.difference(open_ids)):
-        raise ResumeError("interrupt_unknown", unknown, f"No open interrupt has the id {_listed(unknown)}.")
+        raise errors.ResumeError("interrupt_unknown", unknown, f"No open interrupt has the id {_listed(unknown)}.")
     if twice := sorted({*answers}.intersection(cancel)):
-        raise ResumeError("interrupt_duplicate", twice, f"Either answer or cancel {_listed(twice)}, not both.")
+        raise errors.ResumeError("interrupt_duplicate", twice, f"Either answer or cancel {_listed(twice)}, not both.")
     if missing := [name for name in open_ids if name not in answers and name not in cancel]:
-        raise ResumeError("interrupt_unanswered", missing, f"The thread waits for answers to {_listed(missing)}.")
+        raise errors.ResumeError("interrupt_unanswered", missing, f"Open and not answered: {_listed(missing)}.")
     if late := [interrupt.id for interrupt in interrupts if interrupt.id in answers and has_expired(interrupt)]:
-        raise ResumeError("interrupt_expired", late, f"Expired, so cancel instead of answering: {_listed(late)}.")
+        raise errors.ResumeError("interrupt_expired", late, f"Expired, so they can only be cancelled: {_listed(late)}.")
     return [
         ResumeEntry(interrupt_id=name, status="resolved", payload=answers[name])
         if name in answers

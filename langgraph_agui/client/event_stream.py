@@ -11,30 +11,9 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, TypeVar
 from weakref import ref
 
-from ag_ui.core import (
-    AssistantMessage,
-    Event,
-    Interrupt,
-    Message,
-    RunAgentInput,
-    RunErrorEvent,
-    RunFinishedEvent,
-    RunFinishedInterruptOutcome,
-    RunFinishedSuccessOutcome,
-    RunStartedEvent,
-    TokenUsage,
-    ToolCallResultEvent,
-    ToolCallStartEvent,
-    UserMessage,
-)
+from ag_ui import core
 
-from langgraph_agui.client.errors import (
-    AgentError,
-    EventTooLargeError,
-    RunFailedError,
-    StreamInvalidError,
-    StreamTruncatedError,
-)
+from langgraph_agui.client import errors
 from langgraph_agui.protocol.fold import Fold
 from langgraph_agui.protocol.schema import log_notes
 from langgraph_agui.protocol.sse import SSEDecoder
@@ -59,9 +38,9 @@ class EventStream(ABC):
     def __init__(self) -> None:
         self._started = False
         # What `async with` closes.
-        self._entered: AsyncGenerator[Event] | None = None
+        self._entered: AsyncGenerator[core.Event] | None = None
         # A weak reference: only the loop holds the generator, so leaving the loop ends it.
-        self._reading: Callable[[], AsyncGenerator[Event] | Generator[Event] | None] = lambda: None
+        self._reading: Callable[[], AsyncGenerator[core.Event] | Generator[core.Event] | None] = lambda: None
 
     @property
     def abandoned(self) -> bool:
@@ -69,17 +48,17 @@ class EventStream(ABC):
         return self._reading() is None
 
     @abstractmethod
-    def _read(self, blocking: bool) -> AsyncGenerator[Event]:
+    def _read(self, blocking: bool) -> AsyncGenerator[core.Event]:
         """Yield the events. If `blocking`, there is no event loop: block instead of awaiting."""
 
-    def __aiter__(self) -> AsyncIterator[Event]:
+    def __aiter__(self) -> AsyncIterator[core.Event]:
         """Start; yields events as they come. Raises `RuntimeError` the second time."""
         self._start()
         events = self._entered or self._read(blocking=False)
         self._reading = ref(events)
         return events
 
-    def __iter__(self) -> Iterator[Event]:
+    def __iter__(self) -> Iterator[core.Event]:
         """Start; yields events as they come, and blocks in between. Raises `RuntimeError` the second time."""
         self._start()
         events = _iterate(self._read(blocking=True))
@@ -144,17 +123,17 @@ class RunReader(EventStream):
         max_event: The longest event that is accepted, in characters.
     """
 
-    def __init__(self, run_input: RunAgentInput, max_event: int) -> None:
+    def __init__(self, run_input: core.RunAgentInput, max_event: int) -> None:
         super().__init__()
         self.begun = False
-        self._end: RunFinishedEvent | RunErrorEvent | None = None
+        self._end: core.RunFinishedEvent | core.RunErrorEvent | None = None
         self._fold = Fold(run_input.messages, run_input.state)
         self._decoder, self._verifier = SSEDecoder(max_event), Verifier()
         # The calls that the run has started, in their order, and whether each has a result.
         self._calls: dict[str, bool] = {}
 
     @property
-    def messages(self) -> list[Message]:
+    def messages(self) -> list[core.Message]:
         """The conversation so far. Shared with the events: read only."""
         return self._fold.messages
 
@@ -166,33 +145,33 @@ class RunReader(EventStream):
     @property
     def outcome(self) -> Outcome | None:
         """How the run has ended; None while it is going on, or if its stream broke off."""
-        if isinstance(self._end, RunFinishedEvent):
+        if isinstance(self._end, core.RunFinishedEvent):
             return self._end.outcome.type if self._end.outcome is not None else "success"
         return None if self._end is None else "error"
 
     @property
-    def usage(self) -> list[TokenUsage]:
+    def usage(self) -> list[core.TokenUsage]:
         """The tokens of the run, one entry for each provider and model; known at its end."""
         return (self._end.usage if self._end is not None else None) or []
 
     @property
     def result(self) -> object:
         """What the run returned, if it was a success."""
-        return self._end.result if self.outcome == "success" and isinstance(self._end, RunFinishedEvent) else None
+        return self._end.result if self.outcome == "success" and isinstance(self._end, core.RunFinishedEvent) else None
 
     @property
-    def interrupts(self) -> list[Interrupt]:
+    def interrupts(self) -> list[core.Interrupt]:
         """What the run waits for, if it has paused."""
-        outcome = self._end.outcome if isinstance(self._end, RunFinishedEvent) else None
-        return list(outcome.interrupts) if isinstance(outcome, RunFinishedInterruptOutcome) else []
+        outcome = self._end.outcome if isinstance(self._end, core.RunFinishedEvent) else None
+        return list(outcome.interrupts) if isinstance(outcome, core.RunFinishedInterruptOutcome) else []
 
     @property
     def pending_tool_call_ids(self) -> list[str]:
         """The calls that the run left without a result: those it names, else those it started and did not answer."""
         if self.outcome not in ("success", "interrupt"):
             return []
-        outcome = self._end.outcome if isinstance(self._end, RunFinishedEvent) else None
-        named = outcome.pending_tool_call_ids if isinstance(outcome, RunFinishedSuccessOutcome) else None
+        outcome = self._end.outcome if isinstance(self._end, core.RunFinishedEvent) else None
+        named = outcome.pending_tool_call_ids if isinstance(outcome, core.RunFinishedSuccessOutcome) else None
         return named or [call_id for call_id, answered in self._calls.items() if not answered]
 
     @property
@@ -203,11 +182,13 @@ class RunReader(EventStream):
         """
         if self.outcome not in ("success", "interrupt"):
             return []
-        last = next((one for one in reversed(self.messages) if isinstance(one, AssistantMessage | UserMessage)), None)
-        at_end = [call.id for call in last.tool_calls or ()] if isinstance(last, AssistantMessage) else []
+        last = next(
+            (one for one in reversed(self.messages) if isinstance(one, core.AssistantMessage | core.UserMessage)), None
+        )
+        at_end = [call.id for call in last.tool_calls or ()] if isinstance(last, core.AssistantMessage) else []
         return list(dict.fromkeys([*self.pending_tool_call_ids, *at_end]))
 
-    def _feed(self, chunk: bytes | None) -> Iterator[Event]:
+    def _feed(self, chunk: bytes | None) -> Iterator[core.Event]:
         """Yield the events that these bytes complete, or the end of the body (None), each applied.
 
         An event that cannot be applied, such as a patch that fails, changes nothing and logs a warning.
@@ -223,7 +204,7 @@ class RunReader(EventStream):
                     yield event
             self._decoder.feed(b"")  # raises the error of a frame that came behind valid ones
         except ProtocolError as error:
-            kind = EventTooLargeError if error.code == "frame-too-large" else StreamInvalidError
+            kind = errors.EventTooLargeError if error.code == "frame-too-large" else errors.StreamInvalidError
             raise self.broken(kind(error)) from error
 
     def _check_end(self) -> None:
@@ -235,32 +216,32 @@ class RunReader(EventStream):
         """
         if self._end is None:
             where = "before its run did" if self.begun else "without a run"
-            raise self.broken(StreamTruncatedError(f"The stream ended {where}."))
-        if isinstance(self._end, RunErrorEvent):
-            raise self.broken(RunFailedError(self._end))
+            raise self.broken(errors.StreamTruncatedError(f"The stream ended {where}."))
+        if isinstance(self._end, core.RunErrorEvent):
+            raise self.broken(errors.RunFailedError(self._end))
 
-    def broken(self, error: AgentError) -> AgentError:
+    def broken(self, error: errors.AgentError) -> errors.AgentError:
         """Return `error` with the messages and state received so far."""
         error.messages, error.state = self.messages, self.state
         return error
 
-    def _apply(self, event: Event) -> None:
+    def _apply(self, event: core.Event) -> None:
         self.begun = True
         self._fold.apply(event)
         log_notes(self._fold.warnings)
         self._fold.warnings.clear()
         match event:
-            case RunStartedEvent():
+            case core.RunStartedEvent():
                 self._end, self._calls = None, {}
-            case ToolCallStartEvent():
+            case core.ToolCallStartEvent():
                 self._calls.setdefault(event.tool_call_id, False)
-            case ToolCallResultEvent():
+            case core.ToolCallResultEvent():
                 self._calls[event.tool_call_id] = True
-            case RunErrorEvent() | RunFinishedEvent():
+            case core.RunErrorEvent() | core.RunFinishedEvent():
                 self._end = event
 
 
-def _iterate(events: AsyncGenerator[Event]) -> Generator[Event]:
+def _iterate(events: AsyncGenerator[core.Event]) -> Generator[core.Event]:
     """Yield events that are read with `blocking`, so that none of them waits for an event loop."""
     try:
         while True:
@@ -281,10 +262,10 @@ def _run_at_once(work: Awaitable[T]) -> T:
     raise RuntimeError("A blocking read must not wait for an event loop.")
 
 
-def _check_interrupt_ids(event: Event, wire: dict[str, JsonValue]) -> None:
+def _check_interrupt_ids(event: core.Event, wire: dict[str, JsonValue]) -> None:
     """Refuse interrupts that share an id (AG-UI 1.0, interrupts): an answer could not tell them apart."""
-    outcome = event.outcome if isinstance(event, RunFinishedEvent) else None
-    if isinstance(outcome, RunFinishedInterruptOutcome):
+    outcome = event.outcome if isinstance(event, core.RunFinishedEvent) else None
+    if isinstance(outcome, core.RunFinishedInterruptOutcome):
         name, times = Counter(interrupt.id for interrupt in outcome.interrupts).most_common(1)[0]
         if times > 1:
             raise ProtocolError("duplicate-interrupt", f"RUN_FINISHED: {times} interrupts have the id {name!r}.", wire)

@@ -51,8 +51,9 @@ class LocalTools:
 
     def __init__(self, tools: Iterable[LocalTool] = ()) -> None:
         made = [tool if isinstance(tool, BaseTool | Tool) else make_tool(tool) for tool in tools]
-        if len({tool.name for tool in made}) < len(made):
-            raise ValueError(f"Two tools have the same name: {', '.join(sorted(tool.name for tool in made))}.")
+        names = [tool.name for tool in made]
+        if twice := {name for name in names if names.count(name) > 1}:
+            raise ValueError(f"Two tools have the same name: {', '.join(sorted(twice))}.")
         self._tools = {tool.name: tool for tool in made if isinstance(tool, BaseTool)}
         self.offered = [tool if isinstance(tool, Tool) else agui_tool(tool) for tool in made]
         self.names = set(self._tools)
