@@ -5,7 +5,7 @@ Events that passed the schema and chunk stages enter; a `ProtocolError` leaves f
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Literal, NoReturn, TypeAlias, get_args
 
 from ag_ui import core
 from ag_ui.core import Event, EventType
@@ -45,12 +45,7 @@ class EventOrder:
 
     def _begin_run(self) -> None:
         # Dicts without values are ordered sets: errors name ids in the order they came.
-        self._open: dict[ItemKind, dict[str, None]] = {
-            "text message": {},
-            "reasoning message": {},
-            "reasoning span": {},
-            "tool call": {},
-        }
+        self._open: dict[ItemKind, dict[str, None]] = {kind: {} for kind in get_args(ItemKind)}
         self._steps: dict[tuple[SubagentRunId, str], None] = {}
         self._subagents: dict[str, None] = {}
         self._ended_subagents: set[str] = set()

@@ -6,7 +6,7 @@ Events enter, one by one; messages and state can be read at any time.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from ag_ui import core
 from ag_ui.core import BaseEvent, Event, Message
@@ -247,28 +247,27 @@ def fold(
 def _kept_by(event: core.MessagesSnapshotEvent) -> Callable[[Message], bool]:
     """Return which messages survive being left out: those whose kind the snapshot does not own."""
     roles = {message.role for message in event.messages}
-    owned = _owned_activities(event.metadata)
+    owned = _owned_activities(event.metadata or {})
 
     def keep(message: Message) -> bool:
-        if isinstance(message, core.ActivityMessage):
-            return "activity" not in roles if owned is None else not owned(message.activity_type)
-        return message.role == "reasoning" and "reasoning" not in roles
+        if not isinstance(message, core.ActivityMessage):
+            return message.role == "reasoning" and "reasoning" not in roles
+        if isinstance(owned, list):
+            return message.activity_type not in owned
+        return owned != "all" and "activity" not in roles
 
     return keep
 
 
-def _owned_activities(metadata: Mapping[str, object] | None) -> Callable[[str], bool] | None:
-    """Return which activity types a snapshot owns by the client package's convention, if it says so."""
-    if metadata is None or "@ag-ui/client" not in metadata:
-        return None
-    convention = metadata["@ag-ui/client"]
+def _owned_activities(metadata: Mapping[str, object]) -> list[object] | Literal["all"] | None:
+    """Return the activity types that a snapshot owns by the client package's convention; None if it does not say."""
+    key = "authoritativeActivityTypes"
+    convention = metadata.get("@ag-ui/client", {})
     if not isinstance(convention, Mapping):
-        return lambda activity_type: False
-    if "authoritativeActivityTypes" not in convention:
+        return []
+    if key not in convention:
         return None
-    types = convention["authoritativeActivityTypes"]
+    types = convention[key]
     if types is None:
-        return lambda activity_type: True
-    if isinstance(types, list) and all(isinstance(item, str) for item in types):
-        return types.__contains__
-    return lambda activity_type: False
+        return "all"
+    return types if isinstance(types, list) and all(isinstance(item, str) for item in types) else []
