@@ -73,7 +73,7 @@ class StateContract:
         self.deltas = options.emit == "delta"
         hints = _hints(graph)
         _check_options(options, graph, hints)
-        # Messages may hold prompts, and what a model is told is not for clients to write.
+        # Messages may contain prompts, which clients must not write.
         messages = {key for key, hint in hints if holds_messages(hint)}.difference(options.include or ())
         self._hidden = {messages_key, *options.exclude, *messages, *_private(hints)}
         # A preview under a key that the graph does not have comes back, but nobody has changed it.
@@ -100,7 +100,7 @@ class StateContract:
             return False
         return self._options.include is None or key in self._options.include
 
-    def holds(self, key: str) -> bool:
+    def has_channel(self, key: str) -> bool:
         """Return whether the graph is known to have a channel of this name."""
         return self._graph.has_channel(key)
 
@@ -180,7 +180,7 @@ class StateContract:
         refused = touched - taken.keys() - empty
         if stored is None:  # the client sends back what the last run ended with, also what is no input
             no_input_names = self._graph.input_names is None
-            refused -= {key for key in refused if self.shows(key) and (no_input_names or self.holds(key))}
+            refused -= {key for key in refused if self.shows(key) and (no_input_names or self.has_channel(key))}
         self.refuse(refused)
         for key in sorted(taken.keys() & now.keys()):
             self._check_nothing_hidden(key, now[key])

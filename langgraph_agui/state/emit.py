@@ -1,7 +1,7 @@
-"""State that nodes and tools send or write while they run.
+"""What nodes and tools use to show and write shared state while they run.
 
-`emit_state` sends what it is given through LangGraph's stream writer, in any graph, here or on a server; the
-translation takes it out of the custom stream again. `state_update` is a tool's result and a write to the state in one.
+`emit_state` and `emit_predictions` write to LangGraph's custom stream, here or on a server; the state view reads them
+from it. `state_update` is a tool's result and a write to the state in one.
 """
 
 from __future__ import annotations
@@ -26,33 +26,33 @@ _CONVENTION: Final = "predict_state"
 
 
 def emit_state(state: Mapping[str, object] | Sequence[Mapping[str, object]]) -> None:
-    """Show the client a state at once, before the node that runs has ended.
+    """Show state to the client at once, before the running node has ended.
 
-    What is shown are previews: when the superstep of the node is over, the client sees what the graph has written, so
-    what is to stay must be returned as well. Keys that the graph does not have can be shown too, for as long. Works in
-    nodes, tools and subagents; outside a run, nobody is told.
+    The values are previews. When the node's superstep is over, the client sees what the graph has written instead, so a
+    node must also return what is to stay. Keys that the graph does not have can be previewed too. Works in nodes, tools
+    and subagents; outside a run, it does nothing.
 
     Args:
-        state: Values by key, the others stay as they are; or a JSON Patch (RFC 6902) of the state that the client sees.
+        state: Values by key, where other keys stay as they are; or a JSON Patch (RFC 6902) of the client's state.
 
     Raises:
-        TypeError: It is neither.
+        TypeError: `state` is neither.
         ValueError: An operation of the patch is not one of RFC 6902.
     """
-    told: dict[str, object]
+    emission: dict[str, object]
     if isinstance(state, Mapping):
-        told = {"values": {str(key): to_jsonable(value) for key, value in state.items()}}
+        emission = {"values": {str(key): to_jsonable(value) for key, value in state.items()}}
     elif isinstance(state, list | tuple):
         operations = [to_jsonable(operation) for operation in state]
         StateDeltaEvent(delta=cast("Any", operations))
-        told = {"patch": operations}
+        emission = {"patch": operations}
     else:
         raise TypeError(f"emit_state takes values by key or a list of operations, not {type(state).__name__}")
     try:
         write, configurable = get_stream_writer(), get_config().get("configurable") or {}
     except RuntimeError:  # not in a run
         return
-    write({_EMITTED: {**told, "namespace": configurable.get("checkpoint_ns") or ""}})
+    write({_EMITTED: {**emission, "namespace": configurable.get("checkpoint_ns") or ""}})
 
 
 def state_update(
@@ -62,7 +62,7 @@ def state_update(
     *,
     messages_key: str = "messages",
 ) -> Command[Any]:
-    """Return this from a tool to answer its call and to write the graph's state, which the client sees with it.
+    """Return a command that answers a tool's call and writes the graph's state, which the client then sees.
 
     ```python
     @tool
@@ -71,16 +71,16 @@ def state_update(
         return state_update(runtime, f"It is for {servings} now.", {"recipe": recipe})
     ```
 
-    Where a model may call several such tools at once, the key needs a reducer that puts their changes together.
+    If a model may call several such tools at once, the key needs a reducer that merges their changes.
 
     Args:
         runtime: The tool's `ToolRuntime`, or the id of its call (`InjectedToolCallId`).
-        content: What the model is told.
-        values: What is written, by key; reducers apply. Messages among them come behind the answer.
+        content: The tool's result, for the model.
+        values: What to write, by key; reducers apply. Messages among them are put behind the answer.
         messages_key: The channel of the messages.
 
     Raises:
-        ValueError: The tool was not called by a model, so there is no call to answer.
+        ValueError: No model called the tool, so there is no call to answer.
     """
     call_id = runtime if isinstance(runtime, str) else runtime.tool_call_id
     if not call_id:
@@ -92,7 +92,7 @@ def state_update(
 
 
 class Emission(NamedTuple):
-    """What `emit_state` has sent: values or a patch, and the checkpoint namespace of the task that did."""
+    """What `emit_state` wrote: values or a patch, and the checkpoint namespace of the task that called it."""
 
     namespace: str
     values: Mapping[str, JsonValue] | None
@@ -100,36 +100,35 @@ class Emission(NamedTuple):
 
 
 def emission_in(data: object) -> Emission | None:
-    """The emission in a part of the custom stream; None if it is something else."""
-    told = data.get(_EMITTED) if isinstance(data, Mapping) and len(data) == 1 else None
-    if not isinstance(told, Mapping) or not (isinstance(told.get("values"), Mapping) or "patch" in told):
+    """Return the emission in a part of the custom stream; None if it is something else."""
+    found = data.get(_EMITTED) if isinstance(data, Mapping) and len(data) == 1 else None
+    if not isinstance(found, Mapping) or not (isinstance(found.get("values"), Mapping) or "patch" in found):
         return None
-    return Emission(str(told.get("namespace") or ""), told.get("values"), told.get("patch"))
+    return Emission(str(found.get("namespace") or ""), found.get("values"), found.get("patch"))
 
 
 def emit_predictions(write: Any, predict: Iterable[PredictState]) -> None:
-    """Tell what is to be predicted, through a stream writer."""
+    """Ask for predictions, through a stream writer."""
     write({_PREDICTED: [{"tool": one.tool, "tool_argument": one.argument, "state_key": one.key} for one in predict]})
 
 
 def predictions_in(data: object) -> list[PredictState] | None:
-    """What `emit_predictions` has told; None if it is something else."""
-    told = data.get(_PREDICTED) if isinstance(data, Mapping) and len(data) == 1 else None
-    return _predictions(told) if told is not None else None
+    """Return the predictions in a part of the custom stream; None if it is something else."""
+    found = data.get(_PREDICTED) if isinstance(data, Mapping) and len(data) == 1 else None
+    return _predictions(found) if found is not None else None
 
 
 def predictions_of(metadata: Mapping[str, object]) -> list[PredictState]:
-    """What the metadata of a model call ask to be predicted, as users of `ag-ui-langgraph` write it.
+    """Return the predictions that the metadata of a model call ask for, in the form of `ag-ui-langgraph`.
 
     `metadata={"predict_state": [{"state_key": ..., "tool": ..., "tool_argument": ...}]}`
     """
     return _predictions(metadata.get(_CONVENTION))
 
 
-def _predictions(told: object) -> list[PredictState]:
-    entries = told if isinstance(told, list | tuple) else [told]
+def _predictions(found: object) -> list[PredictState]:
     return [
         PredictState(str(entry["tool"]), entry.get("tool_argument"), str(entry.get("state_key") or ""))
-        for entry in entries
+        for entry in (found if isinstance(found, list | tuple) else [found])
         if isinstance(entry, Mapping) and entry.get("tool") and (entry.get("state_key") or entry.get("tool_argument"))
     ]

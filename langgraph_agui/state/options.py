@@ -1,4 +1,4 @@
-"""What an agent's author decides about shared state."""
+"""The options of shared state, as an agent's author writes them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic_core import from_json
 
 
 class _Private:
-    """The type of `Private`; one that LangGraph takes for no reducer, because it cannot be called."""
+    """The type of `Private`. It cannot be called, so LangGraph does not use it as a reducer."""
 
     def __repr__(self) -> str:
         return "Private"
@@ -19,21 +19,21 @@ class _Private:
 Private: Final = _Private()
 """Marks a key of a graph's state that no client sees or changes: `secret: Annotated[str, Private]`.
 
-Where the key has a reducer, that stands last: `Annotated[list[str], Private, operator.add]`.
+A reducer stands last: `Annotated[list[str], Private, operator.add]`.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class PredictState:
-    """Shows an argument of a tool call as state, while the model is still writing it.
+    """Shows an argument of a tool call as state while the model is still writing it.
 
-    The client sees the value grow; what the graph makes of the call replaces it, and if the call is rejected or fails,
-    the state is what it was. Nothing of it reaches the graph.
+    The client sees the value grow until the graph writes its own. If the call is rejected or fails, the client sees the
+    old value again. The prediction never reaches the graph.
 
     Attributes:
         tool: The tool's name.
-        argument: The argument; None for the object of all of them.
-        state_key: The key of the state that shows it; by default the argument's name.
+        argument: The argument's name; None for the object of all arguments.
+        state_key: The state key to show it under; by default the argument's name.
     """
 
     tool: str
@@ -72,27 +72,24 @@ def predicted_values(predict: Iterable[PredictState], arguments: str) -> dict[st
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateOptions:
-    """What a client sees of a graph's state, and what it may change (docs/state.md).
+    """What clients see of a graph's state, and what they may change (docs/state.md).
 
-    The graph's output schema comes first: what is not in it is never shown. Keys that are marked `Private` stay on the
-    server. Messages are no state.
+    Keys that are not in the graph's output schema, keys marked `Private` and messages are never shown. The state's form
+    is described elsewhere: by the graph's schemas, and by the agent's `state_schema`.
 
     Attributes:
-        include: The keys that are shown; None for all. Other keys of messages than the conversation's are shown only
-            if they are named here.
-        exclude: Keys that are not shown.
-        client_writable: The keys that the client may change: all (True) or none (False) of those that are shown and
-            that the graph's input schema has, or some of them.
+        include: The keys that clients see; None for all. A further key of messages is visible only if it is listed.
+        exclude: Keys that clients do not see.
+        client_writable: The keys that clients may change: True for all that they see and that are in the graph's input
+            schema, False for none, or a list of some.
         client_keys: Keys that the front end keeps in the state for itself. The graph does not get them.
-        refused: What becomes of a run whose client has changed a key that it may not change: it goes on without the
-            change, with a warning in the log (`"warn"`), or it is refused with `state_refused` (`"error"`).
-        emit: Whether changes go out as JSON Patch (`"delta"`; as a snapshot where that is smaller), or always as the
-            whole state (`"snapshot"`).
-        check_output: Whether what the graph shows is checked against the agent's `state_schema`. A value that does not
-            fit ends the run with `state_invalid`. By default it is, except under `python -O`.
-        predict: `PredictState`s: tool arguments that are shown as state while they stream.
-
-    What the state looks like is said elsewhere: by the graph's schemas, and by the agent's `state_schema`.
+        refused: What happens if a client changes a key that it may not change. `"warn"`: the run ignores the change and
+            logs a warning. `"error"`: the run is refused with `state_refused`.
+        emit: `"delta"`: send changes as JSON Patch, or as a snapshot where that is smaller. `"snapshot"`: always send
+            the whole state.
+        check_output: Whether to check the graph's values against the agent's `state_schema`. A value that does not fit
+            ends the run with `state_invalid`. True by default, except under `python -O`.
+        predict: Tool arguments to show as state while they stream.
     """
 
     include: Collection[str] | None = None

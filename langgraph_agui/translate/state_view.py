@@ -121,7 +121,7 @@ class StateView:
         return {
             key: value
             for key, value in state.items()
-            if not (contract is not None and contract.holds(key) and contract.shows(key))
+            if not (contract is not None and contract.has_channel(key) and contract.shows(key))
             and not self._cache.is_leftover(key, value)
             and not self.previewed.contains(key, value)
         }

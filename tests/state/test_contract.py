@@ -455,8 +455,8 @@ def test_graphs_that_do_not_publish_their_keys() -> None:
     graph._schema = _ServerSchema({"properties": {"b": {}}}, frozenset({"a", "b", "inner"}), frozenset({"a", "b"}))
     assert contract.shows("a")
     assert not contract.shows("inner")
-    assert contract.holds("inner")
-    assert not contract.holds("c")
+    assert contract.has_channel("inner")
+    assert not contract.has_channel("c")
     assert refusal(contract, {"a": 1, "b": 2}, {}) == ("state_refused", "The state key 'a' cannot be changed.")
 
 
