@@ -42,23 +42,28 @@ def ask(interrupt: Interrupt, error: str | None = None) -> object:
             return payload
 
 
-def asks_about(interrupt: Interrupt, call_id: str | None, name: str | None) -> bool:
-    """Return whether an interrupt asks about a call, by its id or, without one, by the name of its tool.
+def interrupts_about(interrupts: Iterable[Interrupt], call_id: str | None, tool_name: str | None) -> list[Interrupt]:
+    """Return the interrupts that ask about a call."""
+    return [one for one in interrupts if _asks_about(one, call_id, tool_name)]
 
-    Both may be in the metadata. An approval that names neither may be about any call.
+
+def _asks_about(interrupt: Interrupt, call_id: str | None, tool_name: str | None) -> bool:
+    """Find the id of the call or, without one, the name of its tool, also in the metadata.
+
+    An approval that names neither may be about any call.
     """
     if call_id and (interrupt.tool_call_id == call_id or _mentions(interrupt.metadata, call_id)):
         return True
     if interrupt.tool_call_id is not None:
         return False
     names_a_tool = isinstance((interrupt.metadata or {}).get("name"), str)
-    return _mentions(interrupt.metadata, name) or (interrupt.reason == "tool_call" and not names_a_tool)
+    return _mentions(interrupt.metadata, tool_name) or (interrupt.reason == "tool_call" and not names_a_tool)
 
 
 def is_approved(call: ToolCall, interrupts: Iterable[Interrupt], answers: Iterable[ResumeEntry]) -> bool:
     """Return whether each interrupt that asks about a call has an answer that lets it run with its arguments."""
     given = {entry.interrupt_id: entry for entry in answers}
-    entries = [given.get(one.id) for one in interrupts if asks_about(one, call["id"], call["name"])]
+    entries = [given.get(one.id) for one in interrupts_about(interrupts, call["id"], call["name"])]
     return bool(entries) and all(
         entry is not None and entry.status == "resolved" and _approves(entry.payload, call) for entry in entries
     )

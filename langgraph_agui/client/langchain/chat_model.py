@@ -30,7 +30,7 @@ from pydantic import ConfigDict, Field
 from langgraph_agui.client.agent import AGUIClient, RemoteRun
 from langgraph_agui.client.endpoint import RETRIES, TIMEOUT, HTTPClient, parsed_url, public, resume_entries
 from langgraph_agui.client.errors import ToolNotCalledError
-from langgraph_agui.client.langchain.approvals import asks_about, is_approved
+from langgraph_agui.client.langchain.approvals import interrupts_about, is_approved
 from langgraph_agui.client.langchain.chunks import ChunkBuilder
 from langgraph_agui.client.langchain.event_history import EventHistory
 from langgraph_agui.client.langchain.to_agui_request import (
@@ -232,8 +232,7 @@ class _Answer:
         """Yield what `event` adds; at the run's end also what only a snapshot contains."""
         if (on_event := self._options.get("on_event")) is not None:
             on_event(event)
-        for one in self._history.missing_events(event) if isinstance(event, core.RunFinishedEvent) else [event]:
-            self._history.observe(one)
+        for one in self._history.receive(event):
             yield from self._generations(self._builder.feed(one))
 
     def finish(self) -> Iterator[ChatGenerationChunk]:
@@ -280,9 +279,9 @@ class _Answer:
         run, name, arguments = self._run, call.function.name, normalized_arguments(call.function.arguments)
         if run.outcome not in ("success", "interrupt") or arguments is None or name not in self._tools:
             return None
-        if call.id in self._history.answered or any(asks_about(one, call.id, name) for one in run.interrupts):
+        if call.id in self._history.answered or interrupts_about(run.interrupts, call.id, name):
             return None
-        interrupts = [one for one in self._request.interrupts if asks_about(one, call.id, name)]
+        interrupts = interrupts_about(self._request.interrupts, call.id, name)
         payloads = {entry.interrupt_id: entry.payload for entry in run.input.resume or ()}
         args = json.loads(arguments)
         for payload in (payloads.get(one.id) for one in interrupts if may_edit):

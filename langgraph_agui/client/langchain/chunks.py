@@ -16,7 +16,7 @@ from ag_ui.core import Event, Message
 from langchain_core.messages import AIMessage, AIMessageChunk
 from langchain_core.messages.tool import tool_call_chunk
 
-from langgraph_agui.client.langchain.approvals import asks_about
+from langgraph_agui.client.langchain.approvals import interrupts_about
 from langgraph_agui.client.langchain.event_history import EventHistory, MessageStart, result_event
 from langgraph_agui.client.langchain.to_agui_request import AGUI, PROVIDER, normalized_arguments
 from langgraph_agui.protocol.chunks import ChunkExpander
@@ -232,7 +232,7 @@ class ChunkBuilder:
                 results = [result_event(one) for one in event.messages if isinstance(one, core.ToolMessage)]
                 return [chunk for result in results for chunk in self._add_result(result)]
             case core.RunFinishedEvent(outcome=core.RunFinishedInterruptOutcome(interrupts=asked)):
-                calls = [key for key, call in self._calls.items() if any(asks_about(a, key, call.name) for a in asked)]
+                calls = [key for key, call in self._calls.items() if interrupts_about(asked, key, call.name)]
                 return [chunk for call_id in calls for chunk in self.withhold(call_id)]
         return []
 

@@ -66,6 +66,13 @@ class EventHistory:
         calls = open_tool_calls(self._store.views())
         return {call_id: call for call_id, call in calls.items() if self.own_holder(call_id) is not None}
 
+    def receive(self, event: core.Event) -> list[core.Event]:
+        """Observe an event and return it. If it ends the run, events for what only a snapshot contains come first."""
+        events: list[core.Event] = self._missing_events(event) if isinstance(event, core.RunFinishedEvent) else [event]
+        for one in events:
+            self.observe(one)
+        return events
+
     def observe(self, event: core.Event) -> None:
         """Note an event that the reducer has applied."""
         match event:
@@ -143,7 +150,7 @@ class EventHistory:
             }
         return {call_id: details for call_id, details in found.items() if details}
 
-    def missing_events(self, end: core.RunFinishedEvent) -> list[core.Event]:
+    def _missing_events(self, end: core.RunFinishedEvent) -> list[core.Event]:
         """Return events for what only a snapshot contains, from the last user message on, and `end` after them.
 
         A server may give a message another id in a snapshot, so one with the same text is the same message. This

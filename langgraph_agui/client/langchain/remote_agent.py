@@ -29,7 +29,7 @@ from langgraph_agui.aio import run_sync
 from langgraph_agui.client.agent import AGUIClient
 from langgraph_agui.client.endpoint import resume_entries
 from langgraph_agui.client.errors import AgentError
-from langgraph_agui.client.langchain.approvals import ask, asks_about, is_approved
+from langgraph_agui.client.langchain.approvals import ask, interrupts_about, is_approved
 from langgraph_agui.client.langchain.replay import Replay, insert_result, local_state
 from langgraph_agui.client.langchain.to_agui_request import agent_key, to_agui_request
 from langgraph_agui.client.tools import LocalTools
@@ -71,6 +71,9 @@ class _State(TypedDict, total=False):
     asked: list[str]
     refused: list[str]
     fault: str | None
+
+
+_FRESH: Final[_State] = {"thread": None, "open": [], "answers": {}, "asked": [], "refused": [], "fault": None}
 
 
 def _state_schema(messages_key: str) -> type[_State]:
@@ -183,16 +186,13 @@ class RemoteAgent(Runnable[Any, dict[str, Any]]):
         if isinstance(given, Command):
             return given
         values = _values(given)
-        # With a thread of its own, the graph may still contain an earlier call, which is over.
-        fresh: dict[str, Any] = {self._messages_key: Overwrite([]), "thread": None, "open": [], "answers": {}}
         return {
-            **fresh,
+            **_FRESH,
+            # With a thread of its own, the graph may still contain the messages of an earlier call.
+            self._messages_key: Overwrite([]),
             "given": _messages(values[self._messages_key]),
             "shared": {there: to_jsonable(values[here]) for there, here in self._state_keys.items() if here in values},
             "branch": _is_branch(config),
-            "asked": [],
-            "refused": [],
-            "fault": None,
         }
 
     def _output(self, given: Mapping[str, Any], result: Mapping[str, Any]) -> dict[str, Any]:
@@ -266,11 +266,7 @@ class RemoteAgent(Runnable[Any, dict[str, Any]]):
         answers, interrupts = run_input.resume or (), _interrupts(state)
         refused = [call["id"] or "" for call in asked if not is_approved(call, interrupts, answers)]
         refused = [*state.get("refused", ()), *refused]
-        waiting = [
-            call["id"] or ""
-            for call in calls
-            if any(asks_about(one, call["id"], call["name"]) for one in run.interrupts)
-        ]
+        waiting = [call["id"] or "" for call in calls if interrupts_about(run.interrupts, call["id"], call["name"])]
         update: _State = {
             "shared": to_jsonable(run.state),
             "thread": run_input.thread_id,

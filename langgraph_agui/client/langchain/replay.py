@@ -125,9 +125,7 @@ class Replay:
             event = await anext(self._events, None)
             if event is None:
                 return None
-            for one in self._history.missing_events(event) if isinstance(event, core.RunFinishedEvent) else [event]:
-                self._history.observe(one)
-                self._queue.append(one)
+            self._queue.extend(self._history.receive(event))
         return self._queue[0]
 
     def _opens_item(self, event: core.Event) -> bool:

@@ -24,7 +24,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 from urllib.parse import urlsplit
 from uuid import UUID, uuid4, uuid5
 
@@ -32,8 +32,9 @@ from ag_ui import core
 from ag_ui.core import Interrupt, Message
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolCall, ToolMessage
 from langchain_core.utils.json import parse_partial_json
+from pydantic import TypeAdapter
 
-from langgraph_agui.client.langchain.approvals import asks_about
+from langgraph_agui.client.langchain.approvals import interrupts_about
 from langgraph_agui.messages.media import content_parts
 from langgraph_agui.messages.to_agui import FAILED_WITHOUT_TEXT, as_content, text_of
 from langgraph_agui.protocol.message_store import MessageStore, StoredMessage
@@ -51,15 +52,8 @@ _ID_NAMESPACE: Final = UUID("6a1f8c1e-7d0b-4f43-9a55-0b6a3f1c2d10")
 
 _CALLS: Final = ("tool_call", "tool_call_chunk", "invalid_tool_call")
 _AGENT_CALLS: Final = ("server_tool_call", "server_tool_call_chunk")
-_TextMessage: TypeAlias = core.UserMessage | core.AssistantMessage | core.SystemMessage | core.DeveloperMessage
-_ROLES: Final[Mapping[str, type[_TextMessage]]] = {
-    "user": core.UserMessage,
-    "human": core.UserMessage,
-    "assistant": core.AssistantMessage,
-    "ai": core.AssistantMessage,
-    "system": core.SystemMessage,
-    "developer": core.DeveloperMessage,
-}
+_ROLES: Final = {"human": "user", "ai": "assistant"}
+_MESSAGE: Final[TypeAdapter[Message]] = TypeAdapter(Message)
 
 
 @dataclass
@@ -107,7 +101,7 @@ def to_agui_request(messages: Sequence[BaseMessage], agent: str, thread_id: str 
     settled: set[str | None] = set()
     for message in messages:
         call_id = message.tool_call_id if isinstance(message, ToolMessage) else ""
-        if call_id in settled:
+        if call_id and call_id in settled:
             continue
         call_id = known_ids.get(call_id, call_id)
         content = f"{message.type}:{message.content!r}:{call_id}"
@@ -156,7 +150,7 @@ def withheld_calls(message: AIMessage) -> list[ToolCall]:
     return [
         ToolCall(id=call["id"], name=call["name"] or "", args={})
         for call in message.invalid_tool_calls
-        if any(asks_about(one, repeated.get(call["id"] or "", call["id"]), call["name"]) for one in interrupts)
+        if interrupts_about(interrupts, repeated.get(call["id"] or "", call["id"]), call["name"])
     ]
 
 
@@ -179,8 +173,10 @@ def _message(message: BaseMessage, message_id: str) -> list[Message]:
         return [core.UserMessage(id=message_id, content=content, name=message.name)]
     # LangChain has no type for OpenAI's developer messages; only this key tells them from system messages.
     role = str(message.additional_kwargs.get("__openai_role__") or getattr(message, "role", message.type))
-    if role in _ROLES:
-        return [_ROLES[role](id=message_id, content=message.text, name=message.name)]
+    role = _ROLES.get(role, role)
+    if role in ("user", "assistant", "system", "developer"):
+        fields = {"id": message_id, "role": role, "content": message.text, "name": message.name}
+        return [_MESSAGE.validate_python(fields)]
     what = f"the role {role!r}" if message.type == "chat" else f"type {message.type!r}"
     logger.warning("A message of %s has no AG-UI role and was left out.", what)
     return []
