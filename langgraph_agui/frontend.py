@@ -1,8 +1,8 @@
-"""What a run's client brings along for the graph: its tools, its context, its forwarded properties.
+"""What a client sends for the graph: its tools, its context, its forwarded properties.
 
-`RunAgentInput` enters `frontend_config`, a configuration leaves it; the readers take it out again, in any node of the
-graph. With `create_agent`, `AGUIMiddleware` does all of this. A graph of your own binds the tools itself and leaves
-the client's calls open: the run ends, and their results come with the client's next run.
+`RunAgentInput` enters `frontend_config`, and a configuration leaves. The other functions read it in any node of the
+graph. With `create_agent`, `AGUIMiddleware` does all of this. A graph of your own binds the tools itself and leaves the
+client's calls open: the run ends, and their results come with the client's next run.
 
 ```python
 def model(state: State, config: RunnableConfig) -> dict:
@@ -33,6 +33,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 from typing import Any, TypeAlias, cast
 
 from ag_ui.core import Context, RunAgentInput
@@ -45,13 +46,10 @@ from langgraph_agui.protocol.jsonable import JsonValue, to_jsonable
 logger = logging.getLogger(__name__)
 
 KEY = "agui"
-"""Where it is in `configurable`. LangGraph copies only scalars from there to checkpoints and traces; this is a dict."""
+"""Its key in `configurable`. LangGraph copies only scalars from there to checkpoints and traces; this is a dict."""
 
 ServerTool: TypeAlias = BaseTool | Callable[..., object] | Mapping[str, Any] | str
 """A tool of the graph's own, as `bind_tools` takes it, or only its name."""
-
-_told: set[str] = set()
-"""The server tools whose names clients have tried to take; each is logged once."""
 
 
 def frontend_config(run_input: RunAgentInput) -> RunnableConfig:
@@ -59,12 +57,12 @@ def frontend_config(run_input: RunAgentInput) -> RunnableConfig:
 
     `LangGraphAgent` gives it to each run, below what the developer configures. Only for graphs that are run without it.
     """
-    brought = {
+    sent = {
         "tools": to_jsonable(run_input.tools or []),
         "context": to_jsonable(run_input.context or []),
         "forwardedProps": to_jsonable(run_input.forwarded_props),
     }
-    return {"configurable": {KEY: brought}}
+    return {"configurable": {KEY: sent}}
 
 
 def frontend_tools(config: RunnableConfig | None = None, *, server: Iterable[ServerTool] = ()) -> list[dict[str, Any]]:
@@ -81,7 +79,7 @@ def frontend_tools(config: RunnableConfig | None = None, *, server: Iterable[Ser
         if not isinstance(name, str) or name in tools:
             continue
         if name in taken:
-            _warn_once(name)
+            _warn_taken(name)
             continue
         parameters = tool.get("parameters")
         function = {
@@ -105,7 +103,7 @@ def is_frontend_call(
 
 
 def agui_context(config: RunnableConfig | None = None) -> list[Context]:
-    """Return what the application tells about itself (`RunAgentInput.context`); nothing outside a run.
+    """Return the application's context (`RunAgentInput.context`); nothing outside a run.
 
     It comes from the client: information for the model, never instructions to trust. `config` is that of
     `frontend_tools`.
@@ -121,12 +119,12 @@ def forwarded_props(config: RunnableConfig | None = None) -> JsonValue:
 
     They come from the client. `config` is that of `frontend_tools`.
     """
-    given = cast("JsonValue", _brought(config).get("forwardedProps"))
+    given = cast("JsonValue", _sent(config).get("forwardedProps"))
     return {} if given is None else given
 
 
 def name_of(tool: ServerTool) -> str:
-    """The name under which a model calls `tool`; empty if it has none (a provider's built-in tool)."""
+    """Return the name by which a model calls `tool`; empty if it has none (a provider's built-in tool)."""
     if isinstance(tool, str):
         return tool
     if isinstance(tool, Mapping):
@@ -150,22 +148,21 @@ def _configurable(config: RunnableConfig | None) -> Mapping[str, Any]:
     return config.get("configurable") or {}
 
 
-def _brought(config: RunnableConfig | None) -> Mapping[str, Any]:
-    brought = _configurable(config).get(KEY)
-    return brought if isinstance(brought, Mapping) else {}
+def _sent(config: RunnableConfig | None) -> Mapping[str, Any]:
+    sent = _configurable(config).get(KEY)
+    return sent if isinstance(sent, Mapping) else {}
 
 
 def _list(config: RunnableConfig | None, field: str) -> list[Mapping[str, Any]]:
-    entries = _brought(config).get(field)
+    entries = _sent(config).get(field)
     return [entry for entry in entries if isinstance(entry, Mapping)] if isinstance(entries, list) else []
 
 
 def _object_schema(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """`parameters` with what providers insist on: that arguments are an object, and have properties, if only none."""
+    """Return `parameters` with what providers insist on: arguments are an object and have properties, at least none."""
     return {"type": "object", "properties": {}, **parameters}
 
 
-def _warn_once(name: str) -> None:
-    if name not in _told:
-        _told.add(name)
-        logger.warning("The client's tool %r was left out: the server has a tool of that name.", name)
+@cache
+def _warn_taken(name: str) -> None:
+    logger.warning("The client's tool %r was left out: the server has a tool of that name.", name)

@@ -48,29 +48,29 @@ class AGUIMiddleware(AgentMiddleware):
 
     *Tools.* The client's tools are bound next to the agent's own, whose names they cannot take. A call of one stays
     open: the agent's own calls of the same turn are executed, then the run ends as a success with the client's calls
-    pending, and the client's next run brings their results. Nothing of this is written to the state and no message is
-    changed, so it takes no checkpointer. In a subagent client tools are not bound: nobody could answer them there.
+    pending, and the client's next run brings their results. The state gets none of this and no message changes, so no
+    checkpointer is needed. Subagents do not get the client's tools: nobody could answer their calls.
 
-    *Context.* What the application tells about itself is appended to the system message, as data, at each call. It is
-    never written to the state.
+    *Context.* At each call the application's context is appended to the system message, as data. It is never written
+    to the state.
 
-    *Providers.* For agents whose model changes: by a fallback, by `wrap_model_call`, from one turn to the next.
+    *Providers.* The model of an agent may change: by a fallback, by `wrap_model_call`, from one turn to the next.
     Reasoning, signatures and ciphertext of other providers are left out of the request; the state keeps them.
 
-    Put it last in `middleware`, next to the model and the tools. What stands before it then decides on a client's calls
-    as on any others: `HumanInTheLoopMiddleware` in both modes, call limits, middleware that brings tools of its own.
-    Behind it, whatever wraps tool calls, `HumanInTheLoopMiddleware(interrupt_mode="per_call")` for one, never sees a
-    client's call. Where a reviewer edits a client's call it stays undone, because the client holds the arguments that
-    the model gave: the model is asked to call again.
+    Put it last in `middleware`, next to the model and the tools. Middleware before it then treats a client's calls like
+    any others: `HumanInTheLoopMiddleware` in both modes, call limits, middleware with tools of its own. Middleware
+    after it that wraps tool calls, such as `HumanInTheLoopMiddleware(interrupt_mode="per_call")`, never sees a client's
+    call. If a reviewer edits a client's call, it is not executed, because the client holds the arguments that the model
+    gave. The model is asked to call again.
 
     Args:
-        context: Whether models are told the application's context. `agui_context()` reads it in any case.
+        context: Whether models get the application's context. `agui_context()` reads it in any case.
         predict: Tool arguments that clients see as state while the model writes them.
     """
 
     def __init__(self, *, context: bool = True, predict: Sequence[PredictState] = ()) -> None:
         super().__init__()
-        self._tells_context = context
+        self._with_context = context
         self._predict = predict
 
     @hook_config(can_jump_to=["end"])
@@ -99,26 +99,26 @@ class AGUIMiddleware(AgentMiddleware):
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], ToolMessage | Command[Any]]
     ) -> ToolMessage | Command[Any]:
         """Leave a client's call open; execute any other."""
-        return _left_open(request) or handler(request)
+        return _leave_open(request) or handler(request)
 
     async def awrap_tool_call(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]]
     ) -> ToolMessage | Command[Any]:
         """Leave a client's call open; execute any other."""
-        return _left_open(request) or await handler(request)
+        return _leave_open(request) or await handler(request)
 
     def _prepared(self, request: ModelRequest) -> ModelRequest:
         if (provider := provider_of(request.model)) is not None:
             request = request.override(messages=cast("list[AnyMessage]", for_provider(request.messages, provider)))
         if is_root() and frontend_tools():
             request = request.override(tools=[*request.tools, *frontend_tools(server=_server_tools(request))])
-        if self._tells_context and (context := agui_context()):
-            request = request.override(system_message=_told(request.system_message, context))
+        if self._with_context and (context := agui_context()):
+            request = request.override(system_message=_with_context(request.system_message, context))
         return request
 
 
 def _server_tools(request: ModelRequest) -> list[ServerTool]:
-    """The tools that the model is offered without the client's, those for structured output included."""
+    """Return the tools that the model gets besides the client's, those for structured output included."""
     form: object = request.response_format
     if form is None or isinstance(form, ProviderStrategy):
         return [*request.tools]
@@ -127,8 +127,8 @@ def _server_tools(request: ModelRequest) -> list[ServerTool]:
     return [*request.tools, *(spec.name for spec in strategy.schema_specs)]
 
 
-def _told(system: SystemMessage | None, context: Sequence[Context]) -> SystemMessage:
-    """The system message with the context behind it."""
+def _with_context(system: SystemMessage | None, context: Sequence[Context]) -> SystemMessage:
+    """Return the system message with the context after it."""
     entries = [json.dumps({"description": c.description, "value": c.value}, ensure_ascii=False) for c in context]
     # One line per entry, and nothing in it that could close the section.
     section = _CONTEXT.format(entries="\n".join(entries).replace("</", "<\\/"))
@@ -142,8 +142,8 @@ def _told(system: SystemMessage | None, context: Sequence[Context]) -> SystemMes
     return system.model_copy(update={"content": content})
 
 
-def _left_open(request: ToolCallRequest) -> ToolMessage | Command[Any] | None:
-    """What a client's call comes to here: nothing; None if the call is the server's."""
+def _leave_open(request: ToolCallRequest) -> ToolMessage | Command[Any] | None:
+    """Return what stands for the result of a client's call; None if the call is the server's."""
     call = request.tool_call
     if request.tool is not None or not is_root() or not is_frontend_call(call):
         return None

@@ -1,7 +1,7 @@
-"""What a graph's own data show of reasoning: state, results, interrupts and custom events may hold messages too.
+"""Hides reasoning in a graph's own data: state, results, interrupts and custom events may hold messages too.
 
-Any value enters, JSON data leave, without the reasoning that the client is not to see. Messages and reasoning blocks
-are known by their shape in JSON, so it does not matter where user code has put them or how it has dumped them.
+Any value enters, JSON data leave, without the reasoning that the client must not see. Messages and reasoning blocks
+are recognised by their shape in JSON, wherever user code has put them and however it has dumped them.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from langgraph_agui.protocol.jsonable import JsonValue, to_jsonable
 
 logger = logging.getLogger(__name__)
 
-_BESIDE = frozenset({"reasoning_content", "reasoning_details", "thinking", "thinking_blocks"})
+_KWARGS = frozenset({"reasoning_content", "reasoning_details", "thinking", "thinking_blocks"})
 """`additional_kwargs` in which packages keep reasoning as they got it."""
 
-_NAMED = _BESIDE - {"thinking"}
+_ANYWHERE = _KWARGS - {"thinking"}
 """Those of them that mean nothing else, wherever they stand."""
 
-_PROVIDERS = frozenset(
+_MEMBERS = frozenset(
     {"content", "data", "encrypted_content", "extras", "reasoning", "reasoning_content", "signature", "summary", "text"}
     | {"thinking"}
 )
 """Keys of which a provider's reasoning block has at least one."""
 
-_NAMES = ("reasoning", "thinking")
-"""What is in the JSON of any reasoning."""
+_WORDS = ("reasoning", "thinking")
+"""One of these is in the JSON of any reasoning."""
 
 _ITEM = "reasoning"
 """The keyword argument in which langchain-openai keeps a reasoning item (`output_version="v0"`)."""
@@ -42,40 +42,41 @@ def redact(value: object, options: ReasoningOptions) -> JsonValue:
     if options.visibility == "full":
         return plain
     try:
-        return _Redactor(options).over(plain, None)
+        return _Redactor(options).value(plain, None)
     except RecursionError:
         return {"__type__": "truncated"}
 
 
 def redactor_for(options: ReasoningOptions) -> Callable[[object], JsonValue]:
-    """Return `visible` for `options`; where nothing is hidden, that is `to_jsonable`."""
+    """Return `redact` for `options`; if nothing is hidden, that is `to_jsonable`."""
     return to_jsonable if options.visibility == "full" else partial(redact, options=options)
 
 
 def redact_content(content: object, options: ReasoningOptions) -> JsonValue:
-    """`visible` for the content of a message, where strings are texts like any other."""
-    shown = redact({"content": content, "additional_kwargs": {}}, options)
-    return shown.get("content") if isinstance(shown, dict) else None
+    """Redact the content of a message. Its strings are texts like any other."""
+    message = redact({"content": content, "additional_kwargs": {}}, options)
+    return message.get("content") if isinstance(message, dict) else None
 
 
 def hides_reasoning(value: object, options: ReasoningOptions) -> bool:
-    """Whether a client is not to see all of the reasoning in `value`."""
+    """Whether the client must not see all of the reasoning in `value`."""
     return options.visibility != "full" and redact(value, options) != to_jsonable(value)
 
 
 @cache
 def warn_reasoning_dropped() -> None:
-    """Say once that reasoning does not come back."""
+    """Warn once that reasoning does not come back."""
     logger.warning("Hidden reasoning is not sent back to the provider: ReasoningOptions has no `seal`.")
 
 
 class _Redactor:
+    """Redacts JSON data. `provider` is that of the message that a value is in."""
+
     def __init__(self, options: ReasoningOptions) -> None:
         self._options = options
         self._tags = options.think_tags
 
-    def over(self, value: JsonValue, provider: str | None) -> JsonValue:
-        """`value` as it is shown; `provider` made the message that it is in."""
+    def value(self, value: JsonValue, provider: str | None) -> JsonValue:
         if isinstance(value, str):
             return self._string(value, provider)
         if isinstance(value, list):
@@ -87,84 +88,72 @@ class _Redactor:
         if isinstance(kwargs := value.get("additional_kwargs"), dict):
             return self._message(value, kwargs)
         if is_reasoning(value):
-            # A summary is shown; beside it some servers give out what the model thought word for word.
+            # A summary is shown; beside it some servers return the reasoning word for word.
             value = {key: inner for key, inner in value.items() if key != "content"}
         return {
-            key: self.over(inner, provider)
+            key: self.value(inner, provider)
             for key, inner in value.items()
-            if not (self._hides(inner, provider) or (key in _NAMED and isinstance(inner, str | list)))
+            if not (self._hides(inner, provider) or (key in _ANYWHERE and isinstance(inner, str | list)))
         }
-
-    def _string(self, text: str, provider: str | None) -> str:
-        """A text, or JSON in one: LangGraph dumps what a tool returns, message contents too, into its result."""
-        if text[:1] in ("[", "{") and any(name in text for name in _NAMES):
-            try:
-                value = json.loads(text)
-            except (ValueError, RecursionError):
-                return self._answer(text)
-            if (shown := self.over(value, provider)) != value:
-                return json.dumps(shown, ensure_ascii=False)
-        return self._answer(text)
 
     def _hides(self, value: JsonValue, provider: str | None) -> bool:
         if not (isinstance(value, dict) and is_reasoning(value)) or self._options.shows(provider):
             return False
-        return not _PROVIDERS.isdisjoint(value)  # else it is data of the application that only calls itself so
-
-    def _answer(self, text: str, *, said: bool = False) -> str:
-        """`text` without what stands between tags. What no model has `said` is the application's, unless it has any."""
-        tags = self._tags
-        return text if tags is None or not (said or tags.in_text(text)) else tags.answer_in(text)
-
-    def _list(self, values: list[JsonValue], provider: str | None) -> list[JsonValue]:
-        return self._blocks([value for value in values if not self._hides(value, provider)], provider, _text_of_block)
-
-    def _content(self, value: JsonValue, provider: str | None, *, said: bool) -> JsonValue:
-        if isinstance(value, str):
-            return self._answer(value, said=True) if said else self._string(value, provider)
-        if not isinstance(value, list):
-            return self.over(value, provider)
-        return self._blocks([block for block in value if not self._hides(block, provider)], provider, _text_of, said)
-
-    def _blocks(
-        self,
-        blocks: list[JsonValue],
-        provider: str | None,
-        text_of: Callable[[JsonValue], str | None],
-        said: bool = False,
-    ) -> list[JsonValue]:
-        texts = [text for block in blocks if (text := text_of(block)) is not None]
-        answer = self._answer("".join(texts), said=said)
-        if answer == "".join(texts):
-            return [self.over(block, provider) for block in blocks]
-        # A tag may open in one block and close in another: the answer takes the place of the first one.
-        shown: list[JsonValue] = []
-        for block in blocks:
-            if text_of(block) is None:
-                shown.append(self.over(block, provider))
-            elif answer:
-                shown.append({"type": "text", "text": answer})
-                answer = ""
-        return shown
+        return not _MEMBERS.isdisjoint(value)  # else it is data of the application with such a type
 
     def _message(self, message: dict[str, JsonValue], kwargs: dict[str, JsonValue]) -> JsonValue:
-        told = message.get("response_metadata")
-        provider = told.get("model_provider") if isinstance(told, Mapping) else None
-        provider = provider if isinstance(provider, str) else None
-        hidden = _BESIDE if self._options.shows(provider) else _BESIDE | {_ITEM}
-        own = {**message, "additional_kwargs": {key: kwargs[key] for key in kwargs if key not in hidden}}
-        said = message.get("type") in ("ai", "AIMessageChunk")
-        content = self._content(own.pop("content", None), provider, said=said)
-        return {"content": content, **{key: self.over(inner, provider) for key, inner in own.items()}}
+        metadata = message.get("response_metadata")
+        name = metadata.get("model_provider") if isinstance(metadata, Mapping) else None
+        provider = name if isinstance(name, str) else None
+        hidden = _KWARGS if self._options.shows(provider) else _KWARGS | {_ITEM}
+        others = {**message, "additional_kwargs": {key: kwargs[key] for key in kwargs if key not in hidden}}
+        by_model = message.get("type") in ("ai", "AIMessageChunk")
+        content = others.pop("content", None)
+        if isinstance(content, list):
+            content = self._list(content, provider, is_content=True, by_model=by_model)
+        elif isinstance(content, str) and by_model:
+            content = self._without_tags(content, by_model=True)
+        else:
+            content = self.value(content, provider)
+        return {"content": content, **{key: self.value(inner, provider) for key, inner in others.items()}}
+
+    def _string(self, text: str, provider: str | None) -> str:
+        """Redact a text, or JSON in one: LangGraph dumps what a tool returns into its result, message contents too."""
+        if text[:1] in ("[", "{") and any(word in text for word in _WORDS):
+            try:
+                value = json.loads(text)
+            except (ValueError, RecursionError):
+                return self._without_tags(text)
+            if (redacted := self.value(value, provider)) != value:
+                return json.dumps(redacted, ensure_ascii=False)
+        return self._without_tags(text)
+
+    def _without_tags(self, text: str, *, by_model: bool = False) -> str:
+        """Return `text` without reasoning between tags. A text that is not by a model is split only if it has tags."""
+        tags = self._tags
+        return text if tags is None or not (by_model or tags.in_text(text)) else tags.answer_in(text)
+
+    def _list(
+        self, values: list[JsonValue], provider: str | None, *, is_content: bool = False, by_model: bool = False
+    ) -> list[JsonValue]:
+        """Redact a list. A tag may open in one text block and close in another, so they are split as one text."""
+        kept = [value for value in values if not self._hides(value, provider)]
+        texts = [value if is_content and isinstance(value, str) else _block_text(value) for value in kept]
+        joined = "".join(text for text in texts if text is not None)
+        answer = self._without_tags(joined, by_model=by_model)
+        if answer == joined:
+            return [self.value(value, provider) for value in kept]
+        # The answer takes the place of the first text.
+        result: list[JsonValue] = []
+        for value, text in zip(kept, texts, strict=True):
+            if text is None:
+                result.append(self.value(value, provider))
+            elif answer:
+                result.append({"type": "text", "text": answer})
+                answer = ""
+        return result
 
 
-def _text_of(block: JsonValue) -> str | None:
-    """The text of a block of a message's content."""
-    return block if isinstance(block, str) else _text_of_block(block)
-
-
-def _text_of_block(block: JsonValue) -> str | None:
-    if not isinstance(block, dict) or block.get("type") != "text":
-        return None
-    text = block.get("text")
+def _block_text(block: JsonValue) -> str | None:
+    text = block.get("text") if isinstance(block, dict) and block.get("type") == "text" else None
     return text if isinstance(text, str) else None

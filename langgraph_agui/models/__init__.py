@@ -1,6 +1,6 @@
-"""Chat models: which a graph has, what they can do with reasoning, and classes that give it back.
+"""Chat models: which a graph has, what they can do with reasoning, and classes that send it back.
 
-The classes need the packages of their providers, which are imported when a class is asked for.
+The classes need the packages of their providers. Each is imported when its class is first used.
 """
 
 from __future__ import annotations
@@ -30,24 +30,23 @@ __all__ = [
     "provider_of",
 ]
 
-_LAZY: Final = {
-    "ReasoningChatDeepSeek": ("deepseek", "langchain_deepseek"),
-    "ReasoningChatGroq": ("groq", "langchain_groq"),
-    "ReasoningChatMistralAI": ("mistral", "langchain_mistralai"),
-    "ReasoningChatOpenAI": ("openai", "langchain_openai"),
-    "ReasoningChatXAI": ("xai", "langchain_xai"),
+_MODULES: Final = {
+    "ReasoningChatDeepSeek": "deepseek",
+    "ReasoningChatGroq": "groq",
+    "ReasoningChatMistralAI": "mistral",
+    "ReasoningChatOpenAI": "openai",
+    "ReasoningChatXAI": "xai",
 }
 
 
 def __getattr__(name: str) -> object:
     """Import the class `name` with its provider's package; `ImportError` says which package is missing."""
-    if name not in _LAZY:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module, package = _LAZY[name]
     try:
-        return getattr(import_module(f"{__name__}.{module}"), name)
+        return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
     except ModuleNotFoundError as error:
-        if error.name != package:
+        if error.name is None or not error.name.startswith("langchain_"):
             raise
-        needed = package.replace("_", "-")
-        raise ImportError(f"{name} needs {needed}. Try: pip install {needed}", name=package) from error
+        needed = error.name.replace("_", "-")
+        raise ImportError(f"{name} needs {needed}. Try: pip install {needed}", name=error.name) from error

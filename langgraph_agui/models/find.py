@@ -131,24 +131,17 @@ def _children(value: object) -> Iterable[object]:
     return vars(value).values()
 
 
-_PACKAGES: Final = {
-    "langchain_anthropic": "anthropic",
-    "langchain_deepseek": "deepseek",
-    "langchain_google_genai": "google_genai",
-    "langchain_groq": "groq",
-    "langchain_mistralai": "mistralai",
-    "langchain_ollama": "ollama",
-    "langchain_openai": "openai",
-    "langchain_openrouter": "openrouter",
-    "langchain_xai": "xai",
-}
-# Classes of packages with several providers; their other classes derive from those of the packages above.
+_PROVIDERS: Final = frozenset(
+    {"anthropic", "deepseek", "google_genai", "groq", "mistralai", "ollama", "openai", "openrouter", "xai"}
+)
+"""Providers with a package of their own, `langchain_<provider>`."""
 _CLASSES: Final = {
     ("langgraph_agui", "ReasoningChatOpenAI"): "openai_compatible",
     ("langchain_aws", "ChatBedrock"): "bedrock",
     ("langchain_aws", "ChatBedrockConverse"): "bedrock_converse",
     ("langchain_google_vertexai", "ChatVertexAI"): "google_vertexai",
 }
+"""Classes of packages with several providers; their other classes derive from those of the packages above."""
 _LANGSMITH: Final = {"amazon_bedrock": "bedrock_converse", "azure": "openai", "mistral": "mistralai"}
 
 
@@ -156,7 +149,10 @@ def family_of(model: BaseChatModel) -> str | None:
     """Return the provider of the nearest class of a known package; None if there is no such class."""
     for cls in type(model).__mro__:
         package = cls.__module__.partition(".")[0]
-        if name := _PACKAGES.get(package) or _CLASSES.get((package, cls.__name__)):
+        name = package.removeprefix("langchain_")
+        if (package, cls.__name__) in _CLASSES:
+            return _CLASSES[package, cls.__name__]
+        if name != package and name in _PROVIDERS:
             return name
     return None
 
@@ -166,25 +162,21 @@ def provider_of(model: BaseChatModel) -> str | None:
 
     xAI's Responses messages carry OpenAI's name; `messages.options.maker_of` tells them apart.
 
-    The nearest class of a known package decides, so a subclass of one is of its provider. Of other classes the name
-    that they give LangSmith is taken, if it is one of these providers or the class is of a LangChain package; the one
-    that LangChain makes up from a class's name is not.
+    The nearest class of a known package decides, so a subclass of one is of its provider. Other classes give LangSmith
+    a name. It counts if it is one of these providers, or if the class is of a LangChain package. The name that
+    LangChain makes up from a class's name does not count.
     """
-    name = family_of(model)
-    if name == "openai_compatible" and getattr(model, "use_responses_api", None):
+    family = family_of(model)
+    if family == "openai_compatible" and getattr(model, "use_responses_api", None):
         return "openai"  # langchain-openai reads these answers and puts its own name in
-    if name == "bedrock" and getattr(model, "beta_use_converse_api", False):
+    if family == "bedrock" and getattr(model, "beta_use_converse_api", False):
         return "bedrock_converse"
-    if name is not None:
-        return name
-    if type(model)._get_ls_params is BaseChatModel._get_ls_params:
-        return None
+    if family is not None or type(model)._get_ls_params is BaseChatModel._get_ls_params:
+        return family
     try:
         name = model._get_ls_params().get("ls_provider")
     except Exception:  # it may ask for settings that are not there
         return None
-    if not isinstance(name, str):
-        return None
-    told = _LANGSMITH.get(name, name)
-    known = told in _PACKAGES.values() or told in _CLASSES.values()
-    return told if known or type(model).__module__.startswith("langchain_") else None
+    name = _LANGSMITH.get(name, name) if name is not None else None
+    is_known = name in _PROVIDERS or name in _CLASSES.values() or type(model).__module__.startswith("langchain_")
+    return name if is_known and isinstance(name, str) else None

@@ -1,9 +1,8 @@
-"""Judge what a chat model can do with reasoning, from its class and its settings.
+"""Find out what a chat model can do with reasoning, from its class and its settings.
 
-In: a chat model. Out: a `Finding`: whether its package gives reasoning to LangChain (out), whether it sends it back on
-the next turn (back), and what to change. Nothing is called. What the packages do was read from them and from the
-requests that they send (tests/providers); what the APIs want is in their documents, which the classes beside this
-module cite.
+A chat model enters, a `Finding` leaves: whether its package gives reasoning to LangChain (out), whether it sends it
+back on the next turn (back), and what to change. Nothing is called. What the packages do was read from their code and
+from the requests that they send (tests/providers). The classes next to this module cite what the APIs want.
 """
 
 from __future__ import annotations
@@ -24,8 +23,8 @@ Judgement: TypeAlias = tuple[bool | None, bool | None, tuple[str, ...]]
 class Finding:
     """What is known of a model.
 
-    `out` and `back` are None where it is not known, or where there is nothing to carry. `provider` is that of
-    `provider_of`. `advice` says what to change, or what there is to know.
+    `out` and `back` are None if that is not known, or if there is no reasoning. `provider` is that of `provider_of`.
+    `advice` says what to change, or what there is to know.
     """
 
     model: BaseChatModel
@@ -36,12 +35,12 @@ class Finding:
 
     @property
     def wrong(self) -> bool:
-        """Whether reasoning gets lost for sure."""
+        """Whether reasoning certainly gets lost."""
         return self.out is False or self.back is False
 
 
 def examine(model: BaseChatModel, *, splits: bool = False) -> Finding:
-    """Judge `model`.
+    """Return what is known of how `model` handles reasoning.
 
     Args:
         model: The model, as its graph has it.
@@ -125,7 +124,7 @@ def _xai(model: BaseChatModel) -> Judgement:
 
 def _responses(model: BaseChatModel, *, out: bool | None) -> Judgement:
     """The Responses API: summaries come if asked for; what is not stored must travel encrypted."""
-    back = _setting(model, "store") is not False or "reasoning.encrypted_content" in (_setting(model, "include") or ())
+    back = _get(model, "store") is not False or "reasoning.encrypted_content" in (_get(model, "include") or ())
     return out, back, (*([_SUMMARY] if out is False else []), *([] if back else [_ENCRYPTED]))
 
 
@@ -137,7 +136,7 @@ def _deepseek(model: BaseChatModel) -> Judgement:
 
 
 def _groq(model: BaseChatModel) -> Judgement:
-    form = _setting(model, "reasoning_format")
+    form = _get(model, "reasoning_format")
     if form == "parsed" or (form is None and "gpt-oss" in name_of(model)):  # these know no format and always parse
         return True, *_replayed(model, "ReasoningChatGroq")
     if form == "hidden":
@@ -150,7 +149,7 @@ def _mistral(model: BaseChatModel) -> Judgement:
     settings = _mapping(model, "model_kwargs")
     thinks = "magistral" in name_of(model) or settings.get("reasoning_effort") not in (None, "none")
     advice = () if thinks else ('No reasoning is requested: model_kwargs={"reasoning_effort": "high"}.',)
-    if _setting(model, "replay_reasoning") is not None:
+    if _get(model, "replay_reasoning") is not None:
         back, more = _replayed(model, "")
         return thinks, back, (*advice, *more)
     lost = (
@@ -161,7 +160,7 @@ def _mistral(model: BaseChatModel) -> Judgement:
 
 
 def _ollama(model: BaseChatModel) -> Judgement:
-    asked = _setting(model, "reasoning")
+    asked = _get(model, "reasoning")
     advice = f"Set reasoning=True. {_IN_TEXT}" if asked is None else "reasoning=False switches it off."
     return bool(asked), True, () if asked else (advice,)
 
@@ -175,19 +174,19 @@ def _openrouter(model: BaseChatModel) -> Judgement:
 
 
 def _google(model: BaseChatModel) -> Judgement:
-    shown = _setting(model, "include_thoughts") is True and _setting(model, "thinking_budget") != 0
+    shown = _get(model, "include_thoughts") is True and _get(model, "thinking_budget") != 0
     advice = "No thoughts are requested: include_thoughts=True, and no thinking_budget=0."
     return shown, True, () if shown else (advice,)
 
 
 def _anthropic(model: BaseChatModel) -> Judgement:
-    if not _mapping(model, "thinking") and _setting(model, "reasoning_effort") and _is_adaptive(model):
+    if not _mapping(model, "thinking") and _get(model, "reasoning_effort") and _is_adaptive(model):
         return True, True, ()  # the package then asks for summarised thinking
     return _claude(model, _mapping(model, "thinking"), "thinking={}")
 
 
 def _converse(model: BaseChatModel) -> Judgement:
-    if "claude" not in f"{name_of(model)} {_setting(model, 'base_model_id')}":  # a profile's name may be any
+    if "claude" not in f"{name_of(model)} {_get(model, 'base_model_id')}":  # a profile's name may be any
         known = "The reasoning of gpt-oss, Nova 2, DeepSeek V3, MiniMax and Kimi is carried both ways"
         return None, None, (f"{known}; whether this model reasons is not known.",)
     settings = _mapping(model, "additional_model_request_fields")
@@ -215,7 +214,7 @@ def _is_adaptive(model: BaseChatModel) -> bool:
 
 def _replayed(model: BaseChatModel, better: str) -> tuple[bool, tuple[str, ...]]:
     """Whether one of our classes sends reasoning back, and what to say if not; `better` is the one to use."""
-    replay = _setting(model, "replay_reasoning")
+    replay = _get(model, "replay_reasoning")
     if replay is None:
         package = type(model).__module__.partition(".")[0].replace("_", "-")
         return False, (_REPLAY.format(package=package, name=better),)
@@ -243,8 +242,8 @@ def _in_text(model: BaseChatModel) -> bool:
     """Whether the model's package leaves reasoning in the text."""
     family = family_of(model)
     if family == "groq":
-        return _setting(model, "reasoning_format") in (None, "raw")
-    return family == "ollama" and _setting(model, "reasoning") is None
+        return _get(model, "reasoning_format") in (None, "raw")
+    return family == "ollama" and _get(model, "reasoning") is None
 
 
 def _is_known(model: BaseChatModel) -> bool:
@@ -262,12 +261,12 @@ def _own_way(model: BaseChatModel) -> str | None:
     return None
 
 
-def _setting(model: BaseChatModel, name: str) -> Any:
+def _get(model: BaseChatModel, name: str) -> Any:
     return getattr(model, name, None)
 
 
 def _mapping(model: BaseChatModel, name: str) -> Mapping[str, Any]:
-    value = _setting(model, name)
+    value = _get(model, name)
     return value if isinstance(value, Mapping) else {}
 
 
@@ -278,18 +277,18 @@ def _profile(model: BaseChatModel) -> Mapping[str, Any]:
 def name_of(model: BaseChatModel) -> str:
     """The name by which `model` calls itself at its provider; that of its class if it has none."""
     for name in ("model_name", "model", "model_id", "deployment_name"):
-        if isinstance(value := _setting(model, name), str):
+        if isinstance(value := _get(model, name), str):
             return value
     return type(model).__name__
 
 
 def _on_responses(model: BaseChatModel) -> bool:
-    return bool(_setting(model, "use_responses_api"))
+    return bool(_get(model, "use_responses_api"))
 
 
 def _host(model: BaseChatModel) -> str:
     """Where an OpenAI client sends its requests; "" if that is not known."""
-    address = _setting(model, "openai_api_base") or getattr(_setting(model, "root_async_client"), "base_url", "")
+    address = _get(model, "openai_api_base") or getattr(_get(model, "root_async_client"), "base_url", "")
     return urlsplit(str(address)).hostname or ""
 
 
