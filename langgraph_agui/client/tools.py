@@ -53,7 +53,7 @@ class LocalTools:
         made = [tool if isinstance(tool, BaseTool | Tool) else make_tool(tool) for tool in tools]
         names = [tool.name for tool in made]
         if twice := {name for name in names if names.count(name) > 1}:
-            raise ValueError(f"Two tools have the same name: {', '.join(sorted(twice))}.")
+            raise ValueError(f"Two tools have the name {min(twice)!r}.")
         self._tools = {tool.name: tool for tool in made if isinstance(tool, BaseTool)}
         self.offered = [tool if isinstance(tool, Tool) else agui_tool(tool) for tool in made]
         self.names = set(self._tools)
