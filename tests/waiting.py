@@ -10,8 +10,8 @@ import asyncio
 import time
 from collections.abc import Callable
 
-PATIENCE = 60.0
-"""Seconds; shorter than pytest's timeout of a test, so that the error says what did not happen."""
+PATIENCE = 50.0
+"""Seconds; less than pytest allows a test, and than what hangs in one, so that the error says what did not happen."""
 
 
 def wait_for(met: Callable[[], object], what: str, timeout: float = PATIENCE) -> None:

@@ -13,6 +13,7 @@ from langgraph_agui import LangGraphAgent
 from tests.adapter.graphs import Chat, agent_of, talker
 from tests.adapter.models import Scripted, add, call, thinking, used
 from tests.adapter.streams import run_input, tell
+from tests.waiting import PATIENCE
 
 
 async def test_a_hundred_runs_on_one_agent() -> None:
@@ -47,7 +48,7 @@ async def test_two_models_in_parallel_branches() -> None:
                 chunks.append(chunk)
                 mine = first + 2 * (len(chunks) - 1)
                 if 0 < mine < 5:
-                    await asyncio.wait_for(turns[mine - 1].wait(), 5)
+                    await asyncio.wait_for(turns[mine - 1].wait(), PATIENCE)
             return {"messages": [add(chunks)]}
 
         return node

@@ -14,6 +14,7 @@ from langgraph_agui import LangGraphAgent
 from langgraph_agui.translate import stream_sequencer
 from tests.adapter.models import Scripted
 from tests.adapter.streams import run_input, tell
+from tests.waiting import PATIENCE
 
 
 def child() -> Any:
@@ -43,7 +44,7 @@ async def test_nothing_waits_for_a_stream_that_says_nothing(monkeypatch: pytest.
     builder = StateGraph(MessagesState)
     builder.add_node("outer", outer)
     builder.add_edge(START, "outer")
-    told = await asyncio.wait_for(tell(LangGraphAgent(graph=builder.compile()), run_input("hi")), 10)
+    told = await asyncio.wait_for(tell(LangGraphAgent(graph=builder.compile()), run_input("hi")), PATIENCE)
     told.check_snapshot()
     steps = [f"{event.type.value[5:8]} {event.step_name}" for event in told.of("STEP_STARTED", "STEP_FINISHED")]
     assert steps == ["STA outer", "STA think", "FIN think", "STA note", "FIN note", "FIN outer"]

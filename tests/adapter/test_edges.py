@@ -20,6 +20,7 @@ from langgraph_agui.protocol import SSEDecoder
 from tests.adapter.graphs import Chat, agent_of, chain_of, talker
 from tests.adapter.models import Scripted, call
 from tests.adapter.streams import Told, collect, run_input, tell
+from tests.waiting import PATIENCE
 
 
 class Count(TypedDict):
@@ -57,7 +58,7 @@ async def test_cancel_may_come_from_another_thread() -> None:
     run = asyncio.create_task(tell(agent, given))
     await asleep.wait()
     assert await asyncio.to_thread(agent.cancel, given.thread_id, given.run_id)
-    told = await asyncio.wait_for(run, 10)
+    told = await asyncio.wait_for(run, PATIENCE)
     assert told.last.outcome.type == "cancelled"
 
 

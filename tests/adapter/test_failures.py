@@ -17,6 +17,7 @@ from langgraph_agui import LangGraphAgent
 from tests.adapter.graphs import Chat, agent_of, chain_of, scripted_agent, sync_talker, talker
 from tests.adapter.models import Scripted, call, calling, part, thinking, used
 from tests.adapter.streams import run_input, tell
+from tests.waiting import PATIENCE
 
 CANARY = "sk-CANARY-0123"
 
@@ -182,7 +183,7 @@ async def test_a_failure_in_one_branch_while_another_speaks() -> None:
     started = asyncio.Event()
 
     async def fails(state: Any) -> Any:
-        await asyncio.wait_for(started.wait(), 5)
+        await asyncio.wait_for(started.wait(), PATIENCE)
         raise boom()
 
     builder = StateGraph(Chat)

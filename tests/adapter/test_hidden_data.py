@@ -28,6 +28,7 @@ from tests.adapter.canary import CANARY, HIDDEN, SEAL, THOUGHT, UNSEALED, check_
 from tests.adapter.graphs import Chat, chain_of, talker
 from tests.adapter.models import Scripted, call
 from tests.agreement import note
+from tests.waiting import PATIENCE
 
 # -- state, result, custom events, interrupts -----------------------------------------------------------------------
 
@@ -236,7 +237,7 @@ async def test_the_callback_handler(runnable: Any, reasoning: ReasoningOptions) 
     events: list[Any] = []
     handler = AGUICallbackHandler(events.append, reasoning=reasoning)
     given = {"messages": [("user", "hi")]} if hasattr(runnable, "aget_state") else "hi"
-    await asyncio.wait_for(runnable.ainvoke(given, {"callbacks": [handler]}), 10)
+    await asyncio.wait_for(runnable.ainvoke(given, {"callbacks": [handler]}), PATIENCE)
     verifier = Verifier(strict=True)
     for event in events:
         verifier.feed(event)

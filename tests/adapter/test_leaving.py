@@ -18,6 +18,7 @@ from langgraph_agui import LangGraphAgent
 from tests.adapter.graphs import Chat, agent_of, chain_of, scripted_agent, talker
 from tests.adapter.models import Scripted, call
 from tests.adapter.streams import run_input
+from tests.waiting import PATIENCE
 
 LONG = ["first", 60.0, "never"]
 
@@ -69,9 +70,9 @@ async def read_until_first(agent: LangGraphAgent, leave: str) -> None:
 
         reached = asyncio.Event()
         task = asyncio.create_task(read())
-        await asyncio.wait_for(reached.wait(), 5)
+        await asyncio.wait_for(reached.wait(), PATIENCE)
         task.cancel()
-        await asyncio.wait({task}, timeout=5)
+        await asyncio.wait({task}, timeout=PATIENCE)
         assert task.cancelled()
         return
     async for event in events:
@@ -94,7 +95,7 @@ async def test_leaving_before_the_first_word() -> None:
     model = Scripted([60.0, "never"])
     events = agent_of(talker(model)).run(run_input("hi"))
     assert (await anext(events)).type.value == "RUN_STARTED"
-    await asyncio.wait_for(model.hung.wait(), 5)
+    await asyncio.wait_for(model.hung.wait(), PATIENCE)
     await events.aclose()
     assert model.stopped.is_set()
 
@@ -114,7 +115,7 @@ async def test_leaving_a_sync_node_in_a_thread() -> None:
     left, said_after = threading.Event(), threading.Event()
 
     def wait() -> None:
-        left.wait(5)
+        left.wait(PATIENCE)
 
     model = Scripted(["first", wait, "second", said_after.set])
 
@@ -129,7 +130,7 @@ async def test_leaving_a_sync_node_in_a_thread() -> None:
     closing = asyncio.create_task(events.aclose())
     await asyncio.sleep(0)
     left.set()
-    await asyncio.wait_for(closing, 5)
+    await asyncio.wait_for(closing, PATIENCE)
     assert time.monotonic() - before < 2
     assert not await asyncio.to_thread(said_after.wait, 0.2)
 
@@ -141,7 +142,7 @@ async def test_a_run_that_goes_on_reaches_its_checkpoint(sse: bool) -> None:
 
     async def node(state: Chat) -> Any:
         reply = await Scripted(["first"]).ainvoke("x")
-        await asyncio.wait_for(gate.wait(), 5)
+        await asyncio.wait_for(gate.wait(), PATIENCE)
         return {"messages": [reply]}
 
     agent = agent_of(node, checkpointer=saver, on_disconnect="continue")
@@ -152,7 +153,7 @@ async def test_a_run_that_goes_on_reaches_its_checkpoint(sse: bool) -> None:
     await events.aclose()
     assert agent._running
     gate.set()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         while agent._running:
             await asyncio.sleep(0.01)
     stored = await agent.graph.aget_state({"configurable": {"thread_id": "t"}})

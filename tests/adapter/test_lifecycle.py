@@ -15,6 +15,7 @@ from langgraph_agui import LangGraphAgent
 from tests.adapter.graphs import agent_of, chain_of, scripted_agent, talker
 from tests.adapter.models import Scripted, call, used
 from tests.adapter.streams import Told, plain, run_input, tell
+from tests.waiting import PATIENCE
 
 
 async def test_the_start() -> None:
@@ -42,7 +43,7 @@ async def test_the_start_comes_before_anything_is_loaded() -> None:
 
     gate = asyncio.Event()
     events = agent_of(talker(Scripted(["a"])), checkpointer=Slow()).run(run_input("hi"))
-    first = await asyncio.wait_for(anext(events), 5)
+    first = await asyncio.wait_for(anext(events), PATIENCE)
     assert first.type.value == "RUN_STARTED"
     gate.set()
     assert [event.type.value async for event in events][-1] == "RUN_FINISHED"
@@ -67,7 +68,7 @@ async def collect_and_cancel(agent: LangGraphAgent, when: Any) -> Told:
     """Read a run, and cancel it when `when(event)` is true for an event."""
     given = run_input("hi", thread="t", run="r")
     events = []
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         async for event in agent.run(given):
             events.append(event)
             if when(event):

@@ -26,6 +26,7 @@ from tests.providers.server import ProviderServer, Reply
 from tests.providers.tools import get_weather
 from tests.providers.turns import Call, Reasoning, Text, Turn, turn
 from tests.providers.wires import WIRES, Request
+from tests.waiting import PATIENCE
 
 PARIS = Call("get_weather", {"city": "Paris"}, id="call_paris")
 LOOP = (
@@ -102,7 +103,7 @@ class Talk:
 
         reading = asyncio.create_task(read())
         record = await self.server.arrived(request)
-        assert await asyncio.to_thread(record.held.wait, 5)
+        assert await asyncio.to_thread(record.held.wait, PATIENCE)
         before = -1
         while before < len(events):
             before = len(events)
@@ -111,7 +112,7 @@ class Talk:
             reading.cancel()
         else:
             assert self.agent.cancel("t", "r")
-        await asyncio.wait({reading}, timeout=5)
+        await asyncio.wait({reading}, timeout=PATIENCE)
         return events
 
 
@@ -246,7 +247,7 @@ async def test_a_run_that_is_stopped_in_a_tool(provider_server: ProviderServer) 
     agent = LangGraphAgent(graph=create_agent(make_model("anthropic", provider_server), [get_weather]))
     given = run_input("hi", thread="t", run="r")
     reading = asyncio.create_task(collect(agent.run(given)))
-    await asyncio.wait_for(begun.wait(), 5)
+    await asyncio.wait_for(begun.wait(), PATIENCE)
     assert agent.cancel("t", "r")
     first = Told(await reading, given)
     assert first.last.outcome.type == "cancelled"
@@ -267,7 +268,7 @@ async def test_a_reader_who_leaves_a_run_that_goes_on(stored: bool, provider_ser
     given = run_input(*whole.messages, "Anything else?", thread="t", run="r")
     events = await talk._read(given, "left", len(provider_server.requests) + 1)
     provider_server.requests[-1].release()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         while talk.agent._running:
             await asyncio.sleep(0.01)
     held = fold(events, given.messages, {}).messages

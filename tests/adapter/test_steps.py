@@ -17,6 +17,7 @@ from langgraph_agui import LangGraphAgent
 from tests.adapter.graphs import Chat, agent_of, chain_of, sync_talker, talker
 from tests.adapter.models import Scripted
 from tests.adapter.streams import Told, run_input, tell
+from tests.waiting import PATIENCE
 
 
 def steps(told: Told) -> list[str]:
@@ -97,7 +98,7 @@ async def test_fan_out_overlaps_under_names_of_their_own() -> None:
         done: Annotated[list[str], operator.add]
 
     async def work(state: Any) -> Any:
-        await asyncio.wait_for(barrier.wait(), 5)
+        await asyncio.wait_for(barrier.wait(), PATIENCE)
         return {"done": ["x"]}
 
     builder = StateGraph(State)

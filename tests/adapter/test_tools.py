@@ -20,6 +20,7 @@ from langgraph_agui import LangGraphAgent
 from tests.adapter.graphs import Chat, talker
 from tests.adapter.models import Scripted, call, calling, part
 from tests.adapter.streams import Told, run_input, tell
+from tests.waiting import PATIENCE
 
 
 @tool
@@ -135,7 +136,7 @@ async def test_a_fast_tool_is_told_before_a_slow_one_ends() -> None:
     @tool
     async def slow() -> str:
         """Answer once the other result is told."""
-        await asyncio.wait_for(fast_told.wait(), 5)
+        await asyncio.wait_for(fast_told.wait(), PATIENCE)
         return "slow"
 
     both = calling(part("slow", "{}", "c1", 0), part("fast", "{}", "c2", 1))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from tests.approvals.dialogues import cancelled, resolved
 from tests.approvals.kinds import KINDS, guard, happen, happened
 from tests.deep import each_value
 from tests.threads.dying import Dying
+from tests.waiting import wait_for
 
 
 class Work:
@@ -196,9 +198,11 @@ def amount_of(question: Interrupt) -> int:
     return int(metadata.get("args", metadata.get("value"))["amount"])
 
 
-def fail_for_one(file: str, amount: int) -> None:
+def fail_for_one(file: str, amount: int, after: Sequence[int] = ()) -> None:
+    """Fail for the first amount, once all of `after` have happened."""
     if amount == 1:
-        time.sleep(0.1)  # the other one is done by then: LangGraph forgets what was done by those that are still at it
+        wait_for(lambda: happened(file) == [*after], "the other one has happened")
+        time.sleep(0.1)  # and is done by then: LangGraph forgets what was done by those that are still at it
         raise ConnectionError("the bank is closed")
     happen(file, amount)
 
@@ -213,7 +217,7 @@ async def test_no_kind_of_pause_runs_with_an_old_approval(
     questions = await client.ask(str(file))
     answers = resolved(*((one.id, {"approved": True}) for one in questions))
     with monkeypatch.context() as patch:
-        patch.setattr(kinds, "happen", fail_for_one)
+        patch.setattr(kinds, "happen", partial(fail_for_one, after=[] if kind == "breakpoint" else [2]))
         failed = await client.send(resume=answers)
     assert failed.last.type.value == "RUN_ERROR"
     assert ending(await client.connect()) == "success"

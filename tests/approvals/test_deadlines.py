@@ -64,9 +64,9 @@ async def test_the_time_counts_from_the_question_itself(wrapped: str, mode: Mode
 
 
 async def test_a_subagent_that_thinks_for_long_leaves_time_to_answer(tmp_path: Any) -> None:
-    asker = Asker("batched", delay=0.6)
+    asker = Asker("batched", delay=2.1)
     graph = as_tool(asker(None), 1, InMemorySaver())
-    client = Client(LangGraphAgent(graph, approval_timeout=timedelta(seconds=0.5)))
+    client = Client(LangGraphAgent(graph, approval_timeout=timedelta(seconds=2)))
     (first,) = await client.ask(str(tmp_path / "happened"))
     (second,) = await client.ask(resume=resolved((first.id, {"approved": False})))
     assert ending(await client.send(resume=resolved((second.id, {"approved": False})))) == "success"

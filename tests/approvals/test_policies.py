@@ -20,6 +20,7 @@ from tests.adapter.models import Scripted
 from tests.adapter.streams import run_input, tell, user
 from tests.approvals.dialogues import Dialogue, cancelled, resolved
 from tests.approvals.kinds import KINDS, Mode, guard, happened, spending
+from tests.waiting import wait_for
 
 MODES = pytest.mark.parametrize("mode", ["batched", "per_call"])
 
@@ -112,6 +113,7 @@ async def test_a_tool_that_fails_after_its_approval(mode: Mode, again: Any, tmp_
         """Spend money."""
         ran.append(amount)
         if amount == 2:
+            wait_for(lambda: 1 in ran, "the other call is run")
             time.sleep(0.2)  # LangGraph forgets what was done by those that are still at it
             raise ConnectionError("the bank is closed")
         return f"spent {amount}"

@@ -22,6 +22,7 @@ from tests.adapter.streams import Told, collect, run_input, tell
 from tests.callbacks.hearing import contents, without_ids
 from tests.callbacks.test_handler import look
 from tests.node_client import NodeClient
+from tests.waiting import PATIENCE
 
 
 async def told_of(runnable: Runnable[Any, Any], value: Any, **options: Any) -> Told:
@@ -100,12 +101,12 @@ async def test_a_graph_that_pauses() -> None:
 async def test_leaving_it_cancels_the_runnable(make: Any) -> None:
     model = Scripted(["a", 60.0, "b"])
     given = run_input("hi")
-    async with asyncio.timeout(5), aclosing(astream_agui(make(model), "hi", given)) as events:
+    async with asyncio.timeout(PATIENCE), aclosing(astream_agui(make(model), "hi", given)) as events:
         async for event in events:
             if event.type.value == "TEXT_MESSAGE_CONTENT":
                 await model.hung.wait()
                 break
-    assert await asyncio.to_thread(model.stopped.wait, 5)
+    assert await asyncio.to_thread(model.stopped.wait, PATIENCE)
 
 
 async def test_the_callers_config_is_kept() -> None:

@@ -12,10 +12,11 @@ from langchain_core.messages import BaseMessage
 from langgraph_agui import AGUICallbackHandler
 from tests.adapter.models import Piece, Scripted
 from tests.callbacks.hearing import Heard, call_by, checked, contents, deltas, runs_of, ways
+from tests.waiting import PATIENCE
 
 
 async def read(handler: AGUICallbackHandler, runs: int = 1) -> list[Event]:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         return [event async for event in handler.events(runs=runs)]
 
 
@@ -52,7 +53,7 @@ async def test_events_come_while_the_run_goes_on() -> None:
     handler, model = AGUICallbackHandler(thread_id="t"), Scripted(["a", 60.0, "b"])
     events = handler.events()
     run = asyncio.create_task(model.ainvoke("hi", {"callbacks": [handler]}))
-    async with asyncio.timeout(5), aclosing(events):
+    async with asyncio.timeout(PATIENCE), aclosing(events):
         async for event in events:
             if event.type.value == "TEXT_MESSAGE_CONTENT":
                 break
@@ -75,7 +76,7 @@ async def test_leaving_them_early_leaves_the_run_alone() -> None:
     handler = AGUICallbackHandler(thread_id="t")
     events = handler.events()
     run = asyncio.create_task(Scripted(["a", 0.05, "b"]).ainvoke("hi", {"callbacks": [handler]}))
-    async with asyncio.timeout(5), aclosing(events):
+    async with asyncio.timeout(PATIENCE), aclosing(events):
         async for _ in events:
             break
     assert (await run).text == "ab"

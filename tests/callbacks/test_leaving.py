@@ -13,6 +13,7 @@ from langchain_core.output_parsers import StrOutputParser
 
 from tests.adapter.models import Scripted
 from tests.callbacks.hearing import Heard, contents, deltas, runs_of
+from tests.waiting import PATIENCE
 
 
 def bare(model: Any) -> tuple[Any, Any]:
@@ -46,7 +47,7 @@ async def test_a_cancelled_task(make: Any) -> None:
     heard, model = Heard(), Scripted(["a", 60.0, "b"])
     runnable, value = make(model)
     task = asyncio.create_task(runnable.ainvoke(value, heard.config))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         await model.hung.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -71,7 +72,7 @@ async def until_hung(model: Scripted, work: Awaitable[object]) -> None:
         await model.hung.wait()
         limit.reschedule(asyncio.get_running_loop().time())
 
-    async with asyncio.timeout(5) as limit, asyncio.TaskGroup() as group:
+    async with asyncio.timeout(PATIENCE) as limit, asyncio.TaskGroup() as group:
         group.create_task(end(limit))
         await work
 
@@ -79,7 +80,7 @@ async def until_hung(model: Scripted, work: Awaitable[object]) -> None:
 async def test_a_cancelled_task_beside_a_run_that_goes_on() -> None:
     heard, model = Heard(), Scripted(["a", 60.0, "b"])
     lost = asyncio.create_task(model.ainvoke("hi", heard.config))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         await model.hung.wait()
     other = asyncio.create_task(Scripted(["c", 0.1, "d"]).ainvoke("hi", heard.config))
     await asyncio.sleep(0.02)
@@ -116,7 +117,7 @@ async def test_an_async_stream_that_is_dropped() -> None:
     await anext(stream)
     del stream
     gc.collect()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         while heard.last.type.value != "RUN_FINISHED":
             await asyncio.sleep(0.01)  # the event loop closes what nobody holds
     await check_again(heard)

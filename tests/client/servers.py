@@ -18,6 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from langgraph_agui.client.event_stream import EventStream
 from tests.protocol.streams import STARTED, Wire, text
+from tests.waiting import PATIENCE
 
 SSE = "text/event-stream"
 
@@ -65,7 +66,7 @@ class Peer:
 
     def left(self) -> bool:
         """Wait until the client has gone; False if it has not within ten seconds."""
-        ready, _, _ = select.select([self._connection], [], [], 10)
+        ready, _, _ = select.select([self._connection], [], [], PATIENCE)
         try:
             return bool(ready) and self._connection.recv(1) == b""
         except ConnectionError:
@@ -102,7 +103,7 @@ class Server:
     def _answer(self, connection: socket.socket) -> None:
         try:
             with connection:
-                connection.settimeout(10)
+                connection.settimeout(PATIENCE)
                 peer = Peer(connection, _read(connection))
                 self.asked.append(peer.asked)
                 if len(self.asked) > len(self._scripts):
@@ -118,7 +119,7 @@ class Server:
         self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
         for thread in self._threads:
-            thread.join(10)
+            thread.join(PATIENCE)
             assert not thread.is_alive()
         assert not self.faults, self.faults
 
@@ -272,6 +273,6 @@ class Endless:
 
     async def cleaned_up(self) -> None:
         """Wait until the connection is closed, and all that comes after it is done."""
-        assert await asyncio.to_thread(self.left.wait, 10)
+        assert await asyncio.to_thread(self.left.wait, PATIENCE)
         late = asyncio.all_tasks() - {asyncio.current_task()}
         await asyncio.gather(*late)

@@ -16,6 +16,7 @@ from langgraph_agui.client import AgentError, AgentStatusError, AgentUnreachable
 from tests.adapter.streams import run_input
 from tests.client.servers import Awaiting, Blocking, Endless, Peer, Server, answering, frames, server, telling
 from tests.protocol.streams import STARTED, event, in_run, text
+from tests.waiting import PATIENCE
 
 ASK = run_input(UserMessage(id="u", content="hi"), thread="t")
 WHOLE = in_run(*text("m", "a"))
@@ -29,7 +30,7 @@ def test_leaving_a_block_closes_the_connection(reader: Blocking) -> None:
     with server(endless) as agent:
         run = AGUIClient(agent.url).run(ASK)
         assert len(reader.leave(run, 2)) == 2
-        assert endless.left.wait(10)
+        assert endless.left.wait(PATIENCE)
     assert run.outcome is None
     assert [message.id for message in run.messages] == ["u", "m"]
 
@@ -49,7 +50,7 @@ async def test_cancelling_closes_the_connection() -> None:
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        assert await asyncio.to_thread(endless.left.wait, 10)
+        assert await asyncio.to_thread(endless.left.wait, PATIENCE)
     assert [message.content for message in run.messages] == ["hi", "a"]
 
 
@@ -63,11 +64,11 @@ async def test_cancelling_before_the_answer() -> None:
 
     with server(silent) as agent:
         task = asyncio.ensure_future(anext(aiter(AGUIClient(agent.url).run(ASK))))
-        assert await asyncio.to_thread(asked.wait, 10)
+        assert await asyncio.to_thread(asked.wait, PATIENCE)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        assert await asyncio.to_thread(left.wait, 10)
+        assert await asyncio.to_thread(left.wait, PATIENCE)
 
 
 async def test_a_break_and_aclose() -> None:
@@ -77,7 +78,7 @@ async def test_a_break_and_aclose() -> None:
         async for _ in run:
             break
         await run.aclose()
-        assert await asyncio.to_thread(endless.left.wait, 10)
+        assert await asyncio.to_thread(endless.left.wait, PATIENCE)
         await run.aclose()
 
 
@@ -88,7 +89,7 @@ def test_a_bare_break_out_of_for() -> None:
         run = AGUIClient(agent.url).run(ASK)
         for _ in run:
             break
-        assert endless.left.wait(10)
+        assert endless.left.wait(PATIENCE)
         run.close()
         with pytest.raises(RuntimeError, match="once"):
             iter(run)
@@ -101,7 +102,7 @@ async def test_a_bare_break_out_of_async_for() -> None:
         run = AGUIClient(agent.url).run(ASK)
         async for _ in run:
             break
-        assert await asyncio.to_thread(endless.left.wait, 10)
+        assert await asyncio.to_thread(endless.left.wait, PATIENCE)
         await run.aclose()
 
 
@@ -123,7 +124,7 @@ def test_close_in_the_loop() -> None:
         events = iter(run)
         next(events)
         run.close()
-        assert endless.left.wait(10)
+        assert endless.left.wait(PATIENCE)
         assert list(events) == []
 
 
@@ -153,12 +154,12 @@ async def test_leaving_closes_the_connection_of_a_given_client_too() -> None:
         async with httpx2.AsyncClient() as http:
             async with AGUIClient(agent.url, http_client=http).run(ASK) as run:
                 await anext(aiter(run))
-            assert await asyncio.to_thread(first.left.wait, 10)
+            assert await asyncio.to_thread(first.left.wait, PATIENCE)
         with httpx2.Client() as blocking:
             with AGUIClient(agent.url, http_client=blocking).run(ASK) as held:
                 events = iter(held)
                 next(events)
-            assert await asyncio.to_thread(second.left.wait, 10)
+            assert await asyncio.to_thread(second.left.wait, PATIENCE)
 
 
 @both

@@ -25,6 +25,7 @@ from langgraph_agui.protocol.wire import has_expired
 from tests.adapter.frontends import client_tool
 from tests.client.servers import Awaiting, Blocking, Peer, answering, frames, server, telling
 from tests.protocol.streams import ERROR, FINISHED, STARTED, Wire, call, event, in_run, message, result, snapshot, text
+from tests.waiting import PATIENCE
 
 both = pytest.mark.parametrize("reader", [Blocking(), Awaiting()], ids=repr)
 
@@ -211,7 +212,7 @@ def test_leaving_keeps_what_was_delivered(reader: Blocking) -> None:
         session = AGUISession[Any](agent.url)
         turn = session.send("x")
         reader.leave(turn, 3)
-        assert left.wait(10)
+        assert left.wait(PATIENCE)
         assert turn.outcome is None
         assert contents(session) == ["x", "a"]
         reader.read(session.send("y"))
@@ -240,7 +241,7 @@ async def test_cancelling_a_turn() -> None:
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        assert await asyncio.to_thread(left.wait, 10)
+        assert await asyncio.to_thread(left.wait, PATIENCE)
         assert contents(session) == ["x", "a"]
         session.send("not refused")
 

@@ -12,6 +12,8 @@ from typing import Any
 
 from ag_ui.core import RunAgentInput
 
+from tests.waiting import PATIENCE
+
 JSON = {"content-type": "application/json"}
 
 
@@ -37,7 +39,7 @@ class Connection:
         self._socket = socket.socket()
         if receive_buffer is not None:
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
-        self._socket.settimeout(10)
+        self._socket.settimeout(PATIENCE)
         self._socket.connect(("127.0.0.1", port))
         self._buffer = b""
 

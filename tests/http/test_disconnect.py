@@ -27,11 +27,11 @@ from tests.node_client import NodeClient
 from tests.providers.cases import BY_ID
 from tests.providers.reading import case_model
 from tests.providers.server import ProviderServer, Reply
+from tests.waiting import PATIENCE
 
 AT_ONCE = 1.0
 """Seconds in which a run that was left has stopped."""
 
-SOON = 5.0
 """Seconds in which a provider's package has closed its connection; that is its own matter."""
 
 
@@ -93,7 +93,7 @@ def test_a_model_that_thinks_in_silence_is_stopped(shape: str) -> None:
     model = Talker(words=0, silent=True)
     with serving(app_of(SHAPES[shape](model))) as served:
         connection = open_stream(served)
-        assert model.meter.begun.wait(5)
+        assert model.meter.begun.wait(PATIENCE)
         left = time.monotonic()
         connection.leave()
         check_stopped(model, served, left, 0)
@@ -134,7 +134,7 @@ def test_leaving_is_noticed_behind_middleware() -> None:
 
     with serving(app) as served:
         connection = open_stream(served)
-        assert model.meter.begun.wait(5)
+        assert model.meter.begun.wait(PATIENCE)
         left = time.monotonic()
         connection.leave()
         check_stopped(model, served, left, 0)
@@ -158,10 +158,10 @@ def test_the_provider_sees_its_client_leave(case_id: str, provider_server: Provi
     with serving(app_of(create_agent(case_model(case, provider_server), []))) as served:
         connection = open_stream(served)
         wait_for(lambda: provider_server.requests, "the provider was asked")
-        assert provider_server.requests[0].held.wait(5)
+        assert provider_server.requests[0].held.wait(PATIENCE)
         time.sleep(0.5)  # langchain-openrouter lets go of the provider only while it waits for more
         connection.leave()
-        assert provider_server.requests[0].finished.wait(SOON), "the provider still talks"
+        assert provider_server.requests[0].finished.wait(PATIENCE), "the provider still talks"
         served.wait_idle()
     assert provider_server.disconnects == 1
 
@@ -241,6 +241,6 @@ def test_a_server_that_stops_takes_its_runs_along(mode: Literal["cancel", "conti
     model = Talker(words=0, silent=True)
     with serving(app_of(flat(model), on_disconnect=mode)) as served:
         connection = open_stream(served)
-        assert model.meter.begun.wait(5)
+        assert model.meter.begun.wait(PATIENCE)
     assert model.meter.ended.is_set()
     connection.leave()

@@ -20,6 +20,7 @@ from urllib.parse import unquote
 from tests.providers.turns import Turn
 from tests.providers.wires import WIRES
 from tests.providers.wires.base import Request, Wire, compact
+from tests.waiting import PATIENCE
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -133,14 +134,14 @@ class ProviderServer:
         """How many scripted answers were not asked for."""
         return sum(len(queue) for queue in self._scripts.values())
 
-    async def settled(self, count: int, timeout: float = 10.0) -> list[Recorded]:
+    async def settled(self, count: int, timeout: float = PATIENCE) -> list[Recorded]:
         """The first `count` requests, once they all came in and were answered or abandoned."""
         async with asyncio.timeout(timeout):
             while len(self.requests) < count or not all(r.finished.is_set() for r in self.requests[:count]):
                 await asyncio.sleep(0.005)
         return self.requests[:count]
 
-    async def arrived(self, count: int, timeout: float = 10.0) -> Recorded:
+    async def arrived(self, count: int, timeout: float = PATIENCE) -> Recorded:
         """The `count`th request, as soon as it is there."""
         async with asyncio.timeout(timeout):
             while len(self.requests) < count:
@@ -157,7 +158,7 @@ class ProviderServer:
     def stop(self) -> None:
         self._call(self._close())
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(timeout=10)
+        self._thread.join(timeout=PATIENCE)
         self._loop.close()
 
     def __enter__(self) -> ProviderServer:
@@ -169,7 +170,7 @@ class ProviderServer:
         self.stop()
 
     def _call(self, work: Coroutine[Any, Any, None]) -> None:
-        asyncio.run_coroutine_threadsafe(work, self._loop).result(timeout=10)
+        asyncio.run_coroutine_threadsafe(work, self._loop).result(timeout=PATIENCE)
 
     async def _listen(self) -> None:
         self._server = await asyncio.start_server(self._connected, "127.0.0.1", 0, limit=1 << 26)

@@ -13,6 +13,7 @@ from tests.providers.models import PROVIDERS, make_model
 from tests.providers.reading import read_blocks
 from tests.providers.server import ProviderServer, Recorded, Reply
 from tests.providers.turns import Reasoning, Text, Turn, turn
+from tests.waiting import PATIENCE
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -30,7 +31,7 @@ async def _drain(model: BaseChatModel, into: list[Any] | None = None) -> None:
 
 async def _cancel(task: asyncio.Task[None]) -> None:
     """Cancel until it is heard: before Python 3.12 `wait_for`, in langchain-openai, can swallow a cancel."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         while not task.done():
             task.cancel()
             await asyncio.wait({task}, timeout=0.02)
@@ -42,7 +43,7 @@ async def test_frames_arrive_as_they_are_sent(provider: str, provider_server: Pr
     provider_server.script(provider, Reply(_LONG, hold_after=20))
     chunks: list[Any] = []
     reading = asyncio.create_task(_drain(make_model(provider, provider_server), chunks))
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         while len(chunks) < 6:
             await asyncio.sleep(0.005)
     before = len(chunks)
@@ -62,7 +63,7 @@ async def test_client_that_leaves_is_noticed(provider: str, provider_server: Pro
 
     reading = asyncio.create_task(_drain(make_model(provider, provider_server)))
     request = await provider_server.arrived(1)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         while not request.held.is_set():
             await asyncio.sleep(0.005)
     await _cancel(reading)

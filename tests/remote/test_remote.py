@@ -22,6 +22,7 @@ from langgraph_agui.graphs import adapt_graph
 from langgraph_agui.protocol import fold
 from tests.adapter.streams import Told, run_input, tell, user
 from tests.remote.graphs import Context
+from tests.waiting import eventually
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -306,13 +307,9 @@ async def _begin_slowly(agent: LangGraphAgent, given: Any) -> Any:
 async def test_leaving_stops_the_run_on_the_server(agent: Agents, tmp_path: Path) -> None:
     file = tmp_path / "beats"
     events = await _begin_slowly(agent("slowly"), run_input("go", state={"file": str(file)}))
-    await asyncio.sleep(0.3)
+    await eventually(file.exists, "the node has begun")
     await events.aclose()
-    for _ in range(50):
-        if "cancelled" in file.read_text():
-            break
-        await asyncio.sleep(0.1)
-    assert file.read_text().endswith("cancelled")
+    await eventually(lambda: file.read_text().endswith("cancelled"), "the node is cancelled")
 
 
 async def test_a_busy_thread_refuses(server: str, agent: Agents, tmp_path: Path) -> None:

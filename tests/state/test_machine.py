@@ -34,6 +34,7 @@ from tests.adapter.models import Scripted, calling, part
 from tests.adapter.streams import Told, run_input, user
 from tests.deep import example_count
 from tests.threads.joins import join_after
+from tests.waiting import PATIENCE
 
 CANARY = "canary-7f3a"
 VISIBLE = ("doc", "plan", "items", "meta", "cards", "total", "flash", "locked")
@@ -680,7 +681,7 @@ class Thread:
     def turn(self, sent: Any, program: list[Superstep], *, speaks: bool, wire: bool) -> None:
         """One run: a new message or an echo, or the answers to what is asked."""
         given, ending = self.prepare(sent, program, speaks=speaks)
-        self._check(asyncio.run(asyncio.wait_for(self._tell(given, wire=wire), 10)), ending)
+        self._check(asyncio.run(asyncio.wait_for(self._tell(given, wire=wire), PATIENCE)), ending)
 
     def prepare(self, sent: Any, program: list[Superstep], *, speaks: bool) -> tuple[Any, str]:
         """The input of a run, and how it should end."""
@@ -824,7 +825,7 @@ def test_those_who_join_a_run_see_what_its_first_reader_sees(
     thread = Thread(emit)
     asked, ending = thread.prepare({}, program, speaks=True)
     joiner = run_input(thread="t", run="joins", state=theirs)
-    joined = asyncio.run(asyncio.wait_for(join_after(thread.world.agent, after, joiner, given=asked), 10))
+    joined = asyncio.run(asyncio.wait_for(join_after(thread.world.agent, after, joiner, given=asked), PATIENCE))
     first = seen_by(joined.live)
     assert first == [exact(one) for one in thread.oracle.shown]
     for told in joined.joined:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any
@@ -22,6 +21,7 @@ from tests.adapter.graphs import Chat, chain_of, talker
 from tests.adapter.models import Scripted
 from tests.approvals.kinds import Mode
 from tests.subagents.voices import breaking, voice
+from tests.waiting import eventually
 
 BOSS = "boss"
 """Who speaks in the root graph."""
@@ -360,8 +360,6 @@ def failing(*, handled: bool) -> Built:
     return Built(graph, boss, lanes)
 
 
-async def until(met: Callable[[], object], seconds: float = 5.0) -> None:
+async def until(met: Callable[[], object]) -> None:
     """Wait until `met()` is true."""
-    async with asyncio.timeout(seconds):
-        while not met():
-            await asyncio.sleep(0.005)
+    await eventually(met, "the condition of the test")

@@ -25,6 +25,7 @@ from tests.subagents.owners import (
     starts,
 )
 from tests.subagents.voices import gated, voice
+from tests.waiting import PATIENCE
 
 # -- failures -------------------------------------------------------------------------------------------------------
 
@@ -102,7 +103,7 @@ async def test_a_failure_stops_those_who_work_beside_it() -> None:
     running = asyncio.create_task(read_into(events, LangGraphAgent(graph=graph).run(given)))
     await until(lambda: sum(event.type.value == "REASONING_MESSAGE_CONTENT" for event in events) >= 4)
     begun = True
-    await asyncio.wait_for(running, 5)
+    await asyncio.wait_for(running, PATIENCE)
     told = Told(events, given)
     owners = check_failed(told, Built(graph, boss, lanes))
     codes = {speaker: ends(events)[owners[speaker]].code for speaker in lanes}
@@ -147,7 +148,7 @@ class Open:
         await until(lambda: len({one.message_id for one in self.events if one.type.value == THINKS}) == 3)
 
     async def end(self) -> Told:
-        await asyncio.wait_for(self.running, 5)
+        await asyncio.wait_for(self.running, PATIENCE)
         return Told(self.events, self.input)
 
 
@@ -189,7 +190,7 @@ async def test_a_reader_that_joins_while_two_lanes_are_open(read: str) -> None:
         run.running.cancel()
         await asyncio.wait({run.running})
     run.go = True
-    await asyncio.wait_for(joining, 5)
+    await asyncio.wait_for(joining, PATIENCE)
     joined = Told(heard, given)
     owners = check_failed(joined, run.built)
     check_closing(joined)
@@ -228,7 +229,7 @@ async def test_a_reader_that_comes_back_while_two_lanes_are_open() -> None:
     joining = asyncio.create_task(read_into(heard, run.agent.connect(given)))
     await until(lambda: sum(event.type.value == "REASONING_MESSAGE_CONTENT" for event in heard) >= 2)
     run.go = True
-    await asyncio.wait_for(joining, 5)
+    await asyncio.wait_for(joining, PATIENCE)
     told, joined = await run.end(), Told(heard, given)
     assert check_failed(joined, run.built) == check_failed(told, run.built)
     assert _dumped(joined.messages) == _dumped(told.messages)
@@ -260,17 +261,16 @@ async def test_a_reader_that_joins_between_two_lanes() -> None:
     graph, boss = boss_of(InMemorySaver(), [both], ("both", {"question": "why"}))
     built = Built(graph, boss, {name: Lane("both", BOSS, "boss.0", "Ask both.") for name in ("one", "two")})
     agent = LangGraphAgent(graph=graph)
-    first, heard, given = run_input("hi", thread="t"), [], run_input(thread="t")  # type: ignore[var-annotated]
-    running = asyncio.create_task(collect(agent.run(first)))
+    first, given = run_input("hi", thread="t"), run_input(thread="t")
+    events, heard = list[Any](), list[Any]()
+    running = asyncio.create_task(read_into(events, agent.run(first)))
 
-    await until(lambda: len(boss.seen) == 1 and agent._running)
-    await asyncio.sleep(0.1)
+    await until(lambda: any(event.type.value == "SUBAGENT_FINISHED" for event in events))
     joining = asyncio.create_task(read_into(heard, agent.connect(given)))
     await until(lambda: any(event.type.value == "REASONING_MESSAGE_CONTENT" for event in heard))
     go = True
-    told = Told(await asyncio.wait_for(running, 5), first)
-    await asyncio.wait_for(joining, 5)
-    joined = Told(heard, given)
+    await asyncio.wait_for(asyncio.gather(running, joining), PATIENCE)
+    told, joined = Told(events, first), Told(heard, given)
     check_lifecycle(joined.events)
     check_closing(joined)
     assert check_words(joined, built) == check_words(told, built)

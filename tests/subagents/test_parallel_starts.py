@@ -11,6 +11,7 @@ from langgraph.graph import START, StateGraph
 
 from tests.adapter.graphs import Chat, chain_of
 from tests.callbacks.hearing import Heard
+from tests.deep import example_count
 
 
 @pytest.fixture
@@ -29,7 +30,7 @@ def test_it_begins_once() -> None:
         inner.add_node(name, lambda _state: {})
         inner.add_edge(START, name)
     graph = chain_of(inner.compile(name="inner"))
-    for _ in range(150):
+    for _ in range(example_count(25, 150)):
         heard = Heard()
         graph.invoke({"messages": [("user", "hi")]}, heard.config)
         assert len(heard.of("SUBAGENT_STARTED", "SUBAGENT_FINISHED")) == 2

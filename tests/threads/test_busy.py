@@ -15,6 +15,7 @@ from tests.adapter.graphs import Chat, agent_of, talker
 from tests.adapter.models import Scripted
 from tests.adapter.streams import Told, collect, run_input, tell, user
 from tests.threads.talks import Talk, talk
+from tests.waiting import PATIENCE
 
 BUSY = ["RUN_STARTED", "RUN_ERROR"]
 
@@ -42,7 +43,7 @@ async def begin(agent: LangGraphAgent, text: str, thread: str = "t") -> asyncio.
         return Told(events, given)
 
     task = asyncio.create_task(read())
-    await asyncio.wait_for(started.wait(), 5)
+    await asyncio.wait_for(started.wait(), PATIENCE)
     return task
 
 

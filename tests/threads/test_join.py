@@ -18,6 +18,7 @@ from tests.adapter.graphs import Chat, chain_of, talker
 from tests.adapter.models import Scripted, said, thinking
 from tests.adapter.streams import Told, dumped, plain, run_input, user
 from tests.threads.joins import Joined, agent_of, gaps, join_after, read, turns
+from tests.waiting import PATIENCE
 
 EVENTS = 50
 """More than the run has events."""
@@ -168,7 +169,7 @@ def slow(*, fails: bool = False) -> tuple[Scripted, asyncio.Event]:
 async def begun(agent: LangGraphAgent, model: Scripted) -> Subscription[BaseEvent]:
     """A run that has stopped in the middle of its answer."""
     reader: Subscription[BaseEvent] = await agent.begin(EventSink, run_input(user("go", "u1"), thread="t", run="live"))
-    await asyncio.wait_for(model.hung.wait(), 5)
+    await asyncio.wait_for(model.hung.wait(), PATIENCE)
     return reader
 
 
@@ -218,7 +219,7 @@ async def test_a_run_whose_own_reader_leaves_while_it_is_joined() -> None:
     await asyncio.sleep(0.01)
     async with live:
         pass
-    told = Told(await asyncio.wait_for(hearing, 5), own)
+    told = Told(await asyncio.wait_for(hearing, PATIENCE), own)
     assert told.last.outcome.type == "cancelled"
 
 

@@ -16,6 +16,7 @@ from langgraph_agui.errors import ErrorCode, RunInputError
 from langgraph_agui.threads import locks_for
 from langgraph_agui.threads.locks import ThreadLease, ThreadLocks
 from langgraph_agui.threads.postgres_locks import PostgresLocks
+from tests.waiting import PATIENCE
 
 
 @pytest.fixture(params=["memory", pytest.param("postgres", marks=pytest.mark.xdist_group("postgres"))])
@@ -116,7 +117,7 @@ async def test_who_is_cancelled_when_its_turn_has_come_passes_it_on(locks: Threa
     await asyncio.gather(gone, return_exceptions=True)
     if not gone.cancelled():
         await gone.result().release()
-    await (await asyncio.wait_for(stays, 5)).release()
+    await (await asyncio.wait_for(stays, PATIENCE)).release()
     assert taken(locks) == 0
 
 
@@ -130,7 +131,7 @@ async def test_who_is_cancelled_while_taking_holds_nothing(locks: ThreadLocks, t
     await asyncio.gather(acquiring, return_exceptions=True)
     if not acquiring.cancelled():
         await acquiring.result().release()
-    await (await asyncio.wait_for(locks.acquire("t", wait=True), 5)).release()
+    await (await asyncio.wait_for(locks.acquire("t", wait=True), PATIENCE)).release()
     assert taken(locks) == 0
 
 
@@ -140,7 +141,7 @@ async def test_a_release_that_is_cancelled_still_releases(locks: ThreadLocks) ->
     await asyncio.sleep(0)
     releasing.cancel()
     await asyncio.gather(releasing, return_exceptions=True)
-    await (await asyncio.wait_for(locks.acquire("t", wait=True), 5)).release()
+    await (await asyncio.wait_for(locks.acquire("t", wait=True), PATIENCE)).release()
     assert taken(locks) == 0
 
 
@@ -160,7 +161,7 @@ def test_a_lease_of_the_database_can_be_let_go_after_its_loop_has_ended(fresh_da
 
     lease, _ = asyncio.run(take())
     lease.let_go()
-    asyncio.run(asyncio.wait_for(take(), 5))[0].let_go()
+    asyncio.run(asyncio.wait_for(take(), PATIENCE))[0].let_go()
 
 
 @dataclass

@@ -8,7 +8,6 @@ import logging
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
@@ -26,6 +25,7 @@ from langgraph_agui.errors import ErrorCode, RunInputError, StateError
 from langgraph_agui.threads import locks_for
 from langgraph_agui.threads.locks import ThreadLocks
 from langgraph_agui.threads.postgres_locks import PostgresLocks, key_of
+from tests.waiting import PATIENCE, eventually
 
 pytestmark = pytest.mark.xdist_group("postgres")
 
@@ -90,13 +90,6 @@ def lose(dsn: str, pids: list[int]) -> None:
             connection.execute("SELECT pg_terminate_backend(%s, 5000)", (pid,))
 
 
-async def eventually(met: Callable[[], object], what: str) -> None:
-    end = time.monotonic() + 5
-    while not met():
-        assert time.monotonic() < end, f"not within 5 s: {what}"
-        await asyncio.sleep(0.02)
-
-
 async def refused(locks: ThreadLocks, thread_id: str = "t") -> None:
     with pytest.raises(RunInputError) as caught:
         await locks.acquire(thread_id, wait=False)
@@ -119,7 +112,7 @@ async def test_processes_exclude_each_other(fresh_database: str, holders: Callab
         await asyncio.sleep(0.1)
         assert not waiting.done()
         assert here.asked() == "released"
-        await (await asyncio.wait_for(waiting, 5)).release()
+        await (await asyncio.wait_for(waiting, PATIENCE)).release()
     assert sessions(fresh_database) == []
 
 
@@ -131,7 +124,7 @@ async def test_a_killed_process_frees_its_threads(fresh_database: str, holders: 
         await refused(locks)
         waiting = asyncio.create_task(locks.acquire("t", wait=True))
         holder.kill()
-        await (await asyncio.wait_for(waiting, 3)).release()
+        await (await asyncio.wait_for(waiting, PATIENCE)).release()
 
 
 async def test_a_waiter_who_is_cancelled_asks_no_more(fresh_database: str, holders: Callable[..., Holder]) -> None:
@@ -145,7 +138,7 @@ async def test_a_waiter_who_is_cancelled_asks_no_more(fresh_database: str, holde
         await asyncio.gather(waiting, return_exceptions=True)
         assert waiting.cancelled()
         assert holder.asked() == "released"
-        await (await asyncio.wait_for(locks.acquire("t", wait=True), 5)).release()
+        await (await asyncio.wait_for(locks.acquire("t", wait=True), PATIENCE)).release()
     assert sessions(fresh_database) == []
 
 
@@ -160,7 +153,7 @@ async def test_who_is_cancelled_while_taking_leaves_nothing_in_the_database(fres
             await asyncio.gather(acquiring, return_exceptions=True)
             if not acquiring.cancelled():
                 await acquiring.result().release()
-            await (await asyncio.wait_for(locks.acquire("t", wait=True), 5)).release()
+            await (await asyncio.wait_for(locks.acquire("t", wait=True), PATIENCE)).release()
             assert sessions(fresh_database) == []
 
 
@@ -197,7 +190,7 @@ async def test_a_lock_that_another_process_took_meanwhile_is_its_own(
         await lost.release()
         await refused(locks)
         assert holder.asked() == "released"
-        await (await asyncio.wait_for(locks.acquire("t", wait=True), 5)).release()
+        await (await asyncio.wait_for(locks.acquire("t", wait=True), PATIENCE)).release()
         await other.release()
 
 

@@ -28,6 +28,7 @@ from langgraph_agui.client import RemoteAgent
 from tests.adapter.models import Scripted, call, calling, part, said, thinking, used
 from tests.adapter.streams import Told, run_input
 from tests.client.remote.world import Client, Host, Shared, around, tagged, words
+from tests.waiting import PATIENCE
 
 IMAGE = {"type": "image", "base64": "iVBORw0KGgo=", "mime_type": "image/png"}
 
@@ -154,7 +155,7 @@ async def test_a_result_is_told_before_the_model_is_asked_again(host: Host) -> N
     @wrap_model_call
     async def waits(request: ModelRequest, handler: Any) -> Any:
         if request.messages[-1].type == "tool":
-            assert await asyncio.to_thread(went.wait, 10)
+            assert await asyncio.to_thread(went.wait, PATIENCE)
         return await handler(request)
 
     model = Scripted([call("look_up", "c1", city="Rome")], ["Sunny."])

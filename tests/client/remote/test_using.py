@@ -28,6 +28,7 @@ from tests.adapter.streams import Told, run_input
 from tests.client.remote.world import LATER, Client, Host, Shared, around, tagged, words
 from tests.client.servers import Peer, server, telling
 from tests.protocol.streams import call, in_run, result, text
+from tests.waiting import PATIENCE
 
 
 def answering(*turns: Any) -> Any:
@@ -205,7 +206,7 @@ async def test_branches_that_begin_at_once() -> None:
     def answers(peer: Peer) -> None:
         number = peer.asked.json["messages"][-1]["content"]
         if number.isdigit():
-            met.wait(10)
+            met.wait(PATIENCE)
         telling(*in_run(*text(f"m{peer.asked.json['runId']}", f"Part {number}")))(peer)
 
     def parts(state: Any) -> list[Send]:
