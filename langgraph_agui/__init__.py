@@ -47,38 +47,32 @@ __all__ = [
     "state_update",
 ]
 
-_WHERE = {
-    "AGUICallbackHandler": "callbacks",
-    "AGUIMiddleware": "middleware",
-    "Approval": "interrupts.approvals",
-    "ErrorCode": "errors",
-    "LangGraphAgent": "agent",
-    "PredictState": "state.options",
-    "Private": "state.options",
-    "ReasoningOptions": "messages.options",
-    "ReasoningSeal": "messages.options",
-    "StateOptions": "state.options",
-    "ThinkTagSplitter": "messages.options",
-    "add_langgraph_fastapi_endpoint": "fastapi",
-    "agui_context": "frontend",
-    "agui_messages_to_langchain": "messages.to_langchain",
-    "agui_router": "fastapi",
-    "astream_agui": "callbacks",
-    "emit_state": "state.emit",
-    "for_provider": "messages.to_langchain",
-    "frontend_tools": "frontend",
-    "langchain_messages_to_agui": "messages.to_agui",
-    "state_update": "state.emit",
+_PUBLIC = {
+    "agent": "LangGraphAgent",
+    "callbacks": "AGUICallbackHandler astream_agui",
+    "errors": "ErrorCode",
+    "fastapi": "add_langgraph_fastapi_endpoint agui_router",
+    "frontend": "agui_context frontend_tools",
+    "interrupts.approvals": "Approval",
+    "messages.options": "ReasoningOptions ReasoningSeal ThinkTagSplitter",
+    "messages.to_agui": "langchain_messages_to_agui",
+    "messages.to_langchain": "agui_messages_to_langchain for_provider",
+    "middleware": "AGUIMiddleware",
+    "state.emit": "emit_state state_update",
+    "state.options": "PredictState Private StateOptions",
 }
+"""The names of each module."""
+
+_MODULES = {name: module for module, names in _PUBLIC.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> object:
-    """Import a public name when it is asked for: a part that needs no graph is not to wait for LangGraph."""
-    if name in _WHERE:
-        return getattr(import_module(f"langgraph_agui.{_WHERE[name]}"), name)
+    """Import a public name on its first use: the parts that need no graph do not import LangGraph."""
+    if name in _MODULES:
+        return getattr(import_module(f"langgraph_agui.{_MODULES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    """Name what can be imported."""
+    """Return the names in this module."""
     return sorted({*globals(), *__all__})

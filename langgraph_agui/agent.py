@@ -10,17 +10,7 @@ from collections.abc import AsyncGenerator, Callable
 from datetime import timedelta
 from typing import TypeVar, cast
 
-from ag_ui.core import (
-    AgentCapabilities,
-    Event,
-    HumanInTheLoopCapabilities,
-    IdentityCapabilities,
-    ReasoningCapabilities,
-    RunAgentInput,
-    StateCapabilities,
-    ToolsCapabilities,
-    TransportCapabilities,
-)
+from ag_ui.core import AgentCapabilities, Event, RunAgentInput
 from langchain_core.runnables import RunnableConfig
 from langgraph.pregel import Pregel
 from langgraph.pregel.remote import RemoteGraph
@@ -36,8 +26,9 @@ from langgraph_agui.messages.redaction import redactor_for
 from langgraph_agui.messages.to_langchain import ProviderFilter
 from langgraph_agui.models.find import providers_in
 from langgraph_agui.protocol.sse import encode
-from langgraph_agui.run import AgentContext, Run
+from langgraph_agui.run import Run
 from langgraph_agui.settings import (
+    AgentContext,
     Approvals,
     ClientInstructions,
     InputWhilePaused,
@@ -65,31 +56,31 @@ class LangGraphAgent:
         description: What it does, for its capabilities.
         config: Configuration of every run (`recursion_limit`, `callbacks`, `configurable`, ...).
         messages_key: The state channel that holds the conversation. It is shown as messages, not as state.
-        on_disconnect: What becomes of a run whose events nobody reads any more: `"cancel"` stops model, tools and
-            subgraphs, `"continue"` lets it come to its end (and to its checkpoint).
+        on_disconnect: What happens to a run when its client leaves: `"cancel"` stops model, tools and subgraphs,
+            `"continue"` lets it run to its end (and to its checkpoint).
         emit_raw: Whether LangGraph's own stream parts are sent too, as `RAW`. They hold the whole state, prompts
             included: for debugging only.
         expose_errors: Whether `RUN_ERROR.message` is the exception's text. Such texts hold secrets; the log has
             them in any case, under the `correlationId` of the event's metadata.
         reasoning: Who sees the model's reasoning, and how it travels (docs/reasoning.md). By default all of it is
             shown, and comes back on the next turn.
-        subagents: What clients see of subagents, the graphs inside the graph (docs/subagents.md): who they are and what
-            each of them says (`"attributed"`), that as the agent's own words (`"inline"`), or nothing (`"hidden"`).
+        subagents: What clients see of subagents, the graphs inside the graph (docs/subagents.md): their messages under
+            their own ids (`"attributed"`), the same as messages of the agent (`"inline"`), or nothing (`"hidden"`).
         approvals: How approvals are shown: as AG-UI interrupts, or (`"tool_call"`), for clients that know none, as
             calls of a client tool `request_approval` (docs/approvals.md).
         approval_timeout: For how long an interrupt may be answered; it can be cancelled at any time. An interrupt whose
             value has an `expiresAt` of its own keeps that.
-        on_approval: Is told who approved what, before the graph goes on; may be async. If it raises, nothing is run. By
-            default a line in the log.
-        input_while_paused: What a new user message does while an interrupt is open: it is refused, or it cancels all of
-            them and the run goes on with it.
+        on_approval: Called with each answer before the graph resumes (docs/approvals.md); may be async. If it raises,
+            nothing runs. The default writes a line to the log.
+        input_while_paused: What happens to a new user message while interrupts are open: it is refused, or it cancels
+            all of them and runs.
         client_instructions: Whether the client's system and developer messages reach the model.
-        on_busy: What a run does while another one is going on in its thread: it is refused (`thread_busy`), or it
-            waits for its turn. Across workers too, where the checkpointer is on Postgres (docs/scaling.md).
-        state: What the client sees of the graph's state, and what it may change (docs/state.md). By default all that
-            the output and the input schema have, without the messages.
-        state_schema: A pydantic model of the state as clients see it. What a client sends is checked against it before
-            anything runs; so is, if `state` has `check_output`, what the graph shows. It is part of the capabilities.
+        on_busy: What happens to a run while another one is going on in its thread: it is refused (`thread_busy`), or it
+            waits. This holds across workers if the checkpointer is on Postgres (docs/scaling.md).
+        state: What clients see of the graph's state, and what they may change (docs/state.md). By default the keys of
+            the output schema and of the input schema, without the messages.
+        state_schema: A pydantic model of the state as clients see it. The state that a client sends is checked against
+            it before anything runs; with `check_output` in `state`, the graph's too. The capabilities publish it.
     """
 
     def __init__(
@@ -148,8 +139,8 @@ class LangGraphAgent:
     ) -> AsyncGenerator[Event, None]:
         """Run the graph and yield the events of the run.
 
-        `RUN_STARTED` comes first and at once, one of `RUN_FINISHED` and `RUN_ERROR` last: a run that fails does not
-        raise. Leaving the iterator (`break` and `aclose`, cancelling) leaves the run, see `on_disconnect`.
+        `RUN_STARTED` comes first and at once. `RUN_FINISHED` or `RUN_ERROR` comes last: a run that fails does not
+        raise. For what happens when the caller leaves the iterator (`aclose`, cancellation), see `on_disconnect`.
 
         Args:
             run_input: What the client sent (AG-UI 1.0, `RunAgentInput`).
@@ -171,9 +162,9 @@ class LangGraphAgent:
     async def stream_sse(
         self, run_input: RunAgentInput, *, config: RunnableConfig | None = None, context: object = None
     ) -> AsyncGenerator[bytes, None]:
-        """Run the graph and yield its events as SSE frames, several in one piece where several wait.
+        """Run the graph and yield its events as SSE frames; frames that wait together are yielded together.
 
-        The same events as `run`, without building an object for each token; the way to a web framework of your own.
+        The events are those of `run`, without an object for each token. Use it with web frameworks other than FastAPI.
         """
         try:
             reader = await self.begin(SSESink, run_input, config=config, context=context)
@@ -192,10 +183,10 @@ class LangGraphAgent:
         config: RunnableConfig | None = None,
         context: object = None,
     ) -> Subscription[T]:
-        """Begin a run and return its reader; for servers that must know before they answer whether it may begin.
+        """Begin a run and return the subscription to it. A server learns whether the run may begin before it answers.
 
         Args:
-            sink: Makes the sink that puts what is said into the reader's queue: `EventSink` or `SSESink`.
+            sink: Makes the sink of the subscription: `EventSink` or `SSESink`.
             run_input: What the client sent.
             config: Configuration of this run, over the agent's.
             context: The graph's runtime context for this run.
@@ -216,7 +207,7 @@ class LangGraphAgent:
                 lease.let_go()
             raise
         self._running.append(run)
-        run.on_end(lambda: self._running.remove(run))
+        run.task.add_done_callback(lambda _task: self._running.remove(run))
         return reader
 
     async def connect(
@@ -247,7 +238,9 @@ class LangGraphAgent:
     ) -> Subscription[T]:
         """Connect to the thread and return the reader; `sink` is that of `begin`. See `connect`."""
         reader = Subscription(sink)
-        running = next((run for run in self._running if run.ids[0] == run_input.thread_id and not run.finished), None)
+        running = next(
+            (run for run in self._running if run.input.thread_id == run_input.thread_id and not run.finished), None
+        )
         if running is not None:
             running.join(reader, run_input)
         else:
@@ -255,25 +248,23 @@ class LangGraphAgent:
         return reader
 
     def cancel(self, thread_id: str, run_id: str) -> bool:
-        """Stop a run on purpose: its readers get the `cancelled` outcome. Return whether it was running here."""
-        runs = [run for run in self._running if run.ids == (thread_id, run_id)]
+        """Stop a run: its readers get the `cancelled` outcome. Return whether it was running in this process."""
+        runs = [run for run in self._running if (run.input.thread_id, run.input.run_id) == (thread_id, run_id)]
         for run in runs:
             run.stop()
         return bool(runs)
 
     def capabilities(self) -> AgentCapabilities:
-        """What this agent can do, as AG-UI 1.0 describes it. Informative: the stream is the truth."""
+        """Return what this agent can do (AG-UI 1.0, capabilities)."""
         contract, stored = self._context.contract, self._context.graph.has_checkpointer
-        humans = HumanInTheLoopCapabilities(
-            supported=stored, approvals=stored, interrupts=stored, approve_with_edits=stored
-        )
-        schema = contract.json_schema
-        return AgentCapabilities(
-            identity=IdentityCapabilities(name=self.name, type="langgraph", description=self.description),
-            transport=TransportCapabilities(streaming=True),
-            tools=ToolsCapabilities(supported=True, parallel_calls=True, client_provided=True),
-            state=StateCapabilities(snapshots=True, deltas=contract.deltas, persistent_state=stored),
-            reasoning=ReasoningCapabilities(supported=True, streaming=True, encrypted=True),
-            human_in_the_loop=humans,
-            custom={"stateSchema": schema} if schema is not None else None,
-        )
+        humans = {"supported": stored, "approvals": stored, "interrupts": stored, "approveWithEdits": stored}
+        capabilities = {
+            "identity": {"name": self.name, "type": "langgraph", "description": self.description},
+            "transport": {"streaming": True},
+            "tools": {"supported": True, "parallelCalls": True, "clientProvided": True},
+            "state": {"snapshots": True, "deltas": contract.deltas, "persistentState": stored},
+            "reasoning": {"supported": True, "streaming": True, "encrypted": True},
+            "humanInTheLoop": humans,
+            "custom": {"stateSchema": contract.json_schema} if contract.json_schema is not None else None,
+        }
+        return AgentCapabilities.model_validate(capabilities)

@@ -1,4 +1,4 @@
-"""Tasks that end though nobody waits for them, and coroutines that are run from code that is none."""
+"""Helpers for asyncio: tasks that nobody awaits, and coroutines that synchronous code runs."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _kept: set[asyncio.Task[None]] = set()
 
 
 def keep_alive(task: asyncio.Task[None]) -> None:
-    """Let `task` live until it is done."""
+    """Keep a reference to `task` until it is done."""
     _kept.add(task)
     task.add_done_callback(_kept.discard)
 
 
 async def await_shielded(work: Coroutine[None, None, None]) -> None:
-    """Wait for `work`, which comes to its end also if the caller is cancelled: that ends only the waiting."""
+    """Wait for `work`. If the caller is cancelled, the waiting ends and `work` still runs to its end."""
     task = asyncio.create_task(work)
     keep_alive(task)
     with suppress(asyncio.CancelledError):
@@ -30,7 +30,7 @@ async def await_shielded(work: Coroutine[None, None, None]) -> None:
 
 
 def run_sync(work: Coroutine[Any, Any, T]) -> T:
-    """Run `work` in an event loop of its own; in a thread too, where a loop is running in this one. Blocks."""
+    """Run `work` in an event loop of its own and block until it is done; in a thread, if a loop runs in this one."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

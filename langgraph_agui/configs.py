@@ -1,4 +1,4 @@
-"""Configurations of runs, put together."""
+"""Configurations of runs: several enter, one leaves."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from langchain_core.runnables.config import merge_configs
 
 
 def merge_run_configs(*configs: RunnableConfig | None) -> RunnableConfig:
-    """Return the configurations as one, the later over the earlier.
+    """Return the configurations as one; the later ones win.
 
-    LangChain's own merging takes a recursion limit of 25, its default, for one that was not set.
+    LangChain's own `merge_configs` ignores a recursion limit of 25, because that is its default.
     """
     result = merge_configs(*configs)
     for config in configs:

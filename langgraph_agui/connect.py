@@ -10,7 +10,8 @@ from langchain_core.runnables import RunnableConfig
 
 from langgraph_agui.configs import merge_run_configs
 from langgraph_agui.interrupts.pending import PendingInterrupts
-from langgraph_agui.run import AgentContext
+from langgraph_agui.run import emit_pending, start_translation
+from langgraph_agui.settings import AgentContext
 from langgraph_agui.state.client_state import state_version
 from langgraph_agui.threads.thread import load_thread
 from langgraph_agui.translate.event_sinks import Subscription
@@ -36,8 +37,7 @@ class ThreadSnapshot:
         self._reader = reader
         self._thread_id = run_input.thread_id
         self._version: object = None
-        self._translation = agent.translation(run_input, reader.sink)
-        self._translation.emit_run_started()
+        self._translation = start_translation(agent, run_input, reader.sink)
         self._task = asyncio.create_task(self._work(), name=f"agui-connect-{run_input.thread_id}")
         reader.on_leave = self._leave
 
@@ -50,7 +50,7 @@ class ThreadSnapshot:
         try:
             pending = await self._load() if self._agent.graph.has_checkpointer else PendingInterrupts()
             self._translation.emit_messages_snapshot()  # before approval calls: clients keep the order of arrival
-            self._translation.finish_run(self._agent.emit_pending(pending, self._translation))
+            self._translation.finish_run(emit_pending(self._agent, pending, self._translation))
         except Exception as error:
             self._translation.fail_run(error)
         finally:

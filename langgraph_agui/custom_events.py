@@ -1,7 +1,7 @@
-"""What code that stands for another agent tells of it, and how it is told that its questions are cancelled.
+"""Output of an agent that no model of this process made, and cancelled questions of such an agent.
 
-`RemoteAgent` enters messages that no model of this process has said, and activities, as LangChain's custom events; the
-translation takes them out and tells them as its own.
+`RemoteAgent` dispatches the messages and activities of its agent as LangChain custom events. The translation emits them
+as output of the run.
 """
 
 from __future__ import annotations
@@ -17,12 +17,11 @@ AGENT_OUTPUT: Final = "agui_told"
 """The custom event's name."""
 
 CANCELLED: Final = "agui_cancelled"
-"""A question with this key in its value goes on if a client cancels it, resumed with `{CANCELLED: True}`: it is for the
-one who has asked to say what that means."""
+"""If the value of an interrupt has this key and a client cancels it, the graph resumes with `{CANCELLED: True}`."""
 
 AgentOutput = BaseMessage | ActivitySnapshotEvent | ActivityDeltaEvent
 
 
-async def dispatch_agent_output(told: AgentOutput, config: RunnableConfig) -> None:
-    """Show a client this message or activity at once, as one of the graph that runs under `config`."""
-    await adispatch_custom_event(AGENT_OUTPUT, told, config=config)
+async def dispatch_agent_output(output: AgentOutput, config: RunnableConfig) -> None:
+    """Emit this message or activity at once, as output of the graph that runs under `config`."""
+    await adispatch_custom_event(AGENT_OUTPUT, output, config=config)

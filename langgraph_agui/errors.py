@@ -1,4 +1,4 @@
-"""What can go wrong in a run, as codes that a client can act on."""
+"""What can go wrong in a run, as codes that a client can act on. Exceptions enter `ErrorClassifier`, codes leave."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from langgraph.errors import GraphRecursionError
 
 
 class ErrorCode(StrEnum):
-    """`RUN_ERROR.code`. Stable: a code is never renamed, new ones may come."""
+    """The values of `RUN_ERROR.code`. A code is never renamed; new ones may come."""
 
     INVALID_INPUT = "invalid_input"
     """The input does not fit the graph; nothing was run."""
     INTERRUPT_UNANSWERED = "interrupt_unanswered"
-    """The thread waits for answers that the input does not give; nothing was run."""
+    """The thread waits for answers that are not in the input; nothing was run."""
     INTERRUPT_UNKNOWN = "interrupt_unknown"
-    """The input answers something that the thread does not ask; nothing was run."""
+    """The input answers an interrupt that is not open in the thread; nothing was run."""
     INTERRUPT_DUPLICATE = "interrupt_duplicate"
     """The input answers one interrupt twice; nothing was run."""
     INTERRUPT_EXPIRED = "interrupt_expired"
     """The input answers after the interrupt's `expiresAt`; nothing was run. It can still be cancelled."""
     INTERRUPT_INVALID = "interrupt_invalid"
-    """The input answers with what does not fit the question; nothing was run."""
+    """An answer does not fit its interrupt; nothing was run."""
     THREAD_BUSY = "thread_busy"
     """Another run is going on in the thread; nothing was run."""
     APPROVAL_REFUSED = "approval_refused"
@@ -31,7 +31,7 @@ class ErrorCode(StrEnum):
     STATE_ERROR = "state_error"
     """The thread's checkpoint could not be read; nothing was run."""
     STATE_REFUSED = "state_refused"
-    """The client has changed a key of the state that it may not change; nothing was run."""
+    """The client changed a key of the state that it may not change; nothing was run."""
     STATE_INVALID = "state_invalid"
     """The client's state does not fit the graph's schema, and nothing was run; or, in development, the graph's own."""
     RECURSION_LIMIT = "recursion_limit"
@@ -43,7 +43,7 @@ class ErrorCode(StrEnum):
     GRAPH_ERROR = "graph_error"
     """The code of a node failed."""
     EVENT_TOO_LARGE = "event_too_large"
-    """What the graph said, a tool result for example, is more than a client takes in one event."""
+    """An event, a tool result for example, is larger than clients accept."""
     INTERNAL = "internal"
     """The adapter itself failed."""
 
@@ -69,7 +69,13 @@ SAFE_MESSAGES = {
 }
 
 
-class RunInputError(Exception):
+class CodedError(Exception):
+    """An error of ours that ends a run. Its text is for the log, unless a subclass says otherwise."""
+
+    code = ErrorCode.INTERNAL
+
+
+class RunInputError(CodedError):
     """The input of a run was refused before anything ran. Its text is safe to show to the client."""
 
     def __init__(self, code: ErrorCode, message: str | None = None) -> None:
@@ -77,60 +83,58 @@ class RunInputError(Exception):
         self.code = code
 
 
-class ApprovalRefused(Exception):  # noqa: N818  # named after its code
-    """The agent's `on_approval` has raised; the cause is chained."""
+class ApprovalRefused(CodedError):  # noqa: N818  # named after its code
+    """The agent's `on_approval` raised; the cause is chained."""
+
+    code = ErrorCode.APPROVAL_REFUSED
 
 
-class StateError(Exception):
+class StateError(CodedError):
     """The thread's checkpoint could not be read; the cause is chained."""
 
-
-class StateMismatch(Exception):  # noqa: N818  # named for what it says
-    """What the graph has written does not fit the agent's `state_schema`."""
+    code = ErrorCode.STATE_ERROR
 
 
-class EventTooLarge(Exception):  # noqa: N818  # named after its code
+class StateMismatch(CodedError):  # noqa: N818  # named for what it says
+    """What the graph wrote does not fit the agent's `state_schema`."""
+
+    code = ErrorCode.STATE_INVALID
+
+
+class EventTooLarge(CodedError):  # noqa: N818  # named after its code
     """An event is larger than clients accept (AG-UI 1.0, HTTP binding: 10 Mi characters)."""
 
+    code = ErrorCode.EVENT_TOO_LARGE
 
-class RunStopped(Exception):  # noqa: N818  # not an error: the run was left, and says so to the code still in it
-    """Raised inside callbacks of a run that was stopped, to end work that cancelling cannot reach (threads)."""
+
+class RunStopped(Exception):  # noqa: N818  # not an error
+    """Raised inside callbacks of a run that was stopped, to end work in threads, which cancelling cannot reach."""
 
 
 class ErrorClassifier:
     """Remembers which exceptions came out of a model or a tool, to name the code of the run's failure."""
 
     def __init__(self) -> None:
-        self._known: list[tuple[BaseException, ErrorCode]] = []
+        self._recorded: dict[int, tuple[BaseException, ErrorCode]] = {}
 
-    def put(self, error: BaseException, code: ErrorCode) -> None:
-        """Note that `error` was raised by the part of the graph that `code` names; the first note stands."""
-        if not any(known is error for known, _ in self._known):
-            self._known.append((error, code))
+    def record(self, error: BaseException, code: ErrorCode) -> None:
+        """Note that the part of the graph that `code` names raised `error`; the first note stands."""
+        self._recorded.setdefault(id(error), (error, code))
 
-    def code(self, error: BaseException, otherwise: ErrorCode) -> ErrorCode:
-        """The code for a run that failed with `error`; `otherwise`, if nothing is known of it."""
+    def classify(self, error: BaseException, otherwise: ErrorCode) -> ErrorCode:
+        """Return the code of a run that failed with `error`; `otherwise`, if nothing is known of it."""
         for cause in _causes(error):
-            if isinstance(cause, RunInputError):
+            if isinstance(cause, CodedError):
                 return cause.code
-            if isinstance(cause, EventTooLarge):
-                return ErrorCode.EVENT_TOO_LARGE
-            if isinstance(cause, ApprovalRefused):
-                return ErrorCode.APPROVAL_REFUSED
-            if isinstance(cause, StateError):
-                return ErrorCode.STATE_ERROR
-            if isinstance(cause, StateMismatch):
-                return ErrorCode.STATE_INVALID
             if isinstance(cause, GraphRecursionError):
                 return ErrorCode.RECURSION_LIMIT
-            for known, code in self._known:
-                if known is cause:
-                    return code
+            if id(cause) in self._recorded:
+                return self._recorded[id(cause)][1]
         return otherwise
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """`error` and everything that it was raised from, the nearest first, each once."""
+    """Yield `error` and everything that it was raised from, the nearest first, each once."""
     pending, seen = [error], set[int]()
     while pending:
         cause = pending.pop(0)

@@ -1,9 +1,8 @@
-"""An agent as FastAPI routes: `POST path` runs it, `POST path/connect` tells a thread as it stands.
+"""An agent as FastAPI routes.
 
-`GET path/capabilities` and `GET path/health` describe the agent.
-
-A request body enters, SSE leaves (AG-UI 1.0, HTTP binding). Whatever is wrong with a request is answered with a 4xx
-before a stream is opened or a checkpoint is read; whatever fails later is a `RUN_ERROR` in the stream.
+`POST path` runs it, `POST path/connect` shows a thread as it stands, `GET path/capabilities` and `GET path/health`
+describe it. A request body enters, SSE leaves (AG-UI 1.0, HTTP binding). A request that is wrong is answered with a 4xx
+before a stream is opened or a checkpoint is read; what fails later is a `RUN_ERROR` in the stream.
 """
 
 from __future__ import annotations
@@ -13,8 +12,8 @@ import inspect
 import json
 import logging
 import re
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import aclosing, suppress
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from typing import NoReturn, TypeAlias, TypedDict, TypeVar, Unpack
 
 from ag_ui.core import PROTOCOL_VERSION, RunAgentInput
@@ -44,7 +43,7 @@ MAX_BODY = 10 * 1024 * 1024
 """Bytes that a request may have by default."""
 
 KEEP_ALIVE = 15.0
-"""Seconds of silence after which a comment is sent by default: proxies cut silent streams after 60."""
+"""Seconds without an event after which a comment is sent by default: proxies close idle streams after 60."""
 
 _HEADERS = {
     "cache-control": "no-cache, no-transform",
@@ -73,17 +72,17 @@ def agui_router(
         dependencies: FastAPI dependencies of every route, for example `[Depends(current_user)]`.
         config_factory: Makes the run's configuration from the request (`configurable`, `metadata`, `callbacks`, ...).
         context_factory: Makes the graph's runtime context from the request: identity goes here, not into the prompt.
-        authorize_thread: Says whether the request may use the thread. Anything but True answers 403; an
-            `HTTPException` of its own answers as it says. Called before anything of the thread is read.
-        keep_alive: Seconds of silence after which an SSE comment is sent; None for never.
-        max_body: Bytes that a request may have; more answers 413.
+        authorize_thread: Returns True if the request may use the thread; anything else is answered with 403. It may
+            raise an `HTTPException` instead. Called before anything of the thread is read.
+        keep_alive: Seconds without an event after which an SSE comment is sent; None for never.
+        max_body: The most bytes of a request; a larger one is answered with 413.
     """
     path = f"/{path}" if path and not path.startswith("/") else path
     base = path.rstrip("/")
     router = APIRouter(dependencies=list(dependencies))
 
-    async def admitted(request: Request) -> tuple[RunAgentInput, RunnableConfig | None]:
-        """The input and the configuration of a request that may use its thread."""
+    async def authorized(request: Request) -> tuple[RunAgentInput, RunnableConfig | None]:
+        """Return the input and the configuration of a request, if it may use its thread."""
         run_input = await _read(request, max_body)
         if authorize_thread is not None and await _resolve(authorize_thread(request, run_input.thread_id)) is not True:
             raise HTTPException(403, "This thread is not yours.")
@@ -91,7 +90,7 @@ def agui_router(
 
     @router.post(path, response_model=None)
     async def run(request: Request) -> Response:
-        run_input, config = await admitted(request)
+        run_input, config = await authorized(request)
         context = await _resolve(context_factory(request)) if context_factory is not None else None
         try:
             reader = await agent.begin(SSESink, run_input, config=config, context=context)
@@ -105,7 +104,7 @@ def agui_router(
 
     @router.post(f"{base}/connect", response_model=None)
     async def connect(request: Request) -> Response:
-        run_input, config = await admitted(request)
+        run_input, config = await authorized(request)
         return _EventStream(agent.subscribe(SSESink, run_input, config=config), keep_alive)
 
     @router.get(f"{base}/capabilities")
@@ -142,10 +141,10 @@ async def _resolve(value: Maybe[T]) -> T:
 
 
 async def _read(request: Request, max_body: int) -> RunAgentInput:
-    """The input in the body of a request; raises `HTTPException` for one that has none."""
+    """Return the input in the body of a request. Raises `HTTPException` if there is none."""
     content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if content_type != "application/json":
-        # Browsers send other types across sites without asking; JSON they ask for first.
+        # Browsers ask before they send JSON to another site; other types they just send.
         raise HTTPException(415, "Send RunAgentInput as application/json.")
     try:
         value = json.loads(await _body(request, max_body), parse_constant=_refuse_constant)
@@ -178,15 +177,15 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 def _other_major(version: object) -> bool:
-    """Whether a client speaks an AG-UI that this is not; newer minors are served, and so is who does not say."""
+    """Return whether a client uses another major version of AG-UI. One that names no version is served."""
     found = re.fullmatch(r"(\d+)\.\d+", version) if isinstance(version, str) else None
     return found is not None and found[1] != PROTOCOL_VERSION.partition(".")[0]
 
 
 class _EventStream(Response):
-    """Sends SSE as it comes, and leaves the run at once when the client leaves.
+    """Sends SSE frames, and leaves the run at once when the client disconnects.
 
-    Starlette's own streaming response learns of a disconnect only when it next sends; a model may think for minutes.
+    Starlette's own streaming response notices a disconnect only when it next sends; a model may think for minutes.
     """
 
     media_type = "text/event-stream"
@@ -211,34 +210,23 @@ class _EventStream(Response):
                     await task
 
     async def _send(self, send: Send) -> None:
-        async with self._reader as reader, aclosing(_pieces(reader)) as pieces:
-            async for piece in _with_comments(pieces, self._keep_alive):
-                await send({"type": "http.response.body", "body": piece, "more_body": True})
+        """Send what the reader gets, and a comment whenever it gets nothing for `keep_alive` seconds."""
+        async with self._reader as reader:
+            taking = asyncio.create_task(reader.take())
+            try:
+                while True:
+                    done, _ = await asyncio.wait({taking}, timeout=self._keep_alive)
+                    batch = taking.result() if done else [_COMMENT]
+                    if not batch:
+                        break
+                    await send({"type": "http.response.body", "body": b"".join(batch), "more_body": True})
+                    if done:
+                        taking = asyncio.create_task(reader.take())
+            finally:
+                taking.cancel()
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
 async def _disconnect(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
-
-
-async def _pieces(reader: Subscription[bytes]) -> AsyncGenerator[bytes, None]:
-    while batch := await reader.take():
-        yield b"".join(batch)
-
-
-async def _with_comments(stream: AsyncGenerator[bytes, None], silence: float | None) -> AsyncGenerator[bytes, None]:
-    """Yield what `stream` yields, and a comment whenever it is silent for `silence` seconds."""
-    while True:
-        piece = asyncio.ensure_future(anext(stream, None))
-        try:
-            while not (await asyncio.wait({piece}, timeout=silence))[0]:
-                yield _COMMENT
-        finally:
-            if not piece.done():
-                piece.cancel()
-                with suppress(asyncio.CancelledError):
-                    await piece
-        if (value := piece.result()) is None:
-            return
-        yield value

@@ -9,7 +9,6 @@ import asyncio
 import inspect
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
 
@@ -23,16 +22,13 @@ from langgraph_agui.aio import await_shielded, keep_alive
 from langgraph_agui.configs import merge_run_configs
 from langgraph_agui.errors import ApprovalRefused, ErrorCode
 from langgraph_agui.frontend import frontend_config
-from langgraph_agui.graphs import GraphAdapter
 from langgraph_agui.interrupts.approval_tool import REQUEST_APPROVAL, split_approvals
 from langgraph_agui.interrupts.approvals import Approval
-from langgraph_agui.interrupts.pending import PendingInterruptReader, PendingInterrupts
+from langgraph_agui.interrupts.pending import PendingInterrupts
 from langgraph_agui.interrupts.resume import Resolution
 from langgraph_agui.messages.to_agui import cancelled, open_tool_calls
-from langgraph_agui.messages.to_langchain import HistoryConverter, ProviderFilter
-from langgraph_agui.settings import RunSettings
-from langgraph_agui.state.client_state import RUN, ClientStateCaches
-from langgraph_agui.state.contract import StateContract
+from langgraph_agui.settings import AgentContext, RunSettings
+from langgraph_agui.state.client_state import RUN
 from langgraph_agui.threads.locks import ThreadLease, ThreadLocks
 from langgraph_agui.threads.planner import Abandon, Execute, Resume, RunPlan, RunPlanner, Show
 from langgraph_agui.translate.event_sinks import Broadcaster, JoinedSink, Sink, Subscription
@@ -54,50 +50,29 @@ _CANCEL_INTERVAL = 0.4
 """
 
 
-@dataclass(frozen=True, slots=True)
-class AgentContext:
-    """What the runs of one agent share.
+def start_translation(agent: AgentContext, run_input: RunAgentInput, sink: Sink) -> Translation:
+    """Return the translation of a run into `sink`, which has emitted `RUN_STARTED`."""
+    settings, cache = agent.settings, agent.client_states.get(run_input.thread_id)
+    translation = Translation(
+        run_input,
+        sink,
+        StateView(run_input.state, agent.contract, sink.event, cache),
+        reasoning=settings.reasoning,
+        subagents=settings.subagents,
+        expose_errors=settings.expose_errors,
+    )
+    translation.emit_run_started()
+    return translation
 
-    Attributes:
-        graph: The graph.
-        settings: What the agent decides.
-        contract: What clients see and may change of the state.
-        providers: Keeps what other providers' models made from the graph's models. Learns from each run.
-        client_states: What this process knows of the state that clients hold.
-    """
 
-    graph: GraphAdapter
-    settings: RunSettings
-    contract: StateContract
-    providers: ProviderFilter
-    client_states: ClientStateCaches = field(default_factory=ClientStateCaches)
-
-    def translation(self, run_input: RunAgentInput, sink: Sink) -> Translation:
-        """Return the translation of one run into `sink`."""
-        settings = self.settings
-        cache = self.client_states.get(run_input.thread_id)
-        return Translation(
-            run_input,
-            sink,
-            StateView(run_input.state, self.contract, sink.event, cache),
-            reasoning=settings.reasoning,
-            subagents=settings.subagents,
-            expose_errors=settings.expose_errors,
-        )
-
-    def interrupt_reader(self) -> PendingInterruptReader:
-        """Return what reads the interrupts that threads of the graph wait for."""
-        settings = self.settings
-        return PendingInterruptReader(self.graph, settings.messages_key, self.contract.show, settings.approval_timeout)
-
-    def emit_pending(self, pending: PendingInterrupts, translation: Translation) -> list[Interrupt]:
-        """Emit approvals as tool calls, if the agent decides so; return the interrupts for the run's outcome."""
-        if self.settings.approvals == "interrupt":
-            return translation.attribute_interrupts([request.interrupt for request in pending.requests])
-        calls, interrupts = split_approvals(pending)
-        if calls:
-            translation.emit_approval_calls(AIMessage("", tool_calls=calls))
-        return translation.attribute_interrupts(interrupts)
+def emit_pending(agent: AgentContext, pending: PendingInterrupts, translation: Translation) -> list[Interrupt]:
+    """Emit approvals as tool calls, if the agent decides so; return the interrupts for the run's outcome."""
+    if agent.settings.approvals == "interrupt":
+        return translation.attribute_interrupts([request.interrupt for request in pending.requests])
+    calls, interrupts = split_approvals(pending)
+    if calls:
+        translation.emit_approval_calls(AIMessage("", tool_calls=calls))
+    return translation.attribute_interrupts(interrupts)
 
 
 class _PauseAbandoned(Exception):  # noqa: N818  # not an error: the client's wish
@@ -115,6 +90,10 @@ class Run:
         reader: The first reader. When it leaves, the run goes on or stops as the settings say.
         lease: The right to run in the thread. The run releases it before its terminal event.
         locks: Where the run waits for that right, if it has no lease yet.
+
+    Attributes:
+        input: What the client sent.
+        task: Done when the graph has stopped, for whatever reason.
     """
 
     def __init__(
@@ -129,7 +108,7 @@ class Run:
     ) -> None:
         self._agent = agent
         self._graph, settings = agent.graph, agent.settings
-        self._input = run_input
+        self.input = run_input
         self._config = merge_run_configs(
             _client_config(run_input, settings),
             config,
@@ -141,18 +120,9 @@ class Run:
         self._broadcaster = Broadcaster(reader.sink)
         self._close_queues: list[Callable[[], None]] = [reader.close]
         reader.on_leave = partial(self._first_reader_left, reader)
-        self._translation = agent.translation(run_input, self._broadcaster)
+        self._translation = start_translation(agent, run_input, self._broadcaster)
         self._interrupts = agent.interrupt_reader()
-        self._planner = RunPlanner(
-            self._graph,
-            run_input,
-            self._config,
-            settings,
-            agent.contract,
-            agent.client_states.get(run_input.thread_id),
-            self._interrupts,
-            HistoryConverter(run_input.thread_id, settings.reasoning, settings.client_instructions, agent.providers),
-        )
+        self._planner = RunPlanner(agent, run_input, self._config)
         self._runner = graph_runner_for(
             self._graph,
             self._translation,
@@ -161,23 +131,13 @@ class Run:
             fail=self._translation_failed,
         )
         self._loop = asyncio.get_running_loop()
-        self._translation.emit_run_started()
-        self._task = asyncio.create_task(self._work(), name=f"agui-run-{run_input.run_id}")
-        self._task.add_done_callback(self._ended)
-
-    @property
-    def ids(self) -> tuple[str, str]:
-        """The ids of the thread and of the run."""
-        return self._input.thread_id, self._input.run_id
+        self.task = asyncio.create_task(self._work(), name=f"agui-run-{run_input.run_id}")
+        self.task.add_done_callback(self._ended)
 
     @property
     def finished(self) -> bool:
         """Whether the terminal event was emitted."""
         return self._translation.finished
-
-    def on_end(self, call: Callable[[], object]) -> None:
-        """Call `call` when the graph has stopped, for whatever reason."""
-        self._task.add_done_callback(lambda _task: call())
 
     def join(self, reader: Subscription[T], run_input: RunAgentInput) -> None:
         """Add a reader: it gets what there is so far, then the rest. The run goes on when it leaves."""
@@ -189,7 +149,7 @@ class Run:
 
         async def leave() -> None:
             self._broadcaster.remove(sink)
-            if not self._task.done():
+            if not self.task.done():
                 self._translation.refresh_writers()
             if reader.unread:
                 self._save_client_state(reader)
@@ -207,22 +167,22 @@ class Run:
         keep_alive(asyncio.create_task(self._cancel_task()))
 
     async def _cancel_task(self) -> None:
-        while not self._task.done():
-            self._task.cancel()
-            await asyncio.wait({self._task}, timeout=_CANCEL_INTERVAL)
+        while not self.task.done():
+            self.task.cancel()
+            await asyncio.wait({self.task}, timeout=_CANCEL_INTERVAL)
 
     async def _first_reader_left(self, reader: Subscription[T]) -> None:
         self._save_client_state(reader)
-        if self._task.done():
+        if self.task.done():
             return
         if self._agent.settings.on_disconnect == "cancel":
             self._stop()
-            await asyncio.wait({self._task}, timeout=_LEAVE_TIMEOUT)
+            await asyncio.wait({self.task}, timeout=_LEAVE_TIMEOUT)
         else:
-            keep_alive(self._task)
+            keep_alive(self.task)
 
     def _save_client_state(self, reader: Subscription[T]) -> None:
-        cache = self._agent.client_states.open(self._input.thread_id)
+        cache = self._agent.client_states.open(self.input.thread_id)
         self._translation.save_client_state(cache, unread=reader.unread, behind=reader.behind)
 
     def _translation_failed(self, error: Exception) -> None:
@@ -267,7 +227,7 @@ class Run:
             _PauseAbandoned: The input cancels the pause of the thread, and brings nothing else.
         """
         if self._locks is not None:
-            self._lease = await self._locks.acquire(self._input.thread_id, wait=True)
+            self._lease = await self._locks.acquire(self.input.thread_id, wait=True)
         plan = await self._planner.plan()
         pending = await self._carry_out(plan)
         if isinstance(plan, Resume | Abandon) and not pending:
@@ -277,7 +237,7 @@ class Run:
                 self._translation.emit_messages_snapshot()
                 raise _PauseAbandoned
             pending = await self._carry_out(followup)
-        interrupts = None if pending is None else self._agent.emit_pending(pending, self._translation)
+        interrupts = None if pending is None else emit_pending(self._agent, pending, self._translation)
         self._translation.emit_messages_snapshot(interrupts or ())
         return interrupts
 
@@ -291,7 +251,7 @@ class Run:
             case Execute():
                 self._translation.load_thread(plan.messages)
                 # The stream answers no calls of the client's own tools (AG-UI 1.0, frontend tools).
-                client_tools = {tool.name for tool in self._input.tools or ()}
+                client_tools = {tool.name for tool in self.input.tools or ()}
                 self._translation.emit_added_results([one for one in plan.healed if one.name not in client_tools])
                 if plan.settle_first:
                     await self._graph.update_state(self._config, None, END)
@@ -307,7 +267,7 @@ class Run:
                 await self._abandon(plan)
                 return PendingInterrupts()
 
-    async def _run_graph(self, graph_input: object, config: RunnableConfig) -> PendingInterrupts | None:
+    async def _run_graph(self, graph_input: object, config: RunnableConfig | None) -> PendingInterrupts | None:
         await self._runner.run(graph_input, merge_run_configs(self._config, config), self._context)
         if not self._graph.has_checkpointer:
             if self._translation.paused:
@@ -323,7 +283,20 @@ class Run:
     async def _report_approvals(self, resolution: Resolution) -> None:
         """Call `on_approval` for each answer, before the graph resumes."""
         for request, entry, decision in resolution.decisions:
-            approval = Approval.of(self._input, request, entry, decision, self._config, self._context)
+            action = request.action
+            approval = Approval(
+                thread_id=self.input.thread_id,
+                run_id=self.input.run_id,
+                interrupt_id=request.id,
+                decision=decision.type,
+                payload=entry.payload,
+                tool_call_id=request.interrupt.tool_call_id,
+                name=action.name if action is not None else None,
+                args=action.args if action is not None else {},
+                edited_args=decision.edited_args,
+                config=self._config,
+                context=self._context,
+            )
             try:
                 done = self._agent.settings.on_approval(approval)
                 if inspect.isawaitable(done):

@@ -1,4 +1,4 @@
-"""What an agent decides for all of its runs: frozen data, checked once. The options enter, every run reads them."""
+"""What an agent decides for all of its runs, and what they share. An agent's options enter, every run reads them."""
 
 from __future__ import annotations
 
@@ -6,8 +6,13 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Literal, TypeAlias, get_args
 
+from langgraph_agui.graphs import GraphAdapter
 from langgraph_agui.interrupts.approvals import OnApproval, log_approval
+from langgraph_agui.interrupts.pending import PendingInterruptReader
 from langgraph_agui.messages.options import ReasoningOptions
+from langgraph_agui.messages.to_langchain import HistoryConverter, ProviderFilter
+from langgraph_agui.state.client_state import ClientStateCaches
+from langgraph_agui.state.contract import StateContract
 
 Approvals: TypeAlias = Literal["interrupt", "tool_call"]
 ClientInstructions: TypeAlias = Literal["ignore", "accept"]
@@ -58,3 +63,32 @@ class RunSettings:
         check_choice("subagents", self.subagents, Subagents)
         if self.emit_raw and self.reasoning.visibility != "full":
             raise ValueError("emit_raw sends all of the graph's state, which would show the reasoning that is hidden")
+
+
+@dataclass(frozen=True, slots=True)
+class AgentContext:
+    """What the runs of one agent share.
+
+    Attributes:
+        graph: The graph.
+        settings: What the agent decides.
+        contract: What clients see and may change of the state.
+        providers: Keeps what other providers' models made from the graph's models. Learns from each run.
+        client_states: What this process knows of the state that clients hold.
+    """
+
+    graph: GraphAdapter
+    settings: RunSettings
+    contract: StateContract
+    providers: ProviderFilter
+    client_states: ClientStateCaches = field(default_factory=ClientStateCaches)
+
+    def interrupt_reader(self) -> PendingInterruptReader:
+        """Return what reads the interrupts that threads of the graph wait for."""
+        settings = self.settings
+        return PendingInterruptReader(self.graph, settings.messages_key, self.contract.show, settings.approval_timeout)
+
+    def converter(self, thread_id: str) -> HistoryConverter:
+        """Return what converts the messages of a thread."""
+        settings = self.settings
+        return HistoryConverter(thread_id, settings.reasoning, settings.client_instructions, self.providers)

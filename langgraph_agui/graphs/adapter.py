@@ -78,21 +78,17 @@ class GraphAdapter(ABC):
 
     @property
     def channels(self) -> Collection[str]:
-        """The names of all channels that are known without asking a server."""
+        """The names of all channels; none before a server was asked."""
         return ()
 
     @property
     def output_names(self) -> Collection[str] | None:
-        """The channels in the graph's output; None if the output is one value, or only a server knows."""
+        """The channels in the graph's output; None if the output is one value."""
         return None
 
-    @abstractmethod
-    def has_channel(self, name: str) -> bool:
-        """Return whether the graph has this channel."""
-
-    @abstractmethod
     def outputs(self, name: str) -> bool:
         """Return whether the graph's output may have this key. True for names that are no channel."""
+        return self.output_names is None or name in self.output_names or name not in self.channels
 
     def subgraphs_at(self, namespace: Sequence[str]) -> list[GraphAdapter]:
         """Return the subgraphs on the way to `namespace`, outermost first.

@@ -74,15 +74,6 @@ class LocalGraphAdapter(GraphAdapter):
         output = self.graph.output_channels
         return None if isinstance(output, str) else frozenset(output)
 
-    def has_channel(self, name: str) -> bool:
-        """See `GraphAdapter`."""
-        return name in self.channels
-
-    def outputs(self, name: str) -> bool:
-        """See `GraphAdapter`."""
-        shown = self.output_names
-        return shown is None or name in shown or name not in self.channels
-
     @property
     def input_form(self) -> InputForm:
         """See `GraphAdapter`."""

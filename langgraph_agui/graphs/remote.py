@@ -111,14 +111,15 @@ class RemoteGraphAdapter(GraphAdapter):
         properties = self._known.input.get("properties")
         return list(properties) if isinstance(properties, Mapping) else None
 
-    def has_channel(self, name: str) -> bool:
+    @property
+    def channels(self) -> Collection[str]:
         """See `GraphAdapter`."""
-        return name in self._known.channels
+        return self._known.channels
 
-    def outputs(self, name: str) -> bool:
+    @property
+    def output_names(self) -> Collection[str]:
         """See `GraphAdapter`. Where the server names no output, the input decides."""
-        known = self._known
-        return name not in known.channels or name in (known.output or _properties(known.input))
+        return self._known.output or _properties(self._known.input)
 
     # -- threads ------------------------------------------------------------------------------------------------------
 

@@ -104,21 +104,20 @@ class PendingInterrupts:
     """All that a thread waits for; false, if it waits for nothing.
 
     Attributes:
-        pending: The open LangGraph interrupts.
-        breakpoint: The request of a static breakpoint, which has no LangGraph interrupt.
+        pending: The open interrupts.
+        at_breakpoint: Whether it waits at a static breakpoint. That is the one request, without a LangGraph interrupt.
     """
 
     pending: Sequence[PendingInterrupt] = ()
-    breakpoint: InterruptRequest | None = None
+    at_breakpoint: bool = False
 
     def __bool__(self) -> bool:
-        return bool(self.pending) or self.breakpoint is not None
+        return bool(self.pending)
 
     @property
     def requests(self) -> list[InterruptRequest]:
         """The requests, in the order in which they were raised."""
-        raised = [request for one in self.pending for request in one.requests]
-        return [*raised, self.breakpoint] if self.breakpoint is not None else raised
+        return [request for one in self.pending for request in one.requests]
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +174,8 @@ class PendingInterruptReader:
             metadata={"next": list(nodes)},
         )
         request = InterruptRequest(interrupt, Action(name, allowed=_BREAKPOINT_DECISIONS))
-        return PendingInterrupts(breakpoint=self._with_expiry(request, stored.created_at))
+        one = PendingInterrupt(interrupt.id, [self._with_expiry(request, stored.created_at)])
+        return PendingInterrupts([one], at_breakpoint=True)
 
     def _with_expiry(self, request: InterruptRequest, since: str | None) -> InterruptRequest:
         if self.timeout is None or request.interrupt.expires_at is not None or since is None:

@@ -47,9 +47,9 @@ def resolve(entries: Sequence[ResumeEntry], pending: PendingInterrupts) -> Resol
     answers = _by_request(entries, pending)
     decisions = [(request, answers[request.id], _decide(request, answers[request.id])) for request in pending.requests]
     by_id = {request.id: decision for request, _, decision in decisions}
-    if pending.breakpoint is not None:
-        return Resolution(abandoned=by_id[pending.breakpoint.id].type != "approve", decisions=decisions)
     kinds = {decision.type for decision in by_id.values()}
+    if pending.at_breakpoint:
+        return Resolution(abandoned=kinds != {"approve"}, decisions=decisions)
     if "cancel" in kinds:
         if kinds - {"cancel", "reject"}:
             message = "This interrupt cannot be rejected. To cancel it, cancel or reject all open interrupts."

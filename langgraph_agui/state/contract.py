@@ -102,7 +102,7 @@ class StateContract:
 
     def has_channel(self, key: str) -> bool:
         """Return whether the graph is known to have a channel of this name."""
-        return self._graph.has_channel(key)
+        return key in self._graph.channels
 
     def shared(self, namespace: Sequence[str]) -> frozenset[str]:
         """Return the channels that the subgraph at `namespace` shares with all graphs around it, and with clients.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from ag_ui.core import Message, ResumeEntry, RunAgentInput, UserMessage
@@ -19,16 +19,14 @@ from langgraph.constants import START
 from langgraph.types import Command
 
 from langgraph_agui.errors import ErrorCode, RunInputError
-from langgraph_agui.graphs import ROOT_CHANNEL, GraphAdapter
+from langgraph_agui.graphs import ROOT_CHANNEL
 from langgraph_agui.interrupts.approval_tool import approval_answers
-from langgraph_agui.interrupts.pending import PendingInterruptReader, PendingInterrupts
+from langgraph_agui.interrupts.pending import PendingInterrupts
 from langgraph_agui.interrupts.resume import Resolution, fingerprint, graph_interrupt_id, resolve, was_given
 from langgraph_agui.messages.extract import as_mapping
 from langgraph_agui.messages.to_agui import open_tool_calls
-from langgraph_agui.messages.to_langchain import HistoryConverter
-from langgraph_agui.settings import RunSettings
-from langgraph_agui.state.client_state import ClientState, ClientStateCache
-from langgraph_agui.state.contract import StateContract
+from langgraph_agui.settings import AgentContext
+from langgraph_agui.state.client_state import ClientState
 from langgraph_agui.threads.history import Rerun, find_rerun, new_messages, start_of_new
 from langgraph_agui.threads.repair import append_update, close_gaps
 from langgraph_agui.threads.thread import Thread, load_before, load_thread
@@ -45,14 +43,14 @@ ABANDONED = "agui_given_up"
 """Key in the metadata of a checkpoint: the pause before it was abandoned. Clients cannot answer its calls."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Execute:
     """Run the graph with an input.
 
     Attributes:
-        input: The input; None to go on with the thread as it is.
+        input: The input; None to continue the thread as it is.
         messages: The messages of the thread that the run starts from.
-        config: Goes over the run's configuration: the checkpoint to begin at, metadata for checkpoints.
+        config: Merged into the run's configuration: the checkpoint to begin at, metadata for checkpoints.
         healed: Results in the input that the thread lacked, made by the server.
         settle_first: Whether to end the last superstep first, which was killed: new input would delete what its
             finished nodes have written.
@@ -60,50 +58,50 @@ class Execute:
 
     input: object
     messages: Sequence[BaseMessage] = ()
-    config: RunnableConfig = field(default_factory=lambda: RunnableConfig())
+    config: RunnableConfig | None = None
     healed: Sequence[BaseMessage] = ()
     settle_first: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Resume:
     """Resume a paused graph with the client's answers.
 
     Attributes:
-        command: The answers, with what the client has changed of the state; None to go on from a breakpoint.
         resolution: What the answers mean.
         messages: The messages of the thread.
+        config: Merged into the run's configuration: metadata for checkpoints.
+        command: The answers, with what the client has changed of the state; None to continue from a breakpoint.
         superstep: What the finished tasks of the paused superstep have written.
-        config: Goes over the run's configuration: metadata for checkpoints.
     """
 
-    command: Command[str] | None
     resolution: Resolution
     messages: Sequence[BaseMessage]
-    superstep: Mapping[str, object]
     config: RunnableConfig
+    command: Command[str] | None
+    superstep: Mapping[str, object]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Abandon:
     """End a pause without running anything of it.
 
     Attributes:
-        node: The node that the thread is paused before.
-        writes: What the client has changed of the state.
         resolution: What the answers mean.
         messages: The messages of the thread.
-        config: Goes over the run's configuration: metadata for checkpoints.
+        config: Merged into the run's configuration: metadata for checkpoints.
+        node: The node that the thread is paused before.
+        writes: What the client has changed of the state.
     """
 
-    node: str
-    writes: Mapping[str, object]
     resolution: Resolution
     messages: Sequence[BaseMessage]
     config: RunnableConfig
+    node: str
+    writes: Mapping[str, object]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Show:
     """Run nothing; send the thread as it stands.
 
@@ -121,29 +119,24 @@ class Show:
 RunPlan: TypeAlias = Execute | Resume | Abandon | Show
 
 
-@dataclass(frozen=True, slots=True)
 class RunPlanner:
     """Plans the run of one input.
 
-    Attributes:
-        graph: The graph.
+    Args:
+        agent: What the run shares with the agent's other runs.
         run_input: What the client sent.
         config: The run's configuration, with the thread.
-        settings: What the agent decides.
-        contract: Says what the client may change of the state.
-        cache: What this process knows of the thread's clients.
-        reader: Reads what the thread waits for.
-        converter: Converts the client's messages.
     """
 
-    graph: GraphAdapter
-    run_input: RunAgentInput
-    config: RunnableConfig
-    settings: RunSettings
-    contract: StateContract
-    cache: ClientStateCache
-    reader: PendingInterruptReader
-    converter: HistoryConverter
+    def __init__(self, agent: AgentContext, run_input: RunAgentInput, config: RunnableConfig) -> None:
+        self._agent = agent
+        self._graph, self._settings = agent.graph, agent.settings
+        self._key = agent.settings.messages_key
+        self._input = run_input
+        self._config = config
+        self._converter = agent.converter(run_input.thread_id)
+        cache = agent.client_states.get(run_input.thread_id)
+        self._client_state = ClientState(self._graph, run_input, config, self._key, agent.contract, cache)
 
     async def plan(self) -> RunPlan:
         """Return what the run does.
@@ -152,20 +145,20 @@ class RunPlanner:
             RunInputError: The input answers unknown interrupts, leaves open ones unanswered, or does not fit the graph.
             StateError: The checkpoint could not be read.
         """
-        if not self.graph.has_checkpointer:
+        if not self._graph.has_checkpointer:
             return self._plan_without_thread()
         thread = await self._load()
-        pending = await self.reader.read(thread.state, self.config)
-        answers = [*(self.run_input.resume or ()), *approval_answers(self.run_input.messages, pending)]
+        pending = await self._agent.interrupt_reader().read(thread.state, self._config)
+        answers = [*(self._input.resume or ()), *approval_answers(self._input.messages, pending)]
         effective = await self._effective_answers(answers, thread, pending)
         if effective is None and pending:
-            return Show(messages=thread.messages, values=thread.state.values, pending=pending)
-        rerun = find_rerun(self.run_input.messages, thread.messages, self._same_content)
+            return Show(thread.messages, thread.state.values, pending)
+        rerun = find_rerun(self._input.messages, thread.messages, self._same_content)
         if answers and not effective and not pending:
             unchanged = rerun is not None and rerun.edited is None
             # An input with answers does not ask for the same run again.
             if effective is None or unchanged or not self._takes_messages():
-                return await self._plan_new_messages(thread, state=self.run_input.state)
+                return await self._plan_new_messages(thread, state=self._input.state)
         if effective or (pending and not self._cancels_pause(rerun, thread)):
             return await self._plan_resume(effective or (), answers, thread, pending)
         return await self._plan_rerun(rerun, thread) if rerun is not None else await self._plan_input(thread)
@@ -194,7 +187,7 @@ class RunPlanner:
                 if entry.status == "cancelled":
                     logger.warning("A cancelled interrupt is not open and was ignored: %r.", entry.interrupt_id)
                     continue
-                given = await self.graph.given_answers(self.config, graph_interrupt_id(entry.interrupt_id))
+                given = await self._graph.given_answers(self._config, graph_interrupt_id(entry.interrupt_id))
                 if was_given(entry, given):
                     repeated = True
                     continue
@@ -203,7 +196,7 @@ class RunPlanner:
 
     def _cancels_pause(self, rerun: Rerun | None, thread: Thread) -> bool:
         """Return whether the input brings new messages that cancel what is pending, instead of being refused."""
-        if self.settings.input_while_paused == "refuse":
+        if self._settings.input_while_paused == "refuse":
             return False
         return rerun is not None or any(isinstance(message, UserMessage) for message in self._new_messages(thread))
 
@@ -216,7 +209,7 @@ class RunPlanner:
     ) -> Resume | Abandon:
         resolution = resolve(effective, pending)
         # If the run pauses again, the messages that came with the answers run when it waits for nothing more.
-        new = self.run_input.messages[self._start_of_new(thread.messages, ()) :]
+        new = self._input.messages[self._start_of_new(thread.messages, ()) :]
         postponed = [*_postponed(thread), *(message.id for message in new if isinstance(message, UserMessage))]
         metadata: dict[str, object] = {ANSWERED: fingerprint(answers), POSTPONED: json.dumps(postponed)}
         values = as_mapping(thread.state.values) or {}
@@ -224,71 +217,55 @@ class RunPlanner:
         superstep = {key: values[key] for result in results for key in result if key in values}
         writes = await self._client_state.changes_while_paused(*thread, superstep)
         if resolution.abandoned:
-            return Abandon(
-                node=next(iter(thread.state.next), ""),
-                writes=writes,
-                resolution=resolution,
-                messages=thread.messages,
-                config=RunnableConfig(metadata={**metadata, ABANDONED: True}),
-            )
+            config = RunnableConfig(metadata={**metadata, ABANDONED: True})
+            return Abandon(resolution, thread.messages, config, next(iter(thread.state.next), ""), writes)
         command: Command[str] | None = None
         if resolution.values or writes:
             command = Command(resume=resolution.values or None, update=writes or None)
-        return Resume(
-            command=command,
-            resolution=resolution,
-            messages=thread.messages,
-            superstep=superstep,
-            config=RunnableConfig(metadata=metadata),
-        )
+        return Resume(resolution, thread.messages, RunnableConfig(metadata=metadata), command, superstep)
 
     # -- messages -------------------------------------------------------------------------------------------------
 
-    @property
-    def _client_state(self) -> ClientState:
-        key = self.settings.messages_key
-        return ClientState(self.graph, self.run_input, self.config, key, self.contract, self.cache)
-
     async def _load(self) -> Thread:
-        return await load_thread(self.graph, self.config, self.settings.messages_key)
+        return await load_thread(self._graph, self._config, self._key)
 
     def _new_messages(self, thread: Thread) -> list[Message]:
         # A thread that did not end its last superstep was killed: its calls are the server's, and clients cannot answer
         # them. Nor can they answer the calls of a pause that was abandoned.
         closed = thread.state.tasks or thread.metadata(ABANDONED)
         return new_messages(
-            self.run_input.messages,
+            self._input.messages,
             thread.messages,
             [] if closed else [call["id"] for call in open_tool_calls(thread.messages, at_end=True)],
-            instructions=self.settings.client_instructions == "accept",
+            instructions=self._settings.client_instructions == "accept",
             no_input_yet=thread.state.created_at is None or START in thread.state.next,
             postponed=_postponed(thread),
         )
 
     def _same_content(self, message: UserMessage, stored: BaseMessage) -> bool:
-        converted = self.converter.to_langchain([message])
+        converted = self._converter.to_langchain([message])
         if converted and isinstance(converted[0], HumanMessage) and converted[0].content == stored.content:
             return True
-        return message.content == self.converter.visible_content(stored)
+        return message.content == self._converter.visible_content(stored)
 
     def _start_of_new(self, before: Sequence[BaseMessage], thread: Sequence[BaseMessage]) -> int:
         """Return the index in the client's list of the first message that came with its answers."""
-        start = start_of_new(self.run_input.messages, [*before, *thread])
+        start = start_of_new(self._input.messages, [*before, *thread])
         if start is not None:
             return start
         # The client sends only new messages, or the graph has removed all that the client has.
-        return 0 if before else len(self.run_input.messages)
+        return 0 if before else len(self._input.messages)
 
     def _takes_messages(self) -> bool:
         """Return whether the graph takes messages one by one, into a channel of its own for them."""
-        names = self.graph.input_names or ()
-        return self.settings.messages_key in names or ROOT_CHANNEL in names
+        names = self._graph.input_names or ()
+        return self._key in names or ROOT_CHANNEL in names
 
     def _plan_without_thread(self) -> Execute:
-        if self.run_input.resume:
+        if self._input.resume:
             raise RunInputError(ErrorCode.INTERRUPT_UNKNOWN)
-        history = close_gaps(self.converter.to_langchain(self.run_input.messages))
-        return Execute(input=self._graph_input(history, self._client_state.initial_values()))
+        history = close_gaps(self._converter.to_langchain(self._input.messages))
+        return Execute(self._graph_input(history, self._client_state.initial_values()))
 
     async def _plan_new_messages(
         self, thread: Thread, before: Sequence[BaseMessage] = (), state: object = None
@@ -303,72 +280,63 @@ class RunPlanner:
         """
         postponed, start = _postponed(thread), self._start_of_new(before, thread.messages)
         new = [
-            message
-            for index, message in enumerate(self.run_input.messages)
-            if index >= start or message.id in postponed
+            message for index, message in enumerate(self._input.messages) if index >= start or message.id in postponed
         ]
-        planner = replace(self, run_input=self.run_input.model_copy(update={"messages": new, "state": state}))
+        followup = self._input.model_copy(update={"messages": new, "state": state})
+        planner = RunPlanner(self._agent, followup, self._config)
         if not self._takes_messages() or not planner._new_messages(thread):
-            return Show(messages=thread.messages, values=thread.state.values)
+            return Show(thread.messages, thread.state.values)
         return await planner._plan_input(thread)
 
     async def _plan_input(self, thread: Thread) -> Execute | Show:
         """Run the graph with the client's new messages and its changes of the state."""
         stored = thread.state
         writes = await self._client_state.changes(*thread)
-        if self.graph.input_form != "keys" and not self._takes_messages():
-            history = close_gaps(self.converter.to_langchain(self.run_input.messages))
-            return Execute(input=self._graph_input(history, writes))
+        if self._graph.input_form != "keys" and not self._takes_messages():
+            history = close_gaps(self._converter.to_langchain(self._input.messages))
+            return Execute(self._graph_input(history, writes))
         new = self._new_messages(thread)
         only_results = all(message.role == "tool" for message in new)
         if only_results and len(open_tool_calls(thread.messages, at_end=True)) > len(new) > 0:
-            return Show(messages=thread.messages)  # the client has yet to answer the other calls
-        converted = self.converter.to_langchain(new)
+            return Show(thread.messages)  # the client has yet to answer the other calls
+        converted = self._converter.to_langchain(new)
         whole = close_gaps([*thread.messages, *converted]) if new else thread.messages
         known = {message.id for message in (*thread.messages, *converted)}
-        update = append_update(thread.messages, whole, removes=self.graph.removes_messages(self.settings.messages_key))
+        update = append_update(thread.messages, whole, removes=self._graph.removes_messages(self._key))
         graph_input = self._graph_input(update, writes)
         # A conversation with nothing new has its answer already; a graph without one runs because it was asked to.
         if stored.created_at is not None and self._takes_messages() and not graph_input:
             if _failed_after_tools(thread):
-                return Execute(input=None, messages=thread.messages)
-            return Show(messages=thread.messages, values=stored.values)
+                return Execute(None, thread.messages)
+            return Show(thread.messages, stored.values)
         answered = thread.metadata(ANSWERED)  # kept, so that the same answers again are still known
-        return Execute(
-            input=graph_input,
-            messages=thread.messages,
-            config=RunnableConfig(metadata={ANSWERED: answered}) if answered else RunnableConfig(),
-            healed=[message for message in whole if message.id not in known],
-            settle_first=len(stored.next) < len(stored.tasks),
-        )
+        config = RunnableConfig(metadata={ANSWERED: answered}) if answered else None
+        healed = [message for message in whole if message.id not in known]
+        return Execute(graph_input, thread.messages, config, healed, settle_first=len(stored.next) < len(stored.tasks))
 
     async def _plan_rerun(self, rerun: Rerun, thread: Thread) -> Execute:
         """Run again from before a message of the thread, with its old or its new content."""
-        key = self.settings.messages_key
-        base, before = await load_before(self.graph, self.config, rerun.message_id, key)
+        base, before = await load_before(self._graph, self._config, rerun.message_id, self._key)
         known = {message.id for message in before}
         index = next(index for index, message in enumerate(thread.messages) if message.id == rerun.message_id)
         between = [message for message in thread.messages[:index] if message.id not in known]
         edited = rerun.edited
-        message = self.converter.to_langchain([edited]) if edited is not None else [thread.messages[index]]
+        message = self._converter.to_langchain([edited]) if edited is not None else [thread.messages[index]]
         # Where the client has changed nothing since, the state is that of the earlier input.
         writes = {**self._client_state.input_at(base), **await self._client_state.changes(*thread, base)}
         point = base.config["configurable"]
         checkpoint: dict[str, object] = {key: point[key] for key in ("checkpoint_id", "checkpoint_ns") if key in point}
-        return Execute(
-            input=self._graph_input([*between, *message], writes),
-            messages=before,
-            config=RunnableConfig(configurable=checkpoint),
-        )
+        graph_input = self._graph_input([*between, *message], writes)
+        return Execute(graph_input, before, RunnableConfig(configurable=checkpoint))
 
     def _graph_input(self, messages: Sequence[BaseMessage], writes: Mapping[str, object]) -> object:
         """Return the graph's input: messages, and writes to other channels where it takes any."""
-        form, key = self.graph.input_form, self.settings.messages_key
+        form, key = self._graph.input_form, self._key
         if form == "messages":
             return messages
         if form == "text":
             return next((str(message.text) for message in reversed(messages) if message.type == "human"), "")
-        names = self.graph.input_names
+        names = self._graph.input_names
         return {**writes, key: messages} if messages and (names is None or key in names) else dict(writes)
 
 

@@ -56,10 +56,6 @@ SELECT set_config(name, value, false) FROM pg_settings JOIN (VALUES
 """Of the session: the server frees the locks of a machine that went dark after a minute, and of none that is idle."""
 
 
-class SessionLost(Exception):  # noqa: N818  # not an error yet: the session is opened again
-    """The session is not open, or not any more: locks that it had are free."""
-
-
 def key_of(thread_id: str) -> int:
     """Return the advisory lock of a thread: 64 bits, signed, the same in every process and release."""
     digest = sha256(_PREFIX + thread_id.encode("utf-8", "surrogatepass")).digest()
@@ -116,15 +112,18 @@ class PostgresLocks(ThreadLocks):
     async def _lock(self, key: int) -> bool:
         session = self._session
         try:
-            try:
-                return await session.run(partial(session.lock, key))
-            except SessionLost:
-                if (source := self._source()) is None:
-                    raise SessionLost("The checkpointer is gone.") from None
-                conninfo = await _conninfo_of(source)
-                await session.run(partial(session.open, conninfo))
-                return await session.run(partial(session.lock, key))
-        except (psycopg.Error, SessionLost) as error:
+            if session.is_open:
+                try:
+                    return await session.run(partial(session.lock, key))
+                except psycopg.Error:
+                    if session.is_open:
+                        raise
+            if (source := self._source()) is None:
+                raise StateError("The thread could not be locked: its checkpointer is gone.")
+            conninfo = await _conninfo_of(source)
+            await session.run(partial(session.open, conninfo))
+            return await session.run(partial(session.lock, key))
+        except psycopg.Error as error:
             raise StateError("The thread could not be locked.") from error
 
 
@@ -175,21 +174,16 @@ class LockSession:
         if self._connection is not None:
             self._connection.close()
 
-    def lock(self, key: int) -> bool:
-        """Take a lock that this process does not have; False if another process has it.
+    @property
+    def is_open(self) -> bool:
+        """Whether there is a connection, as far as is known: a lost one shows only when it is used."""
+        return self._connection is not None and not self._connection.closed
 
-        Raises:
-            SessionLost: The session is not open.
-        """
-        connection = self._connection
-        if connection is None or connection.closed:
-            raise SessionLost
-        try:
-            granted = _call(connection, "pg_try_advisory_lock", key)
-        except psycopg.Error as error:
-            if connection.closed:
-                raise SessionLost from error
-            raise
+    def lock(self, key: int) -> bool:
+        """Take a lock that this process does not have; False if another process has it."""
+        if self._connection is None:
+            raise psycopg.OperationalError("The session is not open.")
+        granted = _call(self._connection, "pg_try_advisory_lock", key)
         if granted:
             self._locked.add(key)
         return granted
@@ -199,16 +193,15 @@ class LockSession:
         if key not in self._locked:
             return
         self._locked.remove(key)
-        if self._connection is None or self._connection.closed:
-            return
-        try:
-            _call(self._connection, "pg_advisory_unlock", key)
-        except psycopg.Error:
-            self._connection.close()  # frees all locks; the next session takes the others again
+        if self._connection is not None:
+            try:
+                _call(self._connection, "pg_advisory_unlock", key)
+            except psycopg.Error:
+                self._connection.close()  # frees all locks; the next session takes the others again
 
     def open(self, conninfo: str) -> None:
         """Connect, unless it is; locks that were lost with an earlier connection are taken again where possible."""
-        if self._connection is not None and not self._connection.closed:
+        if self.is_open:
             return
         connection = Connection.connect(conninfo, autocommit=True, prepare_threshold=None)
         try:

@@ -77,7 +77,7 @@ def run_error(
 
 def refused_run(run_input: RunAgentInput, error: Exception) -> list[BaseEvent]:
     """Return the events of a run that was refused before it began."""
-    return [run_started(run_input), run_error(run_input, error, ErrorClassifier().code(error, ErrorCode.INTERNAL))]
+    return [run_started(run_input), run_error(run_input, error, ErrorClassifier().classify(error, ErrorCode.INTERNAL))]
 
 
 class _Step(NamedTuple):

@@ -176,7 +176,7 @@ class Translation:
 
     def fail_run(self, error: BaseException, otherwise: ErrorCode = ErrorCode.GRAPH_ERROR) -> None:
         """End a run that failed. The client gets a code and a safe text, the log gets the exception."""
-        code = self._errors.code(error, otherwise)
+        code = self._errors.classify(error, otherwise)
         event = run_error(self._input, error, code, self._usage.total(), expose=self._expose_errors)
         if self.finished:
             return
@@ -211,11 +211,11 @@ class Translation:
 
     def record_error(self, error: BaseException, code: ErrorCode) -> None:
         """Note which part of the graph raised `error`: it names the code if the run fails with it."""
-        self._errors.put(error, code)
+        self._errors.record(error, code)
 
     def classify_error(self, error: BaseException) -> ErrorCode:
         """Return the code of a run that fails with `error`."""
-        return self._errors.code(error, ErrorCode.GRAPH_ERROR)
+        return self._errors.classify(error, ErrorCode.GRAPH_ERROR)
 
     def pause(self, interrupts: Sequence[GraphInterrupt], subagent: SubagentRun | None = None) -> None:
         """Note that the graph has paused: at `interrupt()` calls, or (none given) at a static breakpoint.
@@ -268,7 +268,7 @@ class Translation:
 
     def fail_model_call(self, run_id: UUID, error: BaseException) -> None:
         """A model call failed: close its message at once, whether or not the run goes on without it."""
-        self._errors.put(error, ErrorCode.MODEL_ERROR)
+        self._errors.record(error, ErrorCode.MODEL_ERROR)
         self._state.drop_previews(self.messages.fail_model_call(run_id))
 
     def remember_model_message(self, namespace: str, message: BaseMessage, subagent: SubagentRun | None) -> None:
