@@ -121,10 +121,8 @@ class AssistantTurn:
         self._values = values or EncryptedValueCodec()
         options = self._values.options
         self._shows, self._shows_all = options.shows(self.provider), options.visibility == "full"
-        self._metadata: dict[str, object] = {}
-        if options.metadata:
-            about = {"provider": provider, "model": model}
-            self._metadata = {key: value for key, value in about.items() if isinstance(value, str) and value}
+        about = {"provider": provider, "model": model} if options.metadata else {}
+        self._metadata = {key: value for key, value in about.items() if isinstance(value, str) and value}
         self.splitter = options.think_tags.fresh() if options.think_tags is not None else None
         self._lead: str | None = ""
         self._by_key: dict[tuple[BlockKind, Hashable], Block] = {}
@@ -163,17 +161,13 @@ class AssistantTurn:
             block.end()
         return turn
 
-    def split(self, deltas: Iterable[BlockDelta]) -> Iterable[BlockDelta]:
+    def split(self, deltas: Iterable[BlockDelta]) -> Iterator[BlockDelta]:
         """Return `deltas` with the reasoning between think tags as blocks of its own, if the options ask for that."""
-        return deltas if self.splitter is None else self._split(deltas)
-
-    def _split(self, deltas: Iterable[BlockDelta]) -> Iterator[BlockDelta]:
-        assert self.splitter is not None  # noqa: S101
         for delta in deltas:
-            if delta.kind == "text":
-                yield from self._deltas(self.splitter.feed(delta.text))
-            else:
+            if self.splitter is None or delta.kind != "text":
                 yield delta
+            else:
+                yield from self._deltas(self.splitter.feed(delta.text))
 
     def _deltas(self, pieces: Iterable[Piece]) -> Iterator[BlockDelta]:
         """Return `pieces` as deltas. White space before the first tag does not begin a text."""
@@ -216,7 +210,8 @@ class AssistantTurn:
             and delta.name is None
         ):
             return current
-        block = self._known(delta) or self._begin(delta)
+        key = delta.id if delta.key is None and delta.kind == "call" else delta.key
+        block = self._known(delta, key) or self._begin(delta, key)
         if block.provider_id is None and delta.id is not None:
             block.provider_id = delta.id
             if delta.kind == "call":
@@ -225,17 +220,16 @@ class AssistantTurn:
         self._current = block
         return block
 
-    def _known(self, delta: BlockDelta) -> Block | None:
-        if delta.key is None and delta.kind != "text" and delta.id is None:
+    def _known(self, delta: BlockDelta, key: Hashable) -> Block | None:
+        if key is None and delta.kind != "text" and delta.id is None:
             # No index and no id: the current block goes on.
             return self._current if self._current is not None and self._current.kind == delta.kind else None
-        block = self._by_key.get((delta.kind, delta.id if delta.key is None and delta.kind == "call" else delta.key))
+        block = self._by_key.get((delta.kind, key))
         if block is not None and delta.id is not None and block.provider_id not in (None, delta.id):
             return None  # the same index under another id is another block
         return block
 
-    def _begin(self, delta: BlockDelta) -> Block:
-        key = delta.id if delta.key is None and delta.kind == "call" else delta.key
+    def _begin(self, delta: BlockDelta, key: Hashable) -> Block:
         if delta.kind == "reasoning" and delta.id is None and isinstance(key, tuple):
             # A further summary part: the first one has the id of the provider's block.
             first = self._by_key.get((delta.kind, (key[0], 0)))
@@ -243,7 +237,7 @@ class AssistantTurn:
         block = Block(delta.kind, self._public_id(delta), key, delta.id, delta.name)
         if delta.kind == "reasoning":
             # What stands beside the content, or between tags in a text, is not a provider's summary.
-            raw = delta.key == BESIDE or (isinstance(delta.key, tuple) and delta.key[0] == _TAGGED)
+            raw = key == BESIDE or (isinstance(key, tuple) and key[0] == _TAGGED)
             block.visible = self._shows_all if raw else self._shows
             block.metadata = dict(self._metadata) or None
         self.blocks.append(block)
@@ -310,7 +304,7 @@ class AssistantTurn:
         text = VisibleText(
             text=self._text("text"),
             reasoning=[block.text for block in thoughts],
-            arguments=[call.arguments for call in visible_calls],
+            arguments=[block.text for block in calls],
         )
         visible = VisibleTurn(self.message_id, text, [block.id for block in thoughts], visible_calls)
         try:

@@ -83,7 +83,7 @@ def _append(conversation: Conversation, message: BaseMessage, message_id: str, v
             turn = AssistantTurn.from_message(message, message_id, conversation.ids, values)
             if isinstance(message, AIMessage):
                 turn.encode_values(message)
-            conversation.hold(turn)
+            conversation.append_turn(turn)
         case "tool":
             result = cast("LCToolMessage", message)
             name = conversation.call_name(result.tool_call_id)

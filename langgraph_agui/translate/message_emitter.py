@@ -318,7 +318,7 @@ class MessageEmitter:
 
     def mark_in_thread(self, message: BaseMessage, message_id: str) -> None:
         """Note that the main agent's own history holds a message that a subagent sent in this run."""
-        source, held = self._conversation.claim(message_id), self._conversation.held(message_id)
+        source, held = self._conversation.claim(message_id), self._conversation.find(message_id)
         if isinstance(held, AssistantTurn):
             held.source = source
             if isinstance(message, AIMessage):

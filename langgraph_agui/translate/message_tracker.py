@@ -86,7 +86,7 @@ class MessageTracker:
         """Take the root graph's messages after a superstep."""
         self._state.now = messages
         self._resolve_shared_ids(messages)
-        if subagent_messages := self._conversation.accounts:
+        if subagent_messages := self._conversation.subagent_only:
             for message in messages:
                 if message.id is not None and (public := self._state.public_id(message.id)) in subagent_messages:
                     self._emitter.mark_in_thread(message, public)
@@ -209,7 +209,7 @@ class MessageTracker:
 
     def _turn(self, state_id: str | None, subagent: SubagentRun | None) -> AssistantTurn | None:
         """Return the turn of this run under the state's message id, if a node of this subagent may change it."""
-        turn = self._conversation.records.get(self._state.public_id(state_id))
+        turn = self._conversation.turns.get(self._state.public_id(state_id))
         return turn if turn is not None and (subagent is None or turn.source.subagent_run_id == subagent.id) else None
 
     def emit_message(self, message: BaseMessage, subagent: SubagentRun | None = None) -> None:

@@ -115,7 +115,7 @@ class StateMessages:
     def _convert(self, message: BaseMessage) -> tuple[str, Sequence[Message]]:
         """Return the public id that marks the message's place, and the AG-UI messages to put there, if any."""
         conversation, public = self._conversation, self.public_id(message.id)
-        live, held = conversation.records.get(public), public in conversation.ids
+        live, held = conversation.turns.get(public), public in conversation.ids
         before = self._before.get(message.id or "")
         if live is None and held and before is message:
             return public, ()  # this run did not touch it
@@ -135,7 +135,7 @@ class StateMessages:
                 if isinstance(message, AIMessage):
                     turn.encode_values(message)
                 alone = Conversation()
-                alone.hold(turn)
+                alone.append_turn(turn)
                 return public, alone.messages()
             case "tool":
                 result = cast("LCToolMessage", message)
