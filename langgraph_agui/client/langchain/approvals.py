@@ -42,12 +42,12 @@ def ask(interrupt: Interrupt, error: str | None = None) -> object:
             return payload
 
 
-def interrupts_about(interrupts: Iterable[Interrupt], call_id: str | None, tool_name: str | None) -> list[Interrupt]:
+def interrupts_about(interrupts: Iterable[Interrupt], call_id: str | None, name: str | None) -> list[Interrupt]:
     """Return the interrupts that ask about a call."""
-    return [one for one in interrupts if _asks_about(one, call_id, tool_name)]
+    return [one for one in interrupts if _asks_about(one, call_id, name)]
 
 
-def _asks_about(interrupt: Interrupt, call_id: str | None, tool_name: str | None) -> bool:
+def _asks_about(interrupt: Interrupt, call_id: str | None, name: str | None) -> bool:
     """Find the id of the call or, without one, the name of its tool, also in the metadata.
 
     An approval that names neither may be about any call.
@@ -57,7 +57,7 @@ def _asks_about(interrupt: Interrupt, call_id: str | None, tool_name: str | None
     if interrupt.tool_call_id is not None:
         return False
     names_a_tool = isinstance((interrupt.metadata or {}).get("name"), str)
-    return _mentions(interrupt.metadata, tool_name) or (interrupt.reason == "tool_call" and not names_a_tool)
+    return _mentions(interrupt.metadata, name) or (interrupt.reason == "tool_call" and not names_a_tool)
 
 
 def is_approved(call: ToolCall, interrupts: Iterable[Interrupt], answers: Iterable[ResumeEntry]) -> bool:

@@ -33,12 +33,7 @@ from langgraph_agui.client.errors import ToolNotCalledError
 from langgraph_agui.client.langchain.approvals import interrupts_about, is_approved
 from langgraph_agui.client.langchain.chunks import ChunkBuilder
 from langgraph_agui.client.langchain.event_history import EventHistory
-from langgraph_agui.client.langchain.to_agui_request import (
-    AGUIRequest,
-    agent_key,
-    normalized_arguments,
-    to_agui_request,
-)
+from langgraph_agui.client.langchain.to_agui_request import AGUIRequest, agent_key, normalized_args, to_agui_request
 from langgraph_agui.client.tools import agui_tool
 from langgraph_agui.protocol.jsonable import to_jsonable
 
@@ -276,7 +271,7 @@ class _Answer:
             call: The call.
             may_edit: Whether it gets the arguments of its approval. The agent has them, and need not send them back.
         """
-        run, name, arguments = self._run, call.function.name, normalized_arguments(call.function.arguments)
+        run, name, arguments = self._run, call.function.name, normalized_args(call.function.arguments)
         if run.outcome not in ("success", "interrupt") or arguments is None or name not in self._tools:
             return None
         if call.id in self._history.answered or interrupts_about(run.interrupts, call.id, name):

@@ -18,7 +18,7 @@ from langchain_core.messages.tool import tool_call_chunk
 
 from langgraph_agui.client.langchain.approvals import interrupts_about
 from langgraph_agui.client.langchain.event_history import EventHistory, MessageStart, result_event
-from langgraph_agui.client.langchain.to_agui_request import AGUI, PROVIDER, normalized_arguments
+from langgraph_agui.client.langchain.to_agui_request import AGUI, PROVIDER, normalized_args
 from langgraph_agui.protocol.chunks import ChunkExpander
 from langgraph_agui.protocol.event_order import EventOrder, Growing, ItemKind, item_of
 from langgraph_agui.protocol.fold import Fold
@@ -188,7 +188,7 @@ class _Block:
     def invalidate(self, sent: str) -> str:
         """Return what makes the arguments unparseable, of which chunks have contained `sent`."""
         self.is_invalid = True
-        return next(ending for ending in _INVALID_ENDINGS if normalized_arguments(sent + ending) is None)
+        return next(ending for ending in _INVALID_ENDINGS if normalized_args(sent + ending) is None)
 
     def chunk(self, text: str, *, is_opening: bool = False) -> AIMessageChunk:
         """Return the chunk with `text`; one that opens a call has its id and name."""
@@ -376,7 +376,7 @@ class ChunkBuilder:
             details |= self._history.details(block.stored)
             # Chunks cannot rename a call.
             details["name"] = block.stored.name if block.stored.name != block.name else None
-        if block.is_invalid or normalized_arguments(block.text) != block.text:
+        if block.is_invalid or normalized_args(block.text) != block.text:
             details["arguments"] = block.text
         return {key: value for key, value in details.items() if value is not None}
 

@@ -51,7 +51,7 @@ class EventHistory:
                 self._add_call(call.id)
         self.sent_calls = frozenset(self.calls)
         self.open_calls = self._find_open_calls()
-        self.answered = self.sent_calls - self.open_calls.keys()
+        self.answered = set(self.sent_calls - self.open_calls.keys())
 
     def _add_message(self, message_id: str) -> None:
         stored = self.find(message_id)
@@ -81,7 +81,7 @@ class EventHistory:
             case core.ToolCallStartEvent() if self.own_holder(event.tool_call_id) is not None:
                 self._add_call(event.tool_call_id)
             case core.ToolCallResultEvent() if event.tool_call_id in self.calls:
-                self.answered |= {event.tool_call_id}
+                self.answered.add(event.tool_call_id)
             case core.MessagesSnapshotEvent():
                 self._snapshot = event.messages
             case core.RunStartedEvent() if event.input is not None:

@@ -40,9 +40,9 @@ from langgraph_agui.protocol.jsonable import json_equal, to_jsonable
 from langgraph_agui.protocol.wire import has_expired
 
 
-def _merge_answers(held: dict[str, Any] | None, new: dict[str, Any]) -> dict[str, Any]:
+def _merge_answers(old: dict[str, Any] | None, new: dict[str, Any]) -> dict[str, Any]:
     """Add answers, which come one by one; an empty update removes them all."""
-    return {**(held or {}), **new} if new else {}
+    return {**(old or {}), **new} if new else {}
 
 
 class _State(TypedDict, total=False):

@@ -160,12 +160,13 @@ class Replay:
             self._results[event.tool_call_id] = stored
             details |= fields_of(stored.model, "encrypted_value")
         self._result_count += 1
+        content = content_blocks(event.content, message_id=event.message_id)
         result = ToolMessage(
             # An id of this run: the agent's own may be that of a local message, which it would replace.
             id=f"{self._run.input.run_id}:result:{self._result_count}",
             tool_call_id=event.tool_call_id,
             name=self._history.calls[event.tool_call_id].name,
-            content=content_blocks(event.content, message_id=event.message_id),  # type: ignore[arg-type]  # blocks are JSON objects
+            content=content,  # type: ignore[arg-type]  # blocks are JSON objects
             status="error" if self._history.has_failed(event) else "success",
             additional_kwargs={AGUI: details},
         )

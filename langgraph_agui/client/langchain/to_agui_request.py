@@ -250,16 +250,17 @@ class _AIMessageReader:
         return self._assistants[message_id]
 
     def _read_call(self, block: Mapping[str, Any]) -> None:
-        call_id, name, args = block["id"], block["name"], block.get("args")
+        call_id, args = block["id"], block.get("args")
         details, parsed = self._details.get("calls", {}).get(call_id, {}), self._parsed.get(call_id)
         if details.get("again"):
             return
         arguments = details.get("arguments", args if isinstance(args, str) else None)
         args = parsed["args"] if parsed is not None else args if isinstance(args, dict) else None
-        if arguments is None or (args is not None and normalized_arguments(arguments) != _dump(args)):
+        if arguments is None or (args is not None and normalized_args(arguments) != _dump(args)):
             arguments = _dump(args or {})
-        is_renamed = parsed is not None and parsed["name"] != name
-        name = parsed["name"] if parsed is not None and is_renamed else details.get("name", name)
+        name = details.get("name", block["name"])
+        if parsed is not None and parsed["name"] != block["name"]:
+            name = parsed["name"]
         holder = self._assistant(details.get("message_id") or self._message_id)
         call = self._store.add_call(holder, call_id, name)
         call.append(arguments)
@@ -282,7 +283,7 @@ class _AIMessageReader:
             self._store.add_result(result)
 
 
-def normalized_arguments(arguments: str) -> str | None:
+def normalized_args(arguments: str) -> str | None:
     """Return `arguments` parsed as LangChain does and dumped again; None if they are no JSON object."""
     try:
         value = parse_partial_json(arguments) if arguments else {}
