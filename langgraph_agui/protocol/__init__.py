@@ -1,11 +1,11 @@
-"""AG-UI 1.0 by itself: judging, folding and moving its events. Nothing here knows LangChain.
+"""AG-UI 1.0 by itself: judges, folds, encodes and decodes its events. Nothing here knows LangChain.
 
-``verify``/``Verifier``     is this stream one that a client accepts, and one it should
-``fold``/``Fold``           what a client holds after it: messages and state
-``encode``/``DeltaFrame``   events to bytes; ``SSEDecoder``/``decode`` bytes to events
-``parse_event``             one wire object to one conforming event
-``to_jsonable``             any Python value to JSON data
-``ProtocolError``           what all of them raise
+- `verify`, `Verifier`: whether a client accepts a stream, and whether a producer may send it.
+- `fold`, `Fold`: the messages and state that a client holds after a stream.
+- `encode`, `DeltaFrame`: events to bytes. `decode`, `SSEDecoder`: bytes to events.
+- `parse_event`: a wire object to a conforming event.
+- `to_jsonable`: any Python value to JSON data.
+- `ProtocolError`: what all of them raise.
 """
 
 from langgraph_agui.protocol.fold import Fold, fold

@@ -12,12 +12,11 @@ import json
 import math
 import sys
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, cast
+from typing import Any, Final, NamedTuple, TypeAlias, cast
 
-if TYPE_CHECKING:
-    from langgraph_agui.protocol.jsonable import JsonValue
+from langgraph_agui.protocol.jsonable import JsonValue
 
-Operation: TypeAlias = "dict[str, JsonValue]"
+Operation: TypeAlias = dict[str, JsonValue]
 """`op` (`add`, `remove` or `replace`), `path` and, unless it is a `remove`, `value`."""
 
 MAX_LEVELS: Final = 64
@@ -206,13 +205,13 @@ def _compare_lists(before: list[Any], after: list[Any], level: int, owned: bool)
     for place in range(common - end, len(after) - end):
         merged.append(after[place] if owned else _copy(after[place], level + 1))
         steps.append((str(place) if end else "-", _whole(merged[-1], "add")))
-    # From the end, so that the indices before hold.
+    # Remove from the end, so that the other indices stay valid.
     steps += [(str(place), _removal()) for place in range(len(before) - end - 1, len(after) - end - 1, -1)]
     return _container([*merged, *before[len(before) - end :]], steps)
 
 
 def _same(before: JsonValue, after: Any) -> bool:
-    """Return whether both are the same JSON text, which is quick to tell. Keys in another order make a difference."""
+    """Return whether both give the same JSON text; objects with another order of keys do not."""
     try:
         return _ENCODE(before) == _ENCODE(after)
     except (TypeError, ValueError, RecursionError):  # not plain JSON, or too deep

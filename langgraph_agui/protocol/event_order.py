@@ -5,15 +5,13 @@ Events that passed the schema and chunk stages enter; a `ProtocolError` leaves f
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NoReturn, TypeAlias, get_args
+from collections.abc import Collection, Iterable
+from typing import Literal, NoReturn, TypeAlias, get_args
 
 from ag_ui import core
 from ag_ui.core import Event, EventType
 
 from langgraph_agui.protocol.wire import ProtocolError, wire_fields
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
 
 SubagentRunId: TypeAlias = str | None
 """The subagent run that produced something; None is the parent agent."""

@@ -1,8 +1,8 @@
 """Any Python value as JSON data, without ever raising.
 
-What AG-UI carries in open positions (state, metadata, raw events, custom values) comes from user code, and
-one object that JSON cannot hold must not cut a stream. Plain JSON data passes unchanged; the rest becomes
-what pydantic would make of it, or a *placeholder*, an object whose ``__type__`` says what stood there:
+AG-UI carries values of user code (state, metadata, raw events, custom values), and one object that JSON does not have
+must not end a stream. Plain JSON data is copied unchanged. The rest becomes what pydantic would make of it, or a
+*placeholder*, an object whose `__type__` names what it replaces:
 
 ================================================  =====================================================
 ``bytes``, ``bytearray``, ``memoryview``          ``{"__type__": "bytes", "base64": "..."}``
@@ -12,7 +12,7 @@ value, or an integer Python refuses to print
 anything else                                     ``{"__type__": "object", "class": "module.Name"}``
 ================================================  =====================================================
 
-A placeholder never shows an object's contents or ``repr``, which may hold secrets.
+A placeholder never shows an object's contents or `repr`, which may contain secrets.
 """
 
 from __future__ import annotations
@@ -37,23 +37,22 @@ from pydantic_core import to_jsonable_python
 from langgraph_agui.protocol.wire import wire_fields
 
 JsonValue: TypeAlias = "dict[str, JsonValue] | list[JsonValue] | str | int | float | bool | None"
-"""What :func:`json.loads` can return."""
+"""What `json.loads` can return."""
 
 MAX_DEPTH = 200
-"""How deep the careful walk follows nested values."""
+"""How deep values that are not plain JSON are followed."""
 
 _PLAIN = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 _SCALARS = (datetime, date, time, timedelta, UUID, Decimal, IPv4Address, IPv6Address)
 
 
 def to_jsonable(value: object) -> JsonValue:
-    """Return ``value`` as JSON data: a copy that shares nothing with it.
+    """Return `value` as JSON data: a copy that shares nothing with it. Never raises.
 
-    Never raises and never changes what is JSON already, integers beyond 2**53 included. An object met twice
-    is written twice; only a reference back to an enclosing object is a cycle. Pydantic models are dumped by
-    alias, dataclasses by field, enums by value; sets become sorted lists. NaN and the infinities become
-    ``None``, other keys than strings are spelt as strings, and unpaired surrogates become U+FFFD (a pair
-    split in two is joined).
+    JSON data is not changed, integers beyond 2**53 included. An object that occurs twice is written twice; only a
+    reference back to an enclosing object is a cycle. Pydantic models are dumped by alias, dataclasses by field, enums
+    by value; sets become sorted lists. NaN and the infinities become `None`, keys become strings, and unpaired
+    surrogates become U+FFFD (a pair split in two is joined).
     """
     if value is None or value is True or value is False or (type(value) is int and -(2**63) < value < 2**63):
         return value
@@ -68,7 +67,7 @@ def to_jsonable(value: object) -> JsonValue:
 
 
 def json_equal(left: object, right: object) -> bool:
-    """Return whether two JSON values are the same to clients: ``True`` is not ``1``, but ``1.0`` is."""
+    """Return whether two JSON values are the same to a client in JavaScript: `True` is not `1`, but `1.0` is."""
     pairs = [(left, right)]
     while pairs:
         one, other = pairs.pop()
@@ -86,7 +85,7 @@ def json_equal(left: object, right: object) -> bool:
 
 
 def _rounded(one: object, other: object) -> bool:
-    """Return whether two numbers are one to JavaScript, which rounds large integers and sends others back."""
+    """Return whether two numbers are the same to JavaScript, which rounds large integers."""
     if not isinstance(one, int | float) or not isinstance(other, int | float):
         return False
     try:
@@ -96,14 +95,14 @@ def _rounded(one: object, other: object) -> bool:
 
 
 def clean_text(text: str) -> str:
-    """Return ``text`` fit for UTF-8: split surrogate pairs joined, unpaired ones replaced by U+FFFD."""
+    """Return `text` fit for UTF-8: split surrogate pairs joined, unpaired ones replaced by U+FFFD."""
     if text.isascii():
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 class _Walk:
-    """One careful walk over a value that is not plain JSON."""
+    """One walk over a value that is not plain JSON."""
 
     def __init__(self) -> None:
         self._path: set[int] = set()

@@ -1,7 +1,7 @@
 """RFC 6902 patches over JSON data, applied all or nothing and without changing the original.
 
-Written here and not taken from a package because the outcome must be the client's: `test` tells `1` from `true`, paths
-into `__proto__` are refused, and where the reference client's library is laxer than the RFC, so is this (odd spellings
+Written here and not taken from a package because the result must be the client's: for `test`, `1` is not `true`; paths
+into `__proto__` are refused; and where the reference client's library is laxer than the RFC, so is this (odd spellings
 of a list index such as `01`; a move or copy beyond the end of a list, which appends). One difference is left: patching
 a document that is a bare scalar fails here, where the client may ignore it without a warning. What a patch does not
 touch is shared with the original, so a small patch of a large document is cheap.
@@ -9,18 +9,16 @@ touch is shared with the original, so a small patch of a large document is cheap
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from langgraph_agui.protocol.jsonable import json_equal
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 _LONGEST_INDEX = 16
 
 
 class PatchError(ValueError):
-    """A patch cannot be applied; nothing of it was."""
+    """A patch cannot be applied. The document stays as it was."""
 
 
 def apply_patch(document: object, operations: Iterable[Mapping[str, object]]) -> object:

@@ -1,8 +1,7 @@
 """AG-UI events to and from the bytes of a server-sent event stream.
 
-One event is one frame: ``data: {...}`` and a blank line, with LF line ends, which is all that AG-UI 1.0
-clients recognise. Encoding never raises; decoding follows the reference client's reader and raises where it
-fails the run.
+One event is one frame: `data: {...}` and a blank line, with LF line ends, which is all that AG-UI 1.0 clients
+recognise. Encoding never raises. Decoding follows the reference client's reader and raises where that fails the run.
 """
 
 from __future__ import annotations
@@ -10,22 +9,19 @@ from __future__ import annotations
 import codecs
 import io
 import json
+from collections.abc import Iterable, Iterator
 from json.encoder import encode_basestring
-from typing import TYPE_CHECKING, Final, Literal, NoReturn, TypeAlias
+from typing import Final, Literal, NoReturn, TypeAlias
 
+from ag_ui.core import BaseEvent, Event
 from ag_ui.core.types import GeneratedBaseModel
 
 from langgraph_agui.protocol.jsonable import JsonValue, clean_text, to_jsonable
 from langgraph_agui.protocol.schema import parse_event
 from langgraph_agui.protocol.wire import ProtocolError, wire_fields
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from ag_ui.core import BaseEvent, Event
-
 MAX_FRAME: Final = 10 * 1024 * 1024
-"""The longest unfinished frame a client holds, in characters."""
+"""The longest unfinished frame that a client buffers, in characters."""
 
 DeltaType: TypeAlias = Literal["TEXT_MESSAGE_CONTENT", "REASONING_MESSAGE_CONTENT", "TOOL_CALL_ARGS"]
 
@@ -43,15 +39,14 @@ _CANONICAL = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_ke
 
 
 def canonical(value: object) -> bytes:
-    """Return JSON data as bytes that are the same for the same data, whatever the order of their keys."""
+    """Return JSON data as bytes. Equal data gives equal bytes, whatever the order of its keys."""
     return _CANONICAL.encode(to_jsonable(value)).encode()
 
 
 def encode(event: BaseEvent) -> bytes:
-    """Return ``event`` as one SSE frame, which reads as what the SDK's encoder writes.
+    """Return `event` as one SSE frame, equal as JSON to what the SDK's encoder writes.
 
-    Never raises: what JSON cannot hold becomes data by the rules of
-    :func:`~langgraph_agui.protocol.jsonable.to_jsonable`.
+    Never raises: `to_jsonable` converts values that JSON does not have.
     """
     try:
         return f"data: {_JSON.encode(event)}\n\n".encode()
@@ -60,10 +55,10 @@ def encode(event: BaseEvent) -> bytes:
 
 
 class DeltaFrame:
-    """The frames of one streaming item, of which only the text changes.
+    """The frames of one streaming item, in which only the text changes.
 
-    For ``TEXT_MESSAGE_CONTENT`` and ``REASONING_MESSAGE_CONTENT`` (``item_id`` is the message id) and for
-    ``TOOL_CALL_ARGS`` (``item_id`` is the call id).
+    For `TEXT_MESSAGE_CONTENT` and `REASONING_MESSAGE_CONTENT`, `item_id` is the message id; for `TOOL_CALL_ARGS`, it is
+    the call id.
     """
 
     __slots__ = ("_head",)
@@ -76,7 +71,7 @@ class DeltaFrame:
         self._head = f'data: {_JSON.encode(fields)[:-1]},"delta":'
 
     def encode(self, delta: str) -> bytes:
-        """Return the frame that appends ``delta``; it reads as :func:`encode` of the event."""
+        """Return the frame that appends `delta`, equal as JSON to `encode` of the event."""
         try:
             return (self._head + encode_basestring(delta) + "}\n\n").encode()
         except UnicodeEncodeError:
@@ -86,9 +81,11 @@ class DeltaFrame:
 class SSEDecoder:
     """Turns the chunks of a response body into the JSON objects of its frames.
 
-    Only ``data:`` lines count, several in one frame join with a newline; comments, other fields and frames
-    without data are skipped. CR and CRLF line ends are understood too, which the reference client does not
-    do.
+    Only `data:` lines count; several in one frame are joined with a newline. Comments, other fields and frames without
+    data are skipped. CR and CRLF line ends work too, unlike in the reference client.
+
+    Args:
+        max_frame: The longest unfinished frame to buffer, in characters.
     """
 
     def __init__(self, max_frame: int = MAX_FRAME) -> None:
@@ -100,23 +97,25 @@ class SSEDecoder:
         self._failure: ProtocolError | None = None
 
     def feed(self, chunk: bytes) -> list[dict[str, JsonValue]]:
-        """Take the next bytes; return the objects of the frames that they complete.
+        """Decode the next bytes; return the objects of the frames that they complete.
 
-        Raises :class:`ProtocolError` for a frame that is no JSON object with an event type and for an
-        unfinished frame beyond ``max_frame`` characters. What stands before the fault is returned first: the
-        error then comes with the next call.
+        Frames before a bad one are returned first; the next call then raises.
+
+        Raises:
+            ProtocolError: A frame is no JSON object with an event type (`invalid-json`, `not-an-object`,
+                `no-event-type`), or an unfinished frame is longer than `max_frame` (`frame-too-large`).
         """
         return self._read(self._split(self._decoder.decode(chunk)))
 
     def finish(self) -> list[dict[str, JsonValue]]:
-        """End the body; return the object of an unterminated last frame. Raises as :meth:`feed`."""
+        """End the body; return the object of an unterminated last frame. Raises as `feed` does."""
         frames = self._split(self._decoder.decode(b"", final=True))
         rest = "".join(self._pieces)
         self._pieces, self._size = [], 0
         return self._read([*frames, rest])
 
     def _split(self, text: str) -> list[str]:
-        """Return the frames that ``text`` completes; a long frame is searched once, not per chunk."""
+        """Return the frames that `text` completes; a long frame is searched once, not per chunk."""
         straddles = text.startswith("\n") and bool(self._pieces) and self._pieces[-1].endswith("\n")
         if not straddles and "\n\n" not in text:
             if text:
@@ -144,10 +143,10 @@ class SSEDecoder:
 
 
 def decode(chunks: Iterable[bytes]) -> Iterator[Event]:
-    """Yield the events of a whole response body, judged one by one as in ``parse_event``.
+    """Yield the events of a whole response body, each read by `parse_event`. Their order is not judged.
 
-    Raises :class:`ProtocolError` as :class:`SSEDecoder` and ``parse_event`` do. The order of events is not
-    judged.
+    Raises:
+        ProtocolError: As in `SSEDecoder` and `parse_event`.
     """
     decoder = SSEDecoder()
     for chunk in chunks:

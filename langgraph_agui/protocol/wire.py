@@ -5,15 +5,12 @@ SDK objects enter; plain dicts of wire fields leave. `ProtocolError` is what thi
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from ag_ui.core import Interrupt
-    from ag_ui.core.types import GeneratedBaseModel
+from ag_ui.core import Interrupt
+from ag_ui.core.types import GeneratedBaseModel
 
 
 class ProtocolError(Exception):

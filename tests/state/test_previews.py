@@ -526,10 +526,11 @@ async def test_a_tool_answers_and_writes_in_one(used: Any, whole: bool) -> None:
         graph = chain_of(talker(model), ToolNode([used]), state=Paper)
     told = await tell(LangGraphAgent(graph=graph), run_input("hi", state={"notes": ["old"]}))
     assert told.state["notes"] == ["old", "x", "y"]
-    assert [(m.tool_call_id, m.content) for m in told.messages if m.role == "tool"] == [
+    # Both calls run at once, and either may end first.
+    assert {(m.tool_call_id, m.content) for m in told.messages if m.role == "tool"} == {
         ("c1", "noted x"),
         ("c2", "noted y"),
-    ]
+    }
 
 
 def test_without_a_call_there_is_nothing_to_answer() -> None:
