@@ -12,23 +12,8 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from copy import copy
 from typing import Generic, Protocol, Self, TypeVar
 
-from ag_ui.core import (
-    ActivityMessage,
-    BaseEvent,
-    Message,
-    MessagesSnapshotEvent,
-    ReasoningMessage,
-    ReasoningMessageContentEvent,
-    RunAgentInput,
-    RunFinishedEvent,
-    RunFinishedOutcome,
-    RunFinishedSuccessOutcome,
-    StateDeltaEvent,
-    StateSnapshotEvent,
-    TextMessageContentEvent,
-    ToolCallArgsEvent,
-    ToolCallStartEvent,
-)
+from ag_ui import core
+from ag_ui.core import BaseEvent, Message, RunAgentInput
 
 from langgraph_agui.errors import EventTooLarge
 from langgraph_agui.messages.blocks import BlockKind
@@ -63,21 +48,21 @@ class EventSink:
     def event(self, event: BaseEvent) -> None:
         """Put an event. State goes out as a copy, because the next patches are made from what was sent."""
         match event:
-            case StateSnapshotEvent():
+            case core.StateSnapshotEvent():
                 event = event.model_copy(update={"snapshot": to_jsonable(event.snapshot)})
-            case StateDeltaEvent():
+            case core.StateDeltaEvent():
                 event = event.model_copy(deep=True)
         self._put(event)
 
     def writer(self, kind: BlockKind, block_id: str, subagent_run_id: str | None = None) -> Writer:
         """Return what puts the content events of a block."""
-        template: TextMessageContentEvent | ReasoningMessageContentEvent | ToolCallArgsEvent
+        template: core.TextMessageContentEvent | core.ReasoningMessageContentEvent | core.ToolCallArgsEvent
         if kind == "text":
-            template = TextMessageContentEvent(message_id=block_id, delta="")
+            template = core.TextMessageContentEvent(message_id=block_id, delta="")
         elif kind == "reasoning":
-            template = ReasoningMessageContentEvent(message_id=block_id, delta="")
+            template = core.ReasoningMessageContentEvent(message_id=block_id, delta="")
         else:
-            template = ToolCallArgsEvent(tool_call_id=block_id, delta="")
+            template = core.ToolCallArgsEvent(tool_call_id=block_id, delta="")
         if subagent_run_id is not None:
             template.subagent_run_id = subagent_run_id
         put, fields = self._put, vars(template)
@@ -109,7 +94,7 @@ class SSESink:
         """
         frame = encode(event)
         if len(frame) > MAX_FRAME and len(frame.decode().encode("utf-16-le")) > 2 * MAX_FRAME:  # clients count so
-            if not isinstance(event, MessagesSnapshotEvent | StateSnapshotEvent):
+            if not isinstance(event, core.MessagesSnapshotEvent | core.StateSnapshotEvent):
                 raise EventTooLarge(f"{event.type.value}: {len(frame)} bytes")
             logger.warning("A %s of %d bytes is too large for a client and is left out.", event.type.value, len(frame))
             return
@@ -168,7 +153,9 @@ class JoinedSink:
     def __init__(self, sink: Sink, run_input: RunAgentInput) -> None:
         self._sink = sink
         self._run_id = run_input.run_id
-        self._messages: Sequence[Message] = [one for one in run_input.messages if not isinstance(one, ActivityMessage)]
+        self._messages: Sequence[Message] = [
+            one for one in run_input.messages if not isinstance(one, core.ActivityMessage)
+        ]
         self._calls: dict[str, int] = {}
         self.own_state: Mapping[str, object] = {}
         self.writer = sink.writer
@@ -182,28 +169,28 @@ class JoinedSink:
         for message in self._messages:
             if message.id not in message_ids:
                 kept.append(message)
-            elif isinstance(message, ReasoningMessage):
+            elif isinstance(message, core.ReasoningMessage):
                 owner = message.subagent_run_id
-                kept.append(ReasoningMessage(id=message.id, role="reasoning", content="", subagent_run_id=owner))
+                kept.append(core.ReasoningMessage(id=message.id, role="reasoning", content="", subagent_run_id=owner))
         self._messages = kept
 
     def event(self, event: BaseEvent) -> None:
         """Pass an event on in the client's terms."""
         match event:
-            case ToolCallStartEvent():
+            case core.ToolCallStartEvent():
                 self._calls[event.tool_call_id] = len(self._calls)
-            case RunFinishedEvent():
+            case core.RunFinishedEvent():
                 event = event.model_copy(update={"run_id": self._run_id, "outcome": self._ordered(event.outcome)})
-            case MessagesSnapshotEvent():
+            case core.MessagesSnapshotEvent():
                 truth = [(message.id, [message]) for message in event.messages]
                 event = event.model_copy(update={"messages": merge_messages(self._messages, truth)})
-            case StateSnapshotEvent() if self.own_state and isinstance(event.snapshot, Mapping):
+            case core.StateSnapshotEvent() if self.own_state and isinstance(event.snapshot, Mapping):
                 event = event.model_copy(update={"snapshot": {**self.own_state, **event.snapshot}})
         self._sink.event(event)
 
-    def _ordered(self, outcome: RunFinishedOutcome | None) -> RunFinishedOutcome | None:
+    def _ordered(self, outcome: core.RunFinishedOutcome | None) -> core.RunFinishedOutcome | None:
         """Return the outcome with its pending calls in the order in which this client received them."""
-        if not isinstance(outcome, RunFinishedSuccessOutcome) or not outcome.pending_tool_call_ids:
+        if not isinstance(outcome, core.RunFinishedSuccessOutcome) or not outcome.pending_tool_call_ids:
             return outcome
         pending = sorted(outcome.pending_tool_call_ids, key=lambda call_id: self._calls.get(call_id, -1))
         return outcome.model_copy(update={"pending_tool_call_ids": pending})

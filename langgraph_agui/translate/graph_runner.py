@@ -112,12 +112,8 @@ class LocalGraphRunner(GraphRunner):
         match part["type"]:
             case "tasks":
                 task = cast("Mapping[str, object]", data)
-                ended, task_id = "result" in task or "error" in task, str(task["id"])
-                if ended:
-                    self._translation.end_task(namespace, task_id, task.get("result"))
-                else:
-                    self._translation.start_task(namespace)
-                self._sequencer.advance(("end" if ended else "start", task_id))
+                ended = self._translation.record_task(namespace, task)
+                self._sequencer.advance(("end" if ended else "start", str(task["id"])))
             case "values":
                 if not namespace:
                     self._sequencer.end_superstep()

@@ -13,25 +13,9 @@ from functools import partial
 from time import monotonic
 from typing import cast
 
-from ag_ui.core import (
-    AssistantMessage,
-    Message,
-    ReasoningEncryptedValueEvent,
-    ReasoningEndEvent,
-    ReasoningMessageEndEvent,
-    ReasoningMessageStartEvent,
-    ReasoningStartEvent,
-    TextMessageContentEvent,
-    TextMessageEndEvent,
-    TextMessageStartEvent,
-    ToolCallEndEvent,
-    ToolCallResultEvent,
-    ToolCallStartEvent,
-    ToolMessage,
-    UserMessage,
-)
-from langchain_core.messages import AIMessage, BaseMessage
-from langchain_core.messages import ToolMessage as LCToolMessage
+from ag_ui import core
+from ag_ui.core import Message
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from langgraph_agui.messages.assistant_turn import AssistantTurn, Block, with_public_ids
 from langgraph_agui.messages.blocks import BlockDelta, BlockKind, continuation_text, read_blocks
@@ -129,13 +113,16 @@ class StreamingMessage:
     def _emit_start(self, block: Block, sink: Sink) -> None:
         match block.kind:
             case "text":
-                sink.event(TextMessageStartEvent(message_id=block.id, role="assistant"))
+                sink.event(core.TextMessageStartEvent(message_id=block.id, role="assistant"))
             case "reasoning":
-                sink.event(ReasoningStartEvent(message_id=block.id))
-                sink.event(ReasoningMessageStartEvent(message_id=block.id, role="reasoning", metadata=block.metadata))
+                sink.event(core.ReasoningStartEvent(message_id=block.id))
+                metadata = block.metadata
+                sink.event(core.ReasoningMessageStartEvent(message_id=block.id, role="reasoning", metadata=metadata))
             case "call":
-                name, parent = block.name or "", self.turn.message_id
-                sink.event(ToolCallStartEvent(tool_call_id=block.id, tool_call_name=name, parent_message_id=parent))
+                name, turn_id = block.name or "", self.turn.message_id
+                sink.event(
+                    core.ToolCallStartEvent(tool_call_id=block.id, tool_call_name=name, parent_message_id=turn_id)
+                )
 
     def _close(self, block: Block) -> None:
         if block.kind == "call" and not block.text:  # some models send no arguments at all, clients parse JSON
@@ -145,12 +132,12 @@ class StreamingMessage:
             self._current = None
         match block.kind:
             case "text":
-                self._sink.event(TextMessageEndEvent(message_id=block.id))
+                self._sink.event(core.TextMessageEndEvent(message_id=block.id))
             case "reasoning":
-                self._sink.event(ReasoningMessageEndEvent(message_id=block.id, metadata=self._duration(block)))
-                self._sink.event(ReasoningEndEvent(message_id=block.id))
+                self._sink.event(core.ReasoningMessageEndEvent(message_id=block.id, metadata=self._duration(block)))
+                self._sink.event(core.ReasoningEndEvent(message_id=block.id))
             case "call":
-                self._sink.event(ToolCallEndEvent(tool_call_id=block.id))
+                self._sink.event(core.ToolCallEndEvent(tool_call_id=block.id))
 
     def _duration(self, block: Block) -> dict[str, object] | None:
         """Add to the metadata of reasoning how long it took, and return what was added."""
@@ -183,12 +170,12 @@ class StreamingMessage:
             entity = block.id if block is not None else self.turn.message_id
             if block is None and entity not in self._conversation.ids:
                 self._conversation.begin_assistant(self.turn)
-                self._sink.event(TextMessageStartEvent(message_id=entity, role="assistant"))
-                self._sink.event(TextMessageEndEvent(message_id=entity))
+                self._sink.event(core.TextMessageStartEvent(message_id=entity, role="assistant"))
+                self._sink.event(core.TextMessageEndEvent(message_id=entity))
             if block is not None and block.kind == "call":
                 _emit_call_value(block, self._sink)
             else:
-                event = ReasoningEncryptedValueEvent(subtype="message", entity_id=entity, encrypted_value=value)
+                event = core.ReasoningEncryptedValueEvent(subtype="message", entity_id=entity, encrypted_value=value)
                 self._sink.event(event)
 
     def update(self, message: AIMessage) -> None:
@@ -216,7 +203,7 @@ class StreamingMessage:
                 if block.text:
                     sink.writer(block.kind, block.id)(block.text)
                 if block not in self._writers:
-                    sink.event(ToolCallEndEvent(tool_call_id=block.id))
+                    sink.event(core.ToolCallEndEvent(tool_call_id=block.id))
                     _emit_call_value(block, sink)
 
     def refresh_writers(self) -> None:
@@ -276,18 +263,18 @@ class MessageEmitter:
                 if isinstance(message, AIMessage):
                     live.emit_values(message)
             case "tool":
-                self._emit_result(cast("LCToolMessage", message), message_id, source)
+                self._emit_result(cast("ToolMessage", message), message_id, source)
             case "user":
                 user = user_message(message, message_id, self._codec, source)
                 sink = subagent_sink(self._sink, source.visible_id)
-                sink.event(TextMessageStartEvent(message_id=message_id, role="user", name=user.name))
+                sink.event(core.TextMessageStartEvent(message_id=message_id, role="user", name=user.name))
                 if text := text_of(user.content):
-                    sink.event(TextMessageContentEvent(message_id=message_id, delta=text))
-                sink.event(TextMessageEndEvent(message_id=message_id))
+                    sink.event(core.TextMessageContentEvent(message_id=message_id, delta=text))
+                sink.event(core.TextMessageEndEvent(message_id=message_id))
                 self._conversation.add(user, source)
                 self._emit_value(user)
 
-    def _emit_result(self, message: LCToolMessage, message_id: str, source: MessageSource) -> None:
+    def _emit_result(self, message: ToolMessage, message_id: str, source: MessageSource) -> None:
         call_id = self._call_ids.find(source.subagent_run_id, message.tool_call_id)
         if call_id in self._conversation.answered or not self._conversation.holds_call(call_id):
             return  # the client has a result, or the call is hidden; a call that the client lacks comes with its result
@@ -295,7 +282,7 @@ class MessageEmitter:
         result = tool_message(message, message_id, self._codec, name, source, call_id)
         self._answered.add(call_id)
         self._conversation.answer(result, source)
-        event = ToolCallResultEvent(
+        event = core.ToolCallResultEvent(
             message_id=result.id,
             tool_call_id=call_id,
             content=result.content,
@@ -306,9 +293,9 @@ class MessageEmitter:
         self._sink.event(event)
         self._emit_value(result)
 
-    def _emit_value(self, message: ToolMessage | UserMessage) -> None:
+    def _emit_value(self, message: core.ToolMessage | core.UserMessage) -> None:
         if (value := message.encrypted_value) is not None:
-            event = ReasoningEncryptedValueEvent(subtype="message", entity_id=message.id, encrypted_value=value)
+            event = core.ReasoningEncryptedValueEvent(subtype="message", entity_id=message.id, encrypted_value=value)
             subagent_sink(self._sink, message.subagent_run_id).event(event)
 
     def update(self, turn: AssistantTurn, message: BaseMessage) -> None:
@@ -324,9 +311,9 @@ class MessageEmitter:
             if isinstance(message, AIMessage):
                 self._messages[held].emit_values(message)
             return
-        kept: ToolMessage | UserMessage
-        if isinstance(held, ToolMessage):
-            name, result = self._conversation.call_name(held.tool_call_id), cast("LCToolMessage", message)
+        kept: core.ToolMessage | core.UserMessage
+        if isinstance(held, core.ToolMessage):
+            name, result = self._conversation.call_name(held.tool_call_id), cast("ToolMessage", message)
             kept = tool_message(result, message_id, self._codec, name, source, held.tool_call_id)
         else:
             kept = user_message(message, message_id, self._codec, source)
@@ -383,7 +370,7 @@ class MessageEmitter:
         for message in messages:
             if ("reasoning", message.id) in unfinished:
                 continue
-            if isinstance(message, AssistantMessage):
+            if isinstance(message, core.AssistantMessage):
                 calls = [call for call in message.tool_calls or () if ("call", call.id) not in unfinished]
                 content = None if ("text", message.id) in unfinished else message.content
                 if content is None and not calls and (message.content is not None or message.tool_calls):
@@ -405,4 +392,4 @@ class MessageEmitter:
 
 def _emit_call_value(call: Block, sink: Sink) -> None:
     if (value := call.encrypted) is not None:
-        sink.event(ReasoningEncryptedValueEvent(subtype="tool-call", entity_id=call.id, encrypted_value=value))
+        sink.event(core.ReasoningEncryptedValueEvent(subtype="tool-call", entity_id=call.id, encrypted_value=value))

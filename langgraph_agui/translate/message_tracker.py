@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from threading import Lock
+from typing import TypeAlias
 from uuid import UUID
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
@@ -21,6 +22,12 @@ from langgraph_agui.messages.to_agui import agui_role
 from langgraph_agui.translate.message_emitter import MessageEmitter, StreamingMessage
 from langgraph_agui.translate.snapshot import StateMessages
 from langgraph_agui.translate.subagents import SubagentRun, SubagentTracker
+
+NodeOutput: TypeAlias = Iterable[tuple[BaseMessage, str | None]]
+"""The messages that a node returns, each with the id of the streamed message that it repeats."""
+
+NodeInput: TypeAlias = Callable[[], Iterable[BaseMessage]]
+"""Finds the messages in a node's input: they are not new."""
 
 
 @dataclass(slots=True)
@@ -108,9 +115,7 @@ class MessageTracker:
 
     # -- models -------------------------------------------------------------------------------------------------
 
-    def start_model_call(
-        self, run_id: UUID, metadata: Mapping[str, object], subagent: SubagentRun | None = None
-    ) -> None:
+    def start_model_call(self, run_id: UUID, metadata: Mapping[str, object], subagent: SubagentRun | None) -> None:
         """A model call begins whose words the client may see."""
         self._calls[run_id] = _ModelCall(run_id, metadata, self._subagents.message_source(subagent))
 
@@ -180,19 +185,8 @@ class MessageTracker:
 
     # -- nodes --------------------------------------------------------------------------------------------------
 
-    def end_node(
-        self,
-        messages: Iterable[tuple[BaseMessage, str | None]],
-        inputs: Callable[[], Iterable[BaseMessage]],
-        subagent: SubagentRun | None,
-    ) -> None:
-        """A node has returned messages, each with the id of the streamed message that it repeats.
-
-        Args:
-            messages: The messages.
-            inputs: Finds the messages in its input: they are not new.
-            subagent: The subagent that the node is part of.
-        """
+    def end_node(self, messages: NodeOutput, inputs: NodeInput, subagent: SubagentRun | None) -> None:
+        """A node has returned messages."""
         new: list[tuple[BaseMessage, str | None]] = []
         for message, copied in messages:
             if message.id not in self._known:

@@ -165,10 +165,9 @@ class RemoteGraphRunner(GraphRunner):
                     self._models.receive_whole(message, metadata)
             case "tasks":
                 task = cast("Mapping[str, object]", data)
-                if "result" in task or "error" in task:
+                if self._translation.record_task(namespace, task):
                     self._end_task(namespace, task, subagent)
                 else:
-                    self._translation.start_task(namespace)
                     self._tasks.start(namespace, task)
                     subagent = self._tasks.subagent_at(namespace)  # its first task starts it
                     self._translation.start_node(_run_id(task), str(task["name"]), subagent)
@@ -184,7 +183,6 @@ class RemoteGraphRunner(GraphRunner):
                 self._skip_tasks(namespace, data)
 
     def _end_task(self, namespace: Namespace, task: Task, subagent: SubagentRun | None) -> None:
-        self._translation.end_task(namespace, str(task["id"]), task.get("result"))
         error = self._errors.of_task(namespace, task)
         self._end_subagents(namespace, task, error)
         self._end_node(namespace, task, subagent, error)

@@ -5,23 +5,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Hashable, Mapping
 from itertools import count
-from typing import NamedTuple
 from uuid import uuid4
 
-from ag_ui.core import (
-    PROTOCOL_VERSION,
-    BaseEvent,
-    RunAgentInput,
-    RunErrorEvent,
-    RunFinishedEvent,
-    RunFinishedOutcome,
-    RunStartedEvent,
-    StepFinishedEvent,
-    StepStartedEvent,
-    TokenUsage,
-    aggregate_token_usage,
-    token_usage_from_langchain_metadata,
-)
+from ag_ui import core
+from ag_ui.core import BaseEvent, RunAgentInput
 from langchain_core.messages import AIMessage, BaseMessage
 
 from langgraph_agui.errors import SAFE_MESSAGES, ErrorClassifier, ErrorCode, RunInputError
@@ -31,32 +18,32 @@ from langgraph_agui.translate.event_sinks import Sink
 logger = logging.getLogger(__name__)
 
 
-def run_started(run_input: RunAgentInput) -> RunStartedEvent:
+def run_started(run_input: RunAgentInput) -> core.RunStartedEvent:
     """Return the event that begins a run."""
-    return RunStartedEvent(
+    return core.RunStartedEvent(
         thread_id=run_input.thread_id,
         run_id=run_input.run_id,
         parent_run_id=run_input.parent_run_id,
-        protocol_version=PROTOCOL_VERSION,
+        protocol_version=core.PROTOCOL_VERSION,
     )
 
 
 def run_finished(
-    run_input: RunAgentInput, outcome: RunFinishedOutcome, result: object, usage: list[TokenUsage] | None
-) -> RunFinishedEvent:
+    run_input: RunAgentInput, outcome: core.RunFinishedOutcome, result: object, usage: list[core.TokenUsage] | None
+) -> core.RunFinishedEvent:
     """Return the event that ends a run that did not fail."""
     thread_id, run_id = run_input.thread_id, run_input.run_id
-    return RunFinishedEvent(thread_id=thread_id, run_id=run_id, outcome=outcome, result=result, usage=usage)
+    return core.RunFinishedEvent(thread_id=thread_id, run_id=run_id, outcome=outcome, result=result, usage=usage)
 
 
 def run_error(
     run_input: RunAgentInput,
     error: BaseException,
     code: ErrorCode,
-    usage: list[TokenUsage] | None = None,
+    usage: list[core.TokenUsage] | None = None,
     *,
     expose: bool = False,
-) -> RunErrorEvent:
+) -> core.RunErrorEvent:
     """Return the event that ends a run that failed: a code and a safe text. The exception goes to the log.
 
     Args:
@@ -72,7 +59,7 @@ def run_error(
     log("Run %s failed: %s [%s]", run_input.run_id, code, correlation_id, exc_info=None if refused else error)
     message = str(error) if refused or expose else SAFE_MESSAGES[code]
     metadata = {"correlationId": correlation_id}
-    return RunErrorEvent(message=message, code=code.value, usage=usage, metadata=metadata)
+    return core.RunErrorEvent(message=message, code=code.value, usage=usage, metadata=metadata)
 
 
 def refused_run(run_input: RunAgentInput, error: Exception) -> list[BaseEvent]:
@@ -80,40 +67,33 @@ def refused_run(run_input: RunAgentInput, error: Exception) -> list[BaseEvent]:
     return [run_started(run_input), run_error(run_input, error, ErrorClassifier().classify(error, ErrorCode.INTERNAL))]
 
 
-class _Step(NamedTuple):
-    """An open step, and the `subagentRunId` that the client sees of it."""
-
-    name: str
-    subagent_run_id: str | None
-
-
 class Steps:
     """The open steps of one run: one for each run of a node."""
 
     def __init__(self, sink: Sink) -> None:
         self._sink = sink
-        self._open: dict[Hashable, _Step] = {}
+        self._open: dict[Hashable, core.StepStartedEvent] = {}
 
     def start(self, key: Hashable, node: str, subagent_run_id: str | None = None) -> None:
         """Open a step for `node`, as "name (2)" while the same agent has a step of that name open.
 
         `key` is what `finish` closes it by.
         """
-        taken = {step.name for step in self._open.values() if step.subagent_run_id == subagent_run_id}
+        taken = {step.step_name for step in self._open.values() if step.subagent_run_id == subagent_run_id}
         name = next(name for number in count(1) if (name := node if number == 1 else f"{node} ({number})") not in taken)
-        self._open[key] = _Step(name, subagent_run_id)
-        self._sink.event(StepStartedEvent(step_name=name, subagent_run_id=subagent_run_id))
+        self._open[key] = step = core.StepStartedEvent(step_name=name, subagent_run_id=subagent_run_id)
+        self._sink.event(step.model_copy())
 
     def replay(self, sink: Sink) -> None:
         """Emit to a new reader the open steps, outermost first."""
         for step in self._open.values():
-            sink.event(StepStartedEvent(step_name=step.name, subagent_run_id=step.subagent_run_id))
+            sink.event(step.model_copy())
 
     def finish(self, key: Hashable) -> None:
         """Close the step of `key`, if it is open."""
-        step = self._open.pop(key, None)
-        if step is not None:
-            self._sink.event(StepFinishedEvent(step_name=step.name, subagent_run_id=step.subagent_run_id))
+        if (step := self._open.pop(key, None)) is not None:
+            event = core.StepFinishedEvent(step_name=step.step_name, subagent_run_id=step.subagent_run_id)
+            self._sink.event(event)
 
     def close(self, subagent_run_id: str | None = None) -> None:
         """Close the open steps of a subagent, or (None) of all, innermost first."""
@@ -126,7 +106,7 @@ class Usage:
     """The tokens that the model calls of one run report, hidden calls included."""
 
     def __init__(self) -> None:
-        self._calls: list[TokenUsage] = []
+        self._calls: list[core.TokenUsage] = []
 
     def add(self, message: BaseMessage, metadata: Mapping[str, object]) -> None:
         """Count one finished call, from its whole message and the metadata of its start."""
@@ -134,7 +114,7 @@ class Usage:
             return
         provider = message.response_metadata.get("model_provider") or metadata.get("ls_provider")
         model = message.response_metadata.get("model_name") or metadata.get("ls_model_name")
-        entry = token_usage_from_langchain_metadata(
+        entry = core.token_usage_from_langchain_metadata(
             message.usage_metadata,
             provider=vendor(provider) if isinstance(provider, str) else None,
             model=model if isinstance(model, str) else None,
@@ -142,6 +122,6 @@ class Usage:
         if entry is not None:
             self._calls.append(entry)
 
-    def total(self) -> list[TokenUsage] | None:
+    def total(self) -> list[core.TokenUsage] | None:
         """Return one entry for each provider and model; None if no call reported any."""
-        return aggregate_token_usage(self._calls) or None
+        return core.aggregate_token_usage(self._calls) or None

@@ -10,14 +10,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ag_ui.core import (
-    BaseEvent,
-    Interrupt,
-    SubagentErrorEvent,
-    SubagentFinishedEvent,
-    SubagentFinishedSuspendedOutcome,
-    SubagentStartedEvent,
-)
+from ag_ui import core
+from ag_ui.core import BaseEvent, Interrupt
+from langgraph.types import Interrupt as GraphInterrupt
 
 from langgraph_agui.messages.blocks import BlockKind
 from langgraph_agui.messages.conversation import Conversation
@@ -145,6 +140,7 @@ class SubagentTracker:
         self._started: dict[str, SubagentRun] = {}
         self._ends: dict[str, BaseEvent] = {}
         self._suspended: set[str] = set()
+        self._raised: dict[str, tuple[GraphInterrupt, SubagentRun | None]] = {}
 
     def hides(self, subagent: SubagentRun | None) -> bool:
         """Whether the client sees nothing of this subagent."""
@@ -174,10 +170,10 @@ class SubagentTracker:
             return AGENT
         return MessageSource(subagent.id, attributed=self.announce(subagent) is not None)
 
-    def _start_event(self, subagent: SubagentRun, parent: str | None) -> SubagentStartedEvent:
+    def _start_event(self, subagent: SubagentRun, parent: str | None) -> core.SubagentStartedEvent:
         around = subagent.parent.id if subagent.parent is not None else None
         call = self._call_ids.locate(around, subagent.call_id) if subagent.call_id is not None else None
-        return SubagentStartedEvent(
+        return core.SubagentStartedEvent(
             subagent_run_id=subagent.id,
             name=clean_text(subagent.name),
             description=clean_text(subagent.description) if subagent.description else None,
@@ -193,6 +189,38 @@ class SubagentTracker:
         for end in self._ends.values():
             sink.event(end)
 
+    # -- interrupts -----------------------------------------------------------------------------------------------
+
+    def record_interrupts(self, interrupts: Sequence[GraphInterrupt], subagent: SubagentRun | None) -> None:
+        """Note which graph has raised these interrupts.
+
+        A nested interrupt is reported once for each graph around it. The first report is the innermost graph's.
+        """
+        for interrupt in interrupts:
+            self._raised.setdefault(interrupt.id, (interrupt, subagent))
+
+    @property
+    def raised_interrupts(self) -> list[GraphInterrupt]:
+        """The interrupts of this run."""
+        return [interrupt for interrupt, _ in self._raised.values()]
+
+    def attribute_interrupts(self, interrupts: Sequence[Interrupt]) -> list[Interrupt]:
+        """Return the interrupts with the ids that the client knows: of the subagent and of the tool call.
+
+        A server's checkpoints do not name all subagents; the run that has paused saw them.
+        """
+        result = []
+        for interrupt in interrupts:
+            raised = self._raised.get(interrupt.id) or self._raised.get(interrupt.id.rpartition(":")[0])
+            subagent = raised[1] if raised is not None else None
+            subagent_run_id = subagent.id if subagent is not None else interrupt.subagent_run_id
+            ids = {
+                "subagent_run_id": self.visible_id(subagent_run_id),
+                "tool_call_id": self._call_ids.find_asked(subagent_run_id, interrupt.tool_call_id),
+            }
+            result.append(interrupt.model_copy(update=ids))
+        return result
+
     # -- the end --------------------------------------------------------------------------------------------------
 
     def suspend(self, subagent: SubagentRun) -> None:
@@ -201,11 +229,11 @@ class SubagentTracker:
 
     def finish(self, subagent: SubagentRun) -> None:
         """A subagent has completed."""
-        self._end(subagent.id, SubagentFinishedEvent(subagent_run_id=subagent.id))
+        self._end(subagent.id, core.SubagentFinishedEvent(subagent_run_id=subagent.id))
 
     def fail(self, subagent: SubagentRun, message: str, code: str) -> None:
         """A subagent has failed; `message` is safe to show."""
-        self._end(subagent.id, SubagentErrorEvent(subagent_run_id=subagent.id, message=message, code=code))
+        self._end(subagent.id, core.SubagentErrorEvent(subagent_run_id=subagent.id, message=message, code=code))
 
     def stop(self, subagent: SubagentRun) -> None:
         """A subagent was stopped."""
@@ -224,11 +252,11 @@ class SubagentTracker:
     def _end_open(self, subagent_run_id: str, interrupt_ids: Sequence[str] = ()) -> None:
         end: BaseEvent
         if subagent_run_id in self._suspended:
-            outcome = SubagentFinishedSuspendedOutcome(interrupt_ids=list(interrupt_ids) or None)
-            end = SubagentFinishedEvent(subagent_run_id=subagent_run_id, outcome=outcome)
+            outcome = core.SubagentFinishedSuspendedOutcome(interrupt_ids=list(interrupt_ids) or None)
+            end = core.SubagentFinishedEvent(subagent_run_id=subagent_run_id, outcome=outcome)
         else:
             text = "The subagent was stopped."
-            end = SubagentErrorEvent(subagent_run_id=subagent_run_id, message=text, code=CANCELLED)
+            end = core.SubagentErrorEvent(subagent_run_id=subagent_run_id, message=text, code=CANCELLED)
         self._end(subagent_run_id, end)
 
     def _end(self, subagent_run_id: str, end: BaseEvent) -> None:

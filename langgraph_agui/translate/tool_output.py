@@ -17,6 +17,7 @@ from uuid import UUID
 from ag_ui.core import ActivityDeltaEvent, ActivitySnapshotEvent
 
 from langgraph_agui.translate.event_sinks import Sink
+from langgraph_agui.translate.subagents import subagent_sink
 
 Emit: TypeAlias = Callable[[object], None]
 
@@ -79,25 +80,6 @@ class _Activity:
     output: list[object] = field(default_factory=list)
     status: str = "running"
 
-    def snapshot(self) -> ActivitySnapshotEvent:
-        """Return all of it as an event."""
-        content = {"toolCallId": self.call_id, "toolName": self.tool, "status": self.status, "output": [*self.output]}
-        return ActivitySnapshotEvent(
-            message_id=f"{self.call_id}:output",
-            activity_type=TOOL_OUTPUT,
-            content=content,
-            subagent_run_id=self.subagent_run_id,
-        )
-
-    def delta(self, operation: dict[str, object]) -> ActivityDeltaEvent:
-        """Return a change of it as an event."""
-        return ActivityDeltaEvent(
-            message_id=f"{self.call_id}:output",
-            activity_type=TOOL_OUTPUT,
-            patch=[operation],  # type: ignore[list-item]  # a JSON Patch operation, as the model takes it
-            subagent_run_id=self.subagent_run_id,
-        )
-
 
 class Activities:
     """The activities of one run.
@@ -121,18 +103,18 @@ class Activities:
         activity = self._activities.get(call_id)
         if activity is not None and call_id not in self._restarted:
             activity.output.append(delta)
-            self._sink.event(activity.delta({"op": "add", "path": "/output/-", "value": delta}))
+            self._emit_delta(activity, {"op": "add", "path": "/output/-", "value": delta})
         else:
             self._restarted.discard(call_id)
             self._activities[call_id] = activity = _Activity(call_id, tool, subagent_run_id, [delta])
-            self._sink.event(activity.snapshot())
+            self._emit_snapshot(activity, self._sink)
 
     def end(self, call_id: str, status: Literal["done", "failed", "stopped"]) -> None:
         """A tool has ended."""
         activity = self._activities.get(call_id)
         if activity is not None and activity.status == "running":
             activity.status = status
-            self._sink.event(activity.delta({"op": "replace", "path": "/status", "value": status}))
+            self._emit_delta(activity, {"op": "replace", "path": "/status", "value": status})
 
     def close(self) -> None:
         """End the activities of tools that are still running."""
@@ -142,4 +124,16 @@ class Activities:
     def replay(self, sink: Sink) -> None:
         """Emit all activities to a new reader."""
         for activity in self._activities.values():
-            sink.event(activity.snapshot())
+            self._emit_snapshot(activity, sink)
+
+    def _emit_snapshot(self, activity: _Activity, sink: Sink) -> None:
+        call_id, output = activity.call_id, [*activity.output]
+        content = {"toolCallId": call_id, "toolName": activity.tool, "status": activity.status, "output": output}
+        event = ActivitySnapshotEvent(message_id=f"{call_id}:output", activity_type=TOOL_OUTPUT, content=content)
+        subagent_sink(sink, activity.subagent_run_id).event(event)
+
+    def _emit_delta(self, activity: _Activity, operation: dict[str, object]) -> None:
+        message_id = f"{activity.call_id}:output"
+        # A JSON Patch operation as a mapping: the model takes it.
+        event = ActivityDeltaEvent(message_id=message_id, activity_type=TOOL_OUTPUT, patch=[operation])  # type: ignore[list-item]
+        subagent_sink(self._sink, activity.subagent_run_id).event(event)

@@ -8,22 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TypeAlias
 from uuid import UUID
 
-from ag_ui.core import (
-    ActivityDeltaEvent,
-    ActivityMessage,
-    ActivitySnapshotEvent,
-    CustomEvent,
-    Interrupt,
-    MessagesSnapshotEvent,
-    RunAgentInput,
-    RunFinishedCancelledOutcome,
-    RunFinishedInterruptOutcome,
-    RunFinishedOutcome,
-    RunFinishedSuccessOutcome,
-)
+from ag_ui import core
+from ag_ui.core import Interrupt, RunAgentInput
 from langchain_core.messages import AIMessage, BaseMessage
 from langgraph.errors import GraphBubbleUp, GraphDrained
 from langgraph.errors import GraphInterrupt as GraphInterruptError
@@ -42,14 +32,17 @@ from langgraph_agui.settings import Subagents
 from langgraph_agui.state.client_state import ClientStateCache
 from langgraph_agui.translate.event_sinks import JoinedSink, Sink
 from langgraph_agui.translate.message_emitter import MessageEmitter
-from langgraph_agui.translate.message_tracker import CopyDetector, MessageTracker
+from langgraph_agui.translate.message_tracker import CopyDetector, MessageTracker, NodeInput, NodeOutput
 from langgraph_agui.translate.run_events import Steps, Usage, run_error, run_finished, run_started
 from langgraph_agui.translate.snapshot import StateMessages
-from langgraph_agui.translate.state_view import Predictor, StateView
+from langgraph_agui.translate.state_view import Namespace, Predictor, StateView
 from langgraph_agui.translate.subagents import PublicCallIds, SubagentRun, SubagentTracker
 from langgraph_agui.translate.tool_output import Activities
 
 logger = logging.getLogger(__name__)
+
+Metadata: TypeAlias = Mapping[str, object]
+"""The metadata of a LangChain run."""
 
 
 class Translation:
@@ -86,7 +79,7 @@ class Translation:
         self._expose_errors = expose_errors
         codec = EncryptedValueCodec(reasoning, run_input.thread_id)
         # No snapshot holds activities: one that did would delete those of earlier runs in the client.
-        held = [message for message in run_input.messages if not isinstance(message, ActivityMessage)]
+        held = [message for message in run_input.messages if not isinstance(message, core.ActivityMessage)]
         conversation = Conversation(held)
         self._call_ids = PublicCallIds(conversation)
         self._subagents = SubagentTracker(sink, subagents, self._call_ids, self._close_subagent)
@@ -99,9 +92,8 @@ class Translation:
         self._activities = Activities(sink)
         self._errors = ErrorClassifier()
         self._redact = redactor_for(codec.options)
-        self._known_graphs: set[tuple[str, ...]] = set()
+        self._known_graphs: set[Namespace] = set()
         self._ended_subagents: set[str] = set()
-        self._raised: dict[str, tuple[GraphInterrupt, SubagentRun | None]] = {}
         self._result: object = None
         self.providers: set[str] = set()
         self.paused = False
@@ -114,10 +106,7 @@ class Translation:
         self._sink.event(run_started(self._input))
 
     def replay(self, sink: JoinedSink, run_input: RunAgentInput) -> None:
-        """Bring a client that joins a running run up to date.
-
-        It gets a snapshot of what is complete; what is still open is emitted again from its beginning.
-        """
+        """Bring a client that joins up to date: by snapshots, and by what is still open, from its beginning."""
         sink.event(run_started(run_input))
         sink.own_state = self._state.client_only(run_input.state)
         for event in self._state.join(replace=sink.own_state != run_input.state):
@@ -125,7 +114,7 @@ class Translation:
         messages = self._stored.snapshot()
         settled = self._emitter.without_unfinished(messages)
         sink.retract({message.id for message in messages} - {message.id for message in settled})
-        sink.event(MessagesSnapshotEvent(messages=settled))
+        sink.event(core.MessagesSnapshotEvent(messages=settled))
         self._subagents.replay(sink)
         self._steps.replay(sink)
         self._emitter.replay(sink)
@@ -138,16 +127,14 @@ class Translation:
     def emit_messages_snapshot(self, interrupts: Sequence[Interrupt] = ()) -> None:
         """Emit the whole conversation as the graph's state holds it. Nothing may follow but the terminal event.
 
-        Call it only where the input holds what the client has: a snapshot deletes what it leaves out.
-
-        Args:
-            interrupts: What the run is about to end with; the subagents that raised them are suspended.
+        Call it only where the input holds what the client has: a snapshot deletes what it leaves out. `interrupts` are
+        those that the run is about to end with; the subagents that raised them are suspended.
         """
         if not self.finished:
             self._settle()
             self._subagents.close_all(interrupts)
             self._state.settle()
-            self._sink.event(MessagesSnapshotEvent(messages=self._stored.snapshot()))
+            self._sink.event(core.MessagesSnapshotEvent(messages=self._stored.snapshot()))
 
     def finish_run(self, interrupts: Sequence[Interrupt] | None = None) -> None:
         """End a run that has completed, or paused at `interrupts`; by default those that were raised in it."""
@@ -156,27 +143,26 @@ class Translation:
         self._settle()
         if interrupts is None:
             calls = open_tool_calls(self._stored.now)
-            raised = [pending_interrupt(one, calls, self._redact) for one, _ in self._raised.values()]
+            raised = [pending_interrupt(one, calls, self._redact) for one in self._subagents.raised_interrupts]
             interrupts = self.attribute_interrupts([one for each in raised for one in each.interrupts])
         self._subagents.close_all(interrupts)
-        outcome: RunFinishedOutcome
         if interrupts:
-            outcome = RunFinishedInterruptOutcome(type="interrupt", interrupts=list(interrupts))
+            self._emit_finished(core.RunFinishedInterruptOutcome(type="interrupt", interrupts=list(interrupts)))
         else:
-            pending = self._emitter.pending_calls()
-            outcome = RunFinishedSuccessOutcome(type="success", pending_tool_call_ids=pending or None)
-        self._emit_finished(outcome, None if interrupts else self._result)
+            pending = self._emitter.pending_calls() or None
+            outcome = core.RunFinishedSuccessOutcome(type="success", pending_tool_call_ids=pending)
+            self._emit_finished(outcome, self._result)
 
     def cancel_run(self) -> None:
         """End a run that was stopped on purpose."""
         if not self.finished:
             self._close()
             self._subagents.stop_all()
-            self._emit_finished(RunFinishedCancelledOutcome(type="cancelled"), None)
+            self._emit_finished(core.RunFinishedCancelledOutcome(type="cancelled"))
 
     def fail_run(self, error: BaseException, otherwise: ErrorCode = ErrorCode.GRAPH_ERROR) -> None:
         """End a run that failed. The client gets a code and a safe text, the log gets the exception."""
-        code = self._errors.classify(error, otherwise)
+        code = self.classify_error(error, otherwise)
         event = run_error(self._input, error, code, self._usage.total(), expose=self._expose_errors)
         if self.finished:
             return
@@ -192,7 +178,7 @@ class Translation:
         """Make `value`, which no message holds, the result of the run."""
         self._result = self._redact(value)
 
-    def _emit_finished(self, outcome: RunFinishedOutcome, result: object) -> None:
+    def _emit_finished(self, outcome: core.RunFinishedOutcome, result: object = None) -> None:
         self.finished = True
         self._sink.event(run_finished(self._input, outcome, result, self._usage.total()))
 
@@ -207,62 +193,39 @@ class Translation:
         self._activities.close()
         self._state.drop_previews()
 
-    # -- errors and interrupts ------------------------------------------------------------------------------------
-
     def record_error(self, error: BaseException, code: ErrorCode) -> None:
         """Note which part of the graph raised `error`: it names the code if the run fails with it."""
         self._errors.record(error, code)
 
-    def classify_error(self, error: BaseException) -> ErrorCode:
+    def classify_error(self, error: BaseException, otherwise: ErrorCode = ErrorCode.GRAPH_ERROR) -> ErrorCode:
         """Return the code of a run that fails with `error`."""
-        return self._errors.classify(error, ErrorCode.GRAPH_ERROR)
+        return self._errors.classify(error, otherwise)
 
     def pause(self, interrupts: Sequence[GraphInterrupt], subagent: SubagentRun | None = None) -> None:
-        """Note that the graph has paused: at `interrupt()` calls, or (none given) at a static breakpoint.
-
-        A nested interrupt is reported once for each graph around it. The first report is the innermost graph's.
-        """
+        """Note that the graph has paused: at `interrupt()` calls, or (none given) at a static breakpoint."""
         self.paused = True
-        for interrupt in interrupts:
-            self._raised.setdefault(interrupt.id, (interrupt, subagent))
+        self._subagents.record_interrupts(interrupts, subagent)
 
     def attribute_interrupts(self, interrupts: Sequence[Interrupt]) -> list[Interrupt]:
-        """Return the interrupts with the ids that the client knows: of the subagent and of the tool call.
-
-        A server's checkpoints do not name all subagents; the run that has paused saw them.
-        """
-        result = []
-        for interrupt in interrupts:
-            raised = self._raised.get(interrupt.id) or self._raised.get(interrupt.id.rpartition(":")[0])
-            subagent = raised[1] if raised is not None else None
-            subagent_run_id = subagent.id if subagent is not None else interrupt.subagent_run_id
-            ids = {
-                "subagent_run_id": self._subagents.visible_id(subagent_run_id),
-                "tool_call_id": self._call_ids.find_asked(subagent_run_id, interrupt.tool_call_id),
-            }
-            result.append(interrupt.model_copy(update=ids))
-        return result
+        """Return the interrupts with the ids that the client knows: of the subagent and of the tool call."""
+        return self._subagents.attribute_interrupts(interrupts)
 
     # -- models -------------------------------------------------------------------------------------------------
 
-    def start_model_call(
-        self, run_id: UUID, metadata: Mapping[str, object], subagent: SubagentRun | None = None
-    ) -> None:
+    def start_model_call(self, run_id: UUID, metadata: Metadata, subagent: SubagentRun | None = None) -> None:
         """A model call begins whose words the client may see."""
         if not self._subagents.hides(subagent):
             self.messages.start_model_call(run_id, metadata, subagent)
             self._state.model_start(metadata)
 
-    def end_model_call(
-        self, run_id: UUID, message: BaseMessage, metadata: Mapping[str, object], *, hidden: bool = False
-    ) -> None:
+    def end_model_call(self, run_id: UUID, message: BaseMessage, metadata: Metadata, *, hidden: bool = False) -> None:
         """A model call has returned `message`. A hidden one stays hidden, whichever node returns it."""
         self.add_usage(message, metadata)
         if (provider := maker_of(message.response_metadata)) is not None:
             self.providers.add(provider)
         self.messages.end_model_call(run_id, message, hidden=hidden)
 
-    def add_usage(self, message: BaseMessage, metadata: Mapping[str, object]) -> None:
+    def add_usage(self, message: BaseMessage, metadata: Metadata) -> None:
         """Count the tokens that a model reports with `message`."""
         self._usage.add(message, metadata)
 
@@ -277,23 +240,10 @@ class Translation:
             self._copies.add(namespace, message, self._subagents.visible_id_of(subagent))
 
     def copied_message_id(
-        self,
-        namespace: str,
-        message: BaseMessage,
-        returned: Collection[str] = (),
-        subagent: SubagentRun | None = None,
+        self, namespace: str, message: BaseMessage, returned: Collection[str] = (), subagent: SubagentRun | None = None
     ) -> str | None:
-        """Return the id of the streamed message that a node's message repeats. Any thread may call this.
-
-        Args:
-            namespace: The checkpoint namespace of the node's task.
-            message: What the node returns.
-            returned: The ids of all messages that it returns.
-            subagent: The subagent that the node is part of.
-        """
+        """Return the id of the streamed message that a node's message repeats. Any thread may call this."""
         return self._copies.find(namespace, message, returned, self._subagents.visible_id_of(subagent))
-
-    # -- messages -------------------------------------------------------------------------------------------------
 
     def load_thread(self, messages: Sequence[BaseMessage]) -> None:
         """Take the thread as the checkpoint holds it: none of it is new, nor is what the run starts from."""
@@ -330,20 +280,9 @@ class Translation:
             self._steps.start(run_id, node, self._subagents.announce(subagent))
 
     def end_node(
-        self,
-        run_id: UUID,
-        messages: Iterable[tuple[BaseMessage, str | None]],
-        inputs: Callable[[], Iterable[BaseMessage]],
-        subagent: SubagentRun | None = None,
+        self, run_id: UUID, messages: NodeOutput, inputs: NodeInput, subagent: SubagentRun | None = None
     ) -> None:
-        """A node has ended.
-
-        Args:
-            run_id: The node's run.
-            messages: The messages in its output, each with the id of the streamed message that it repeats.
-            inputs: Finds the messages in its input: they are not new.
-            subagent: The subagent that the node is part of.
-        """
+        """A node has ended; see `MessageTracker.end_node`."""
         if not self._subagents.hides(subagent):
             self.messages.end_node(messages, inputs, subagent)
             self._steps.finish(run_id)
@@ -404,19 +343,15 @@ class Translation:
             self.messages.emit_message(value, subagent)
             return
         subagent_run_id = self._subagents.announce(subagent)
-        if name == AGENT_OUTPUT and isinstance(value, ActivitySnapshotEvent | ActivityDeltaEvent):
+        if name == AGENT_OUTPUT and isinstance(value, core.ActivitySnapshotEvent | core.ActivityDeltaEvent):
             self._sink.event(value.model_copy(update={"subagent_run_id": subagent_run_id}))
         else:
-            self._sink.event(CustomEvent(name=name, value=self._redact(value), subagent_run_id=subagent_run_id))
+            self._sink.event(core.CustomEvent(name=name, value=self._redact(value), subagent_run_id=subagent_run_id))
 
     # -- state --------------------------------------------------------------------------------------------------
 
     def update_graph(
-        self,
-        namespace: tuple[str, ...],
-        values: object,
-        messages: Sequence[BaseMessage],
-        subagent: SubagentRun | None = None,
+        self, namespace: Namespace, values: object, messages: Sequence[BaseMessage], subagent: SubagentRun | None = None
     ) -> None:
         """Take the state of a graph after a superstep; the first one of each graph is what it started from."""
         if namespace and self._subagents.hidden:  # the first one arrives before its subagent is known
@@ -446,22 +381,17 @@ class Translation:
         """Show what tasks of an unfinished superstep have written, until the superstep is over."""
         self._state.resume_superstep(values)
 
-    def start_task(self, namespace: tuple[str, ...]) -> None:
-        """A task of the graph at `namespace` begins."""
-        self._state.task_start(namespace)
-
-    def end_task(self, namespace: tuple[str, ...], task: str, result: object) -> None:
-        """A task has ended; `result` is what it has written, by channel."""
-        self._state.task_end(namespace, task, result)
+    def record_task(self, namespace: Namespace, task: Mapping[str, object]) -> bool:
+        """Take a task of the graph at `namespace`, as the stream reports it. Return whether it has ended."""
+        ended = "result" in task or "error" in task
+        if ended:
+            self._state.task_end(namespace, str(task["id"]), task.get("result"))
+        else:
+            self._state.task_start(namespace)
+        return ended
 
     def save_client_state(self, cache: ClientStateCache, *, unread: bool, behind: bool) -> None:
-        """Record what a client knows of the state when it leaves.
-
-        Args:
-            cache: Of the thread.
-            unread: Whether it left before the end of the run.
-            behind: Whether it has not taken all that there was.
-        """
+        """Record what a client knows of the state when it leaves; see `Subscription` for `unread` and `behind`."""
         state = self._state
         if unread:
             cache.record_left(self._input.run_id, state.previewed, None if behind else state.copy)
