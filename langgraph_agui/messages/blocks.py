@@ -1,9 +1,9 @@
 """Read a LangChain message, or a chunk of one, as blocks: text, reasoning and tool calls.
 
-In: any `BaseMessage`, in whatever shape its provider package gives it (standard v1 blocks, Anthropic
-`thinking`, OpenAI Responses items, Bedrock `reasoning_content`, Mistral lists, OpenRouter and DeepSeek
-`additional_kwargs`). Out: a list of `Part`s in the order in which the message says them. A chunk and a whole
-message go through the same reader, so that how a message was cut cannot change what it says.
+Any `BaseMessage` enters, in the shape of its provider's package: standard v1 blocks, Anthropic `thinking`, OpenAI
+Responses items, Bedrock `reasoning_content`, Mistral lists, OpenRouter and DeepSeek `additional_kwargs`. `BlockDelta`s
+leave, in the order of the message. Chunks and whole messages go through the same reader, so it does not matter how a
+message was cut.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ BlockKind: TypeAlias = Literal["text", "reasoning", "call"]
 class BlockDelta(NamedTuple):
     """A piece of one block.
 
-    `key` tells blocks of the same kind apart within a message; None means "the block that is being said".
-    `text` is the visible text, or a fragment of the arguments of a call. `id` is the provider's block id, or
-    the call's id. `name` is the tool's name.
+    `key` tells blocks of the same kind apart within a message; None means the current block. `text` is the visible
+    text, or a fragment of the arguments of a call. `id` is the provider's block id, or the call's id. `name` is the
+    tool's name.
     """
 
     kind: BlockKind
@@ -44,47 +44,43 @@ CALL_BLOCKS = frozenset(
 )
 REASONING_BLOCKS = frozenset({"reasoning", "thinking", "redacted_thinking", "reasoning_content"})
 BESIDE = "reasoning_content"
-"""The keyword argument beside the content, and the key of the block, in which packages keep reasoning as they got
-it."""
+"""The key in `additional_kwargs` in which packages keep reasoning as they got it. It is the key of the block too."""
 
 _MEDIA = frozenset({"image", "image_url", "audio", "video", "file", "image_generation_call"})
 
 
 def read_blocks(message: BaseMessage, *, whole: bool = False) -> list[BlockDelta]:
-    """Return what `message` says, in order.
+    """Return the blocks of `message`, in order.
 
     Args:
         message: A chunk, or a message.
-        whole: True for a complete message: blocks without an index are then blocks of their own, whereas in
-            a chunk they go on with the block that is being said.
+        whole: True for a complete message. Blocks without an index are then blocks of their own; in a chunk they
+            continue the current block.
     """
-    parts: list[BlockDelta] = []
+    deltas: list[BlockDelta] = []
     if message.additional_kwargs:
-        _read_kwargs(message, parts)
+        _read_kwargs(message, deltas)
     content = message.content
+    calls = _calls(message)
     if content.__class__ is str:
         if content:
-            parts.append(BlockDelta("text", None, content))
-        if _says_calls(message):
-            parts.extend(_calls(message))
-        return parts
-    calls = _calls(message) if _says_calls(message) else []
+            deltas.append(BlockDelta("text", None, content))
+        return [*deltas, *calls]
     for position, block in enumerate(cast("Sequence[str | ContentBlock]", content)):
         if isinstance(block, str):
             if block:
-                parts.append(BlockDelta("text", None, block))
+                deltas.append(BlockDelta("text", None, block))
         elif (kind := block.get("type")).__class__ is str and kind in CALL_BLOCKS:
-            _read_call(block, calls, parts)
+            _read_call(block, calls, deltas)
         else:
-            _read_block(block, ("#", position) if whole else None, parts)
-    parts.extend(calls)
-    return parts
+            _read_block(block, ("#", position) if whole else None, deltas)
+    return [*deltas, *calls]
 
 
 def continuation_text(chunk: BaseMessage, kind: BlockKind, key: Hashable) -> str | None:
-    """Return the text of `chunk` if it is nothing but more of the block of this kind and key, else None.
+    """Return the text of `chunk` if it only continues the block of this kind and key, else None.
 
-    A short cut around `read` for what most chunks are.
+    This is a short cut around `read_blocks` for most chunks.
     """
     if chunk.__class__ is not AIMessageChunk or chunk.additional_kwargs:
         return None
@@ -113,24 +109,19 @@ def _more_arguments(chunk: AIMessageChunk, content: str | Sequence[str | Content
     return call["args"] or ""
 
 
-def _says_calls(message: BaseMessage) -> bool:
-    if isinstance(message, AIMessageChunk):
-        return bool(message.tool_call_chunks)
-    return isinstance(message, AIMessage) and bool(message.tool_calls or message.invalid_tool_calls)
-
-
 def _calls(message: BaseMessage) -> list[BlockDelta]:
     if isinstance(message, AIMessageChunk):
         return [
             BlockDelta("call", chunk.get("index"), chunk["args"] or "", chunk["id"] or None, chunk["name"] or None)
             for chunk in message.tool_call_chunks
         ]
-    assert isinstance(message, AIMessage)  # noqa: S101  # `_says_calls` let only these two through
-    told = [(call["id"], _arguments(call["args"]), call["name"]) for call in message.tool_calls]
-    told += [(call["id"], call["args"] or "", call["name"] or "") for call in message.invalid_tool_calls]
+    if not isinstance(message, AIMessage):
+        return []
+    calls = [(call["id"], _arguments(call["args"]), call["name"]) for call in message.tool_calls]
+    calls += [(call["id"], call["args"] or "", call["name"] or "") for call in message.invalid_tool_calls]
     return [
         BlockDelta("call", ("#", position), arguments, call_id or None, clean_text(name) or None)
-        for position, (call_id, arguments, name) in enumerate(told)
+        for position, (call_id, arguments, name) in enumerate(calls)
     ]
 
 
@@ -141,32 +132,32 @@ def _arguments(value: object) -> str:
         return json.dumps(to_jsonable(value), ensure_ascii=False)
 
 
-def _read_call(block: ContentBlock, calls: list[BlockDelta], parts: list[BlockDelta]) -> None:
-    """Move the call that `block` stands for from `calls` to `parts`: its arguments are in the former."""
+def _read_call(block: ContentBlock, calls: list[BlockDelta], deltas: list[BlockDelta]) -> None:
+    """Move the call that `block` stands for from `calls`, which have its arguments, to `deltas`."""
     ids = (block.get("id"), block.get("call_id"))
     index = block.get("index")
     for position, call in enumerate(calls):
         if (call.id and call.id in ids) or (index is not None and call.key == index):
-            parts.append(calls.pop(position))
+            deltas.append(calls.pop(position))
             return
 
 
-def _read_block(block: ContentBlock, fallback: Hashable, parts: list[BlockDelta]) -> None:
-    """Read a content block that is no tool call; blocks without words (media, citations) say nothing."""
+def _read_block(block: ContentBlock, fallback: Hashable, deltas: list[BlockDelta]) -> None:
+    """Read a content block that is no tool call. Blocks without text (media, citations) are skipped."""
     kind = block.get("type")
     if kind == "text":
         if text := _text(block.get("text")):
-            parts.append(BlockDelta("text", None, text))
+            deltas.append(BlockDelta("text", None, text))
     elif is_reasoning(block):
-        _read_reasoning(block, fallback, parts)
+        _read_reasoning(block, fallback, deltas)
     elif kind == "refusal":
         if text := _text(block.get("refusal")):
-            parts.append(BlockDelta("text", None, text))
+            deltas.append(BlockDelta("text", None, text))
     elif kind == "non_standard":
         value = block.get("value")
         if isinstance(value, Mapping):
             index = block.get("index", value.get("index"))
-            _read_block(value if index is None else {**value, "index": index}, fallback, parts)
+            _read_block(value if index is None else {**value, "index": index}, fallback, deltas)
     elif isinstance(kind, str) and kind in _MEDIA:
         leave_out(kind)
 
@@ -188,25 +179,25 @@ def _text(value: object) -> str:
 
 
 def _key(index: object, fallback: Hashable) -> Hashable:
-    """What tells a block apart: its index, if it has one that packages give."""
+    """Return what tells a block apart: its index, if it has one as packages give them."""
     return index if isinstance(index, int | str) else fallback
 
 
-def _read_reasoning(block: ContentBlock, fallback: Hashable, parts: list[BlockDelta]) -> None:
+def _read_reasoning(block: ContentBlock, fallback: Hashable, deltas: list[BlockDelta]) -> None:
     key = _key(block.get("index"), fallback)
     block_id = _text(block.get("id"))
     provider_id = (block_id if block_id.isprintable() and not block_id.startswith("lc_") else "") or None
     summary = block.get("summary")
     if not isinstance(summary, list):
-        parts.append(BlockDelta("reasoning", key, reasoning_text(block), provider_id))
+        deltas.append(BlockDelta("reasoning", key, reasoning_text(block), provider_id))
     elif summary:
-        for position, part in enumerate(summary):
-            inner: ContentBlock = part if isinstance(part, Mapping) else {}
+        for position, item in enumerate(summary):
+            inner: ContentBlock = item if isinstance(item, Mapping) else {}
             number = _key(inner.get("index"), position)
-            parts.append(BlockDelta("reasoning", (key, number), _text(inner.get("text")), provider_id))
+            deltas.append(BlockDelta("reasoning", (key, number), _text(inner.get("text")), provider_id))
     else:
-        # The item without words: it names the block whose first part may follow.
-        parts.append(BlockDelta("reasoning", (key, 0), "", provider_id))
+        # The item without text: it names the block whose first part may follow.
+        deltas.append(BlockDelta("reasoning", (key, 0), "", provider_id))
 
 
 def reasoning_text(block: ContentBlock) -> str:
@@ -228,7 +219,7 @@ def reasoning_text(block: ContentBlock) -> str:
 
 
 def beside(message: BaseMessage) -> str:
-    """Return the reasoning that stands beside the content, and not in it: with standard blocks it stands in both."""
+    """Return the reasoning in `additional_kwargs`, if it is not in the content too, as with standard blocks."""
     text = message.additional_kwargs.get(BESIDE)
     if not isinstance(text, str) or not text:
         return ""
@@ -237,10 +228,10 @@ def beside(message: BaseMessage) -> str:
     return "" if within else text
 
 
-def _read_kwargs(message: BaseMessage, parts: list[BlockDelta]) -> None:
+def _read_kwargs(message: BaseMessage, deltas: list[BlockDelta]) -> None:
     """Read reasoning beside the content: `reasoning_content` (DeepSeek, Ollama, ...), `reasoning` (OpenAI v0)."""
     if text := beside(message):
-        parts.append(BlockDelta("reasoning", BESIDE, text))
+        deltas.append(BlockDelta("reasoning", BESIDE, text))
     item = message.additional_kwargs.get("reasoning")
     if isinstance(item, Mapping):
-        _read_reasoning({"summary": [], **item, "type": "reasoning"}, "reasoning", parts)
+        _read_reasoning({"summary": [], **item, "type": "reasoning"}, "reasoning", deltas)

@@ -49,7 +49,7 @@ Kind: TypeAlias = Literal["image", "audio", "video", "document"]
 MediaPart: TypeAlias = ImagePart | AudioPart | VideoPart | DocumentPart
 
 OWN: Final = "agui"
-"""Key in a block's `extras`: what the part holds that the block has no field for. Empty if there is nothing."""
+"""Key in a block's `extras`: what the part holds that the block has no field for."""
 
 OCTETS: Final = "application/octet-stream"
 """What a browser or an upload calls bytes that it does not know: as good as no mime type."""
@@ -68,7 +68,7 @@ _KINDS: Final[Mapping[str, Kind]] = {
     "file": "document",
     "text-plain": "document",
 }
-"""Kinds by the types of blocks; `input_` before a name and `_url` behind it do not count."""
+"""Kinds by the types of blocks, without `input_` before a type and `_url` behind it."""
 
 _SOURCES: Final = {"data": "base64", "url": "url", "file": "file_id"}
 _DEFAULT_MIME: Final[Mapping[Kind, str]] = {
@@ -102,7 +102,7 @@ _FORMATS: Final = {
     "xls": "application/vnd.ms-excel",
     "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
 }
-"""The formats of Bedrock and of OpenAI's `input_audio` that are not the end of their mime type."""
+"""Formats of Bedrock and of OpenAI's `input_audio` that are not the end of their mime type."""
 
 _FILENAMES: Final = ("filename", "fileName", "name", "title")
 """Where front ends and packages keep a file's name in metadata; `filename` is AG-UI's own (its old `binary` part)."""
@@ -269,10 +269,9 @@ def _media_of_block(kind: str, named: Kind | None, flat: ContentBlock, provider:
         text = _string(flat, ("text", "data", "url"))
         return _text(text, mime) if text else None
     for value in (flat.get(name) for name in _DATA):
-        if value and isinstance(value, bytes | bytearray):
-            return _Media("data", b64encode(value).decode(), mime)
-        if value and isinstance(value, str):
-            return _inlined("data", value, mime)
+        encoded = b64encode(value).decode() if isinstance(value, bytes | bytearray) else value
+        if encoded and isinstance(encoded, str):
+            return _inlined("data", encoded, mime)
     if url := _string(flat, _URLS):
         return _inlined("url", url, mime)
     if kind == "text-plain" and (plain := _string(flat, ("text",))):
@@ -316,9 +315,8 @@ def _media_part(named: Kind | None, flat: ContentBlock, media: _Media) -> MediaP
         source = UrlSource(value=media.value, mime_type=mime)
     else:
         source = FileSource(value=media.value, mime_type=mime, provider=provider)
-    block_id = flat.get("id")
-    is_id = isinstance(block_id, str) and flat.get("source_type") != "id"
-    return _PARTS[kind](id=cast("str", block_id) if is_id else None, source=source, metadata=metadata)
+    block_id = flat.get("id") if flat.get("source_type") != "id" else None
+    return _PARTS[kind](id=block_id if isinstance(block_id, str) else None, source=source, metadata=metadata)
 
 
 def _as_sent(own: ContentBlock, kind: Kind, mime: str | None) -> tuple[Kind, str | None]:
@@ -332,10 +330,9 @@ def _as_sent(own: ContentBlock, kind: Kind, mime: str | None) -> tuple[Kind, str
 def _metadata(flat: ContentBlock) -> dict[str, object] | None:
     """Return what a block that `content_blocks` did not make says of its file, with the name as AG-UI's `filename`."""
     about = {name: value for name in _ABOUT if (value := flat.get(name)) is not None}
-    found: dict[str, object] = {}
-    for holder in (flat.get("metadata"), flat.get("extras"), about):
-        if isinstance(holder, Mapping):
-            found.update({name: value for name, value in holder.items() if isinstance(name, str) and _is_json(value)})
+    holders = [one for one in (flat.get("metadata"), flat.get("extras"), about) if isinstance(one, Mapping)]
+    items = [item for holder in holders for item in holder.items()]
+    found = {name: value for name, value in items if isinstance(name, str) and _is_json(value)}
     name = next((name for name in _FILENAMES if isinstance(found.get(name), str)), "filename")
     if name in found:
         found["filename"] = found.pop(name)
@@ -347,9 +344,6 @@ def _is_json(value: object) -> bool:
     with suppress(TypeError, ValueError, RecursionError):
         return bool(json.dumps(value, ensure_ascii=False, allow_nan=False).encode())
     return False
-
-
-# -- both ways -----------------------------------------------------------------------------------------------------
 
 
 def _inlined(source: str, value: str, mime: str | None) -> _Media | None:

@@ -283,7 +283,7 @@ class ThinkTagSplitter:
         position = 0
         while True:
             if self._after_tag:
-                position = _past_whitespace(text, position)
+                position = len(text) - len(text[position:].lstrip())
                 self._after_tag = position == len(text)
             found = text.find(self._tag, position)
             if found < 0:
@@ -333,15 +333,8 @@ class ThinkTagSplitter:
                 cut -= size
                 break
         if self._kind == "reasoning":
-            while cut > start and text[cut - 1].isspace():
-                cut -= 1
+            cut = start + len(text[start:cut].rstrip())
         return cut
-
-
-def _past_whitespace(text: str, position: int) -> int:
-    while position < len(text) and text[position].isspace():
-        position += 1
-    return position
 
 
 _VENDORS = {
