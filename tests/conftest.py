@@ -5,9 +5,11 @@ from __future__ import annotations
 import gc
 import os
 import signal
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import botocore.loaders
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -34,6 +36,9 @@ settings.load_profile("suite")
 
 # Every client of a provider reads all authorities of the web, several times: half of the CPU of a test that has one.
 os.environ["SSL_CERT_FILE"] = str(Path(__file__).parent / "authority.pem")
+
+# So does every client of Bedrock read the descriptions of all services of AWS.
+botocore.loaders.create_loader = cache(botocore.loaders.create_loader)
 
 gc.disable()  # until all is collected
 
