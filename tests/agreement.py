@@ -1,9 +1,9 @@
 """Our judgement of streams beside the reference client's: one verdict, and the same messages and state in the end.
 
-Every stream that a test verifies comes here as well (:func:`note`; ``Told`` does it): after the tests of a process, or
-when many have come together, they go through the client over SSE (:func:`settle`), and a difference is an error that
-names the test which made the stream. Each test process compares its own. Nothing is left out, whatever its size;
-streams that differ in their UUIDs and encrypted values alone count as one.
+Every stream that a test verifies is recorded here (:func:`record_stream`; ``Told`` does it). When many are recorded,
+and after the last test of a process, all of them go through the client over SSE (:func:`compare_streams`). A difference
+is an error that names the test which made the stream. Each test process compares its own streams, of any size. Streams
+that differ only in their UUIDs and encrypted values count as one.
 """
 
 from __future__ import annotations
@@ -73,14 +73,14 @@ def _logged_to(notes: list[str]) -> Iterator[None]:
 
 
 def difference(ours: Outcome, client: ClientRun) -> str | None:
-    """What sets us apart from the client on one stream, if anything does."""
+    """Where our judgement of a stream differs from the client's; `None` if it does not."""
     # It speaks of a version once in its life; our strict verifier refuses all but 1.0.
     warnings = [text for text in client.warnings if not text.startswith("[ag-ui] The producer")]
     judged = [text for text in warnings if text.startswith("[ag-ui]")]
     applied = [text for text in warnings if not text.startswith(("[ag-ui]", "Agent execution failed"))]
-    told = f"client {client.error} {client.warnings}; ours {ours.error!r} {ours.fold.warnings} {ours.notes}"
+    both = f"client {client.error} {client.warnings}; ours {ours.error!r} {ours.fold.warnings} {ours.notes}"
     if client.accepted != (ours.error is None):
-        return f"verdict: {told}"
+        return f"verdict: {both}"
     # Of a chunk that expands into several events, one of which is refused, the client shows the first ones.
     if client.events[: len(ours.types)] != ours.types or (client.accepted and client.events != ours.types):
         return f"events: {client.events} {ours.types}"
@@ -89,7 +89,7 @@ def difference(ours: Outcome, client: ClientRun) -> str | None:
     if canonical(client.state) != canonical(ours.fold.state):
         return f"state: {canonical(client.state)} {canonical(ours.fold.state)}"
     if client.accepted and (len(applied), len(judged)) != (len(ours.fold.warnings), len(ours.notes)):
-        return f"warnings: {told}"
+        return f"warnings: {both}"
     return None
 
 
@@ -130,8 +130,8 @@ class _Stream:
     def compared(self, client: ClientRun) -> str | None:
         decoder = SSEDecoder()
         events = [*decoder.feed(self.body.encode()), *decoder.finish()]
-        told = difference(Outcome(events, self.messages, self.state), client)
-        return told or (f"warnings: {client.warnings}" if client.warnings else None)
+        found = difference(Outcome(events, self.messages, self.state), client)
+        return found or (f"warnings: {client.warnings}" if client.warnings else None)
 
 
 class Agreement:
@@ -142,7 +142,7 @@ class Agreement:
         self._size = 0
         self._known: set[bytes] = set()
 
-    def note(self, events: Iterable[BaseEvent | Wire], messages: Iterable[Message] = (), state: Any = None) -> None:
+    def record(self, events: Iterable[BaseEvent | Wire], messages: Iterable[Message] = (), state: Any = None) -> None:
         """Keep a stream, and what the client held before it, for the comparison with the client."""
         body = b"".join(
             encode(one) if isinstance(one, BaseEvent) else f"data: {json.dumps(one)}\n\n".encode() for one in events
@@ -155,24 +155,24 @@ class Agreement:
             self._streams.append(stream)
             self._size += len(stream.body)
 
-    def settle(self, *, everything: bool) -> int:
+    def compare(self, *, everything: bool) -> int:
         """Compare what waits, if it is much or this is the end, and return how many streams that was.
 
-        Raises an `AssertionError` that tells the differences.
+        Raises an `AssertionError` that lists the differences.
         """
         if not self._streams or not (everything or len(self._streams) >= _MANY or self._size >= _LARGE):
             return 0
         streams, self._streams, self._size = self._streams, [], 0
         runs = reference_client().runs(stream.request for stream in streams)
-        told = [(stream, stream.compared(run)) for stream, run in zip(streams, runs, strict=True)]
-        faults = [f"{stream.test}: {fault}\n{stream.body}" for stream, fault in told if fault]
+        found = [(stream, stream.compared(run)) for stream, run in zip(streams, runs, strict=True)]
+        faults = [f"{stream.test}: {fault}\n{stream.body}" for stream, fault in found if fault]
         if faults:
             raise AssertionError("\n".join(["The reference client disagrees about streams.", *faults]))
         return len(streams)
 
 
 _of_all_tests = Agreement()
-note, settle = _of_all_tests.note, _of_all_tests.settle
+record_stream, compare_streams = _of_all_tests.record, _of_all_tests.compare
 
 
 @cache

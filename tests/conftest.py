@@ -53,7 +53,7 @@ def node_client() -> NodeClient:
 def pytest_runtest_teardown(nextitem: pytest.Item | None) -> Iterator[None]:
     """Let the reference client judge what the tests have streamed, now and then and after the last one."""
     yield
-    agreement.settle(everything=nextitem is None)
+    agreement.compare_streams(everything=nextitem is None)
 
 
 def pytest_unconfigure() -> None:

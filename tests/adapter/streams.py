@@ -12,7 +12,7 @@ from ag_ui.core import BaseEvent, Event, EventType, Message, RunAgentInput, User
 
 from langgraph_agui import LangGraphAgent
 from langgraph_agui.protocol import Fold, Verifier, fold
-from tests.agreement import note
+from tests.agreement import record_stream
 
 
 def user(text: str, message_id: str | None = None) -> UserMessage:
@@ -46,7 +46,7 @@ class Told:
         for event in self.events:
             verifier.feed(event)
         verifier.finish()
-        note(self.events, self.input.messages, self.input.state)
+        record_stream(self.events, self.input.messages, self.input.state)
 
     @property
     def types(self) -> list[str]:
@@ -109,7 +109,7 @@ async def hear_until(agent: LangGraphAgent, given: RunAgentInput, enough: Callab
             fold.feed(event)
             if enough(fold.state):
                 break
-    note(heard, given.messages, given.state)
+    record_stream(heard, given.messages, given.state)
     return fold
 
 

@@ -27,7 +27,7 @@ from langgraph_agui.protocol import Verifier, fold
 from tests.adapter.canary import CANARY, HIDDEN, SEAL, THOUGHT, UNSEALED, check_events, hear, texts, thoughts
 from tests.adapter.graphs import Chat, chain_of, talker
 from tests.adapter.models import Scripted, call
-from tests.agreement import note
+from tests.agreement import record_stream
 from tests.waiting import PATIENCE
 
 # -- state, result, custom events, interrupts -----------------------------------------------------------------------
@@ -242,6 +242,6 @@ async def test_the_callback_handler(runnable: Any, reasoning: ReasoningOptions) 
     for event in events:
         verifier.feed(event)
     verifier.finish()
-    note(events)
+    record_stream(events)
     check_events(events)
     assert [message.content for message in fold(events, [], {}).messages] == ["", "Answer"]

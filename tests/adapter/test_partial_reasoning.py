@@ -19,7 +19,7 @@ from tests.adapter.canary import SEAL
 from tests.adapter.graphs import agent_of, talker
 from tests.adapter.models import Scripted
 from tests.adapter.streams import Told, collect, dumped, run_input, tell, user
-from tests.agreement import note
+from tests.agreement import record_stream
 from tests.deep import each_value
 from tests.providers.models import make_model
 from tests.providers.server import ProviderServer, Reply
@@ -90,7 +90,7 @@ class Talk:
         verifier = Verifier(strict=True, input=given)
         for event in events:
             verifier.feed(event)
-        note(events, given.messages)
+        record_stream(events, given.messages)
         return fold(events, given.messages, {}).messages
 
     async def _read(self, given: Any, way: str, request: int) -> list[Event]:

@@ -12,7 +12,7 @@ from ag_ui.core import Event, Message
 from langgraph_agui import AGUICallbackHandler
 from langgraph_agui.protocol import Verifier, encode, fold
 from tests.adapter.streams import dumped
-from tests.agreement import note
+from tests.agreement import record_stream
 from tests.node_client import ClientRun, NodeClient
 
 ways = pytest.mark.parametrize("way", ["invoke", "ainvoke", "stream", "astream"])
@@ -44,7 +44,7 @@ def checked(events: Sequence[Event]) -> list[Message]:
     for event in events:
         verifier.feed(event)
     verifier.finish()
-    note(events)
+    record_stream(events)
     return fold(events, [], {}).messages
 
 

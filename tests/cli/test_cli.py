@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 
 from langgraph_agui.cli.app import app
 from langgraph_agui.protocol import verify
-from tests.agreement import note
+from tests.agreement import record_stream
 from tests.cli.demo_server import environment, running
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def test_json_lines_are_the_verified_stream(demo_url):
     assert result.exit_code == 0
     events = [json.loads(line) for line in result.stdout.splitlines()]
     verify(events, strict=True)
-    note(events)
+    record_stream(events)
     kinds = [event["type"] for event in events]
     assert kinds[0] == "RUN_STARTED"
     assert kinds[-1] == "RUN_FINISHED"

@@ -11,7 +11,7 @@ from ag_ui.core import RunAgentInput
 from playwright.sync_api import expect
 
 from langgraph_agui.protocol import Fold, SSEDecoder, verify
-from tests.agreement import note
+from tests.agreement import record_stream
 from tests.cli.chat_agent import chat_agent
 from tests.playground.sites import ask, opened, shown, wait_for_frame
 from tests.subagents.graphs import agent_of
@@ -48,7 +48,7 @@ def streamed(response: Response) -> list[dict]:
     events = [*decoder.feed(response.body()), *decoder.finish()]
     given = RunAgentInput.model_validate(sent(response))
     verify(events, strict=True, input=given)
-    note(events, given.messages, given.state)
+    record_stream(events, given.messages, given.state)
     return events
 
 

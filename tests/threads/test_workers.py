@@ -23,7 +23,7 @@ from ag_ui.core import RunAgentInput
 
 from langgraph_agui.protocol import Verifier, decode, fold
 from tests.adapter.streams import run_input
-from tests.agreement import note
+from tests.agreement import record_stream
 from tests.waiting import PATIENCE, wait_for
 
 pytestmark = pytest.mark.xdist_group("postgres")
@@ -46,7 +46,7 @@ class Answer:
         for event in events:
             verifier.feed(event)
         verifier.finish()
-        note(events, given.messages)
+        record_stream(events, given.messages)
         return events, fold(events, given.messages)
 
 
