@@ -200,22 +200,16 @@ def types_of(schema: object) -> dict[str, KeyType]:
 
 
 def _annotated(bare: object, metadata: Iterable[object]) -> object:
-    """Return `bare` with the metadata that pydantic understands: no reducers, channels or markers."""
+    """Return `bare` with metadata. Pydantic ignores what it does not know: reducers, channels and markers."""
     kept: list[object] = []
     for item in metadata:
-        if isinstance(item, FieldInfo):  # its alias and default are the key's, not the type's
-            kept.extend(inner for inner in item.metadata if _constrains(inner))
-            if item.discriminator is not None:
-                kept.append(Field(discriminator=item.discriminator))
-        elif _constrains(item):
+        if not isinstance(item, FieldInfo):
             kept.append(item)
+            continue
+        kept.extend(item.metadata)  # its alias and default belong to the key, not to the type
+        if item.discriminator is not None:
+            kept.append(Field(discriminator=item.discriminator))
     return Annotated[cast("Any", (bare, *kept))] if kept else bare
-
-
-def _constrains(item: object) -> bool:
-    if hasattr(item, "__get_pydantic_core_schema__"):
-        return True
-    return any(base.__module__.partition(".")[0] in ("pydantic", "annotated_types") for base in type(item).__mro__)
 
 
 def _opened(hint: object) -> tuple[object, list[object]]:
