@@ -44,11 +44,15 @@ class GraphAdapter(ABC):
 
     # -- schema -----------------------------------------------------------------------------------------------------
 
-    has_checkpointer: bool
-    """Whether the graph keeps its threads."""
+    @property
+    @abstractmethod
+    def has_checkpointer(self) -> bool:
+        """Whether the graph keeps its threads."""
 
-    lock_owner: object
-    """The object that thread locks belong to: graphs with the same owner share their threads."""
+    @property
+    @abstractmethod
+    def lock_owner(self) -> object:
+        """The object that thread locks belong to: graphs with the same owner share their threads."""
 
     is_state_graph = False
     """Whether the graph is a compiled `StateGraph`, which knows all of its keys."""

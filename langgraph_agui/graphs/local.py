@@ -34,12 +34,25 @@ class LocalGraphAdapter(GraphAdapter):
     def __init__(self, graph: CompiledGraph) -> None:
         self.graph = graph
         self._builder = graph.builder if isinstance(graph, CompiledStateGraph) else None
-        # True inherits a checkpointer from a parent graph, which a root graph does not have.
-        self.has_checkpointer = graph.checkpointer not in (None, False, True)
-        self._saver = graph.checkpointer if isinstance(graph.checkpointer, BaseCheckpointSaver) else None
-        self.lock_owner = graph.checkpointer
         self.is_state_graph = self._builder is not None
         self.is_function = self._builder is None
+
+    # The checkpointer is read whenever it is needed: applications may set it once their event loop runs.
+
+    @property
+    def has_checkpointer(self) -> bool:
+        """See `GraphAdapter`. True inherits a checkpointer from a parent graph, which a root graph does not have."""
+        return self.graph.checkpointer not in (None, False, True)
+
+    @property
+    def lock_owner(self) -> object:
+        """See `GraphAdapter`."""
+        return self.graph.checkpointer
+
+    @property
+    def _saver(self) -> BaseCheckpointSaver[str] | None:
+        saver = self.graph.checkpointer
+        return saver if isinstance(saver, BaseCheckpointSaver) else None
 
     # -- schema -----------------------------------------------------------------------------------------------------
 

@@ -59,12 +59,19 @@ _UNKNOWN = _ServerSchema({}, frozenset(), frozenset())
 class RemoteGraphAdapter(GraphAdapter):
     """Adapts a `RemoteGraph`. Schemas are unknown until `load_schema`, which `load_state` calls first."""
 
-    has_checkpointer = True
-
     def __init__(self, graph: RemoteGraph) -> None:
         self.graph = graph
-        self.lock_owner = getattr(graph, "checkpointer", graph)
         self._schema: _ServerSchema | None = None
+
+    @property
+    def has_checkpointer(self) -> bool:
+        """See `GraphAdapter`."""
+        return True
+
+    @property
+    def lock_owner(self) -> object:
+        """See `GraphAdapter`."""
+        return getattr(self.graph, "checkpointer", self.graph)
 
     # -- schema -----------------------------------------------------------------------------------------------------
 

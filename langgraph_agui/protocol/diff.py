@@ -142,7 +142,8 @@ def _compare_objects(
         change: _Change | None
         if old is _NOTHING:
             added += 1
-            _check_text(key)
+            if not owned:
+                _check_text(key)
             change = _whole(new if owned else _copy(new, level + 1), "add")
         elif kind is dict and type(old) is dict:  # spares a call
             change = _compare_objects(old, new, key, level + 1, owned)

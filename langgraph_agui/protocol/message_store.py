@@ -135,7 +135,9 @@ class MessageStore:
     def add_call(self, stored: StoredMessage, call_id: str, name: str) -> StoredToolCall:
         """Add a tool call without arguments to a message."""
         call = StoredToolCall(ToolCall(id=call_id, function=FunctionCall(name=name, arguments="")))
-        stored.calls = [*(stored.calls or ()), call]
+        if stored.calls is None:
+            stored.calls = []
+        stored.calls.append(call)
         self._calls.setdefault(call_id, (stored, call))
         return call
 

@@ -84,8 +84,8 @@ def conform(wire: Wire, model: type[Model], name: str, notes: list[str]) -> Mode
     notes += [f"unknown {path} in {name}, removed" for path in walk.removed]
     if kept is _DROP:
         raise MalformedError("/ is not an object")
-    if walk.errors:
-        raise MalformedError(walk.errors[0])
+    if walk.error is not None:
+        raise MalformedError(walk.error)
     try:
         return model.model_validate(kept)
     except ValidationError as error:
@@ -146,10 +146,10 @@ _DROP: Final = object()
 
 @dataclass(slots=True)
 class _Walk:
-    """One comparison of a value with its shape: the paths that were removed, and what is malformed in the rest."""
+    """One comparison of a value with its shape: the paths that were removed, and the first error in the rest."""
 
     removed: list[str] = field(default_factory=list)
-    errors: list[str] = field(default_factory=list)
+    error: str | None = None
 
     def conform(self, value: object, shape: _Shape, path: str) -> object:
         """Return `value` without what `shape` does not describe.
@@ -159,13 +159,13 @@ class _Walk:
         """
         if isinstance(shape, _Leaf):
             if not shape.accepts(value):
-                self.errors.append(f"{path or '/'} is not {shape.expected}")
+                self._fail(f"{path or '/'} is not {shape.expected}")
             return value
         if isinstance(shape, _Array):
             return self._array(value, shape, path)
         fields = wire_fields(value) if isinstance(value, GeneratedBaseModel) else value
         if not isinstance(fields, Mapping):
-            self.errors.append(f"{path or '/'} is not an object")
+            self._fail(f"{path or '/'} is not an object")
             return value
         if isinstance(shape, _Record):
             return self._record(fields, shape, path)
@@ -181,7 +181,7 @@ class _Walk:
                 self.removed.append(place)
             elif known is None or (value is None and not known.required):
                 if known is not None and not known.nullable:
-                    self.errors.append(f"{place} is null; an optional field without a value is left out")
+                    self._fail(f"{place} is null; an optional field without a value is left out")
                 result[key] = value
             elif (kept := self._part(value, known.shape, place)) is not _DROP:
                 result[key] = kept
@@ -189,14 +189,15 @@ class _Walk:
                 return _DROP
             else:
                 self.removed.append(place)
-        missing = [key for key, known in shape.fields.items() if known.required and key not in values]
-        self.errors += [f"{path}/{key} is missing" for key in missing]
+        for key, known in shape.fields.items():
+            if known.required and key not in values:
+                self._fail(f"{path}/{key} is missing")
         return result
 
     def _array(self, value: object, shape: _Array, path: str) -> object:
         if not isinstance(value, list | tuple):
             if not (shape.or_text and isinstance(value, str)):
-                self.errors.append(f"{path} is not a list")
+                self._fail(f"{path} is not a list")
             return value
         result = []
         for index, item in enumerate(value):
@@ -206,16 +207,20 @@ class _Walk:
             else:
                 result.append(kept)
         if len(result) < shape.minimum:
-            self.errors.append(f"{path} holds fewer than {shape.minimum} items")
+            self._fail(f"{path} holds fewer than {shape.minimum} items")
         return result
 
     def _part(self, value: object, shape: _Shape, path: str) -> object:
         """Do the same as `conform`, and forget what was found inside a part that is dropped."""
-        removed, errors = len(self.removed), len(self.errors)
+        removed, error = len(self.removed), self.error
         kept = self.conform(value, shape, path)
         if kept is _DROP:
-            del self.removed[removed:], self.errors[errors:]
+            del self.removed[removed:]
+            self.error = error
         return kept
+
+    def _fail(self, reason: str) -> None:
+        self.error = self.error or reason
 
 
 @cache

@@ -161,8 +161,8 @@ class StateView:
         if self._begun:
             gone = [key for key in self._values if key not in channels]
         else:  # the graph does not have these keys any more; None is as good as nothing
-            own = self.client_only(self._base)
-            gone = [key for key, value in self._base.items() if value is not None and key not in {*own, *channels}]
+            kept = self.client_only(self._base).keys() | channels.keys()
+            gone = [key for key, value in self._base.items() if value is not None and key not in kept]
         self._take(found, gone, written)
         self._begun = self.up_to_date = True
         if self._joined_early:

@@ -56,6 +56,18 @@ async def test_a_pause_and_its_answer() -> None:
     assert [event.delta for event in told.of("TEXT_MESSAGE_CONTENT")] == ["one yes"]
 
 
+async def test_a_checkpointer_may_be_set_after_the_agent_was_made() -> None:
+    asked: list[Any] = []
+    graph = asker(asked, "one")
+    saver, graph.checkpointer = graph.checkpointer, None
+    agent = LangGraphAgent(graph=graph)
+    graph.checkpointer = saver  # as an application does whose checkpointer needs a running event loop
+    told = await tell(agent, run_input("hi", thread="t"))
+    told = await resume(agent, answer(told.last.outcome.interrupts[0].id))
+    assert told.last.outcome.type == "success"
+    assert asked == [("one", "yes")]
+
+
 async def test_what_is_asked() -> None:
     asked: list[Any] = []
     told = await tell(LangGraphAgent(graph=asker(asked, "one")), run_input("hi", thread="t"))

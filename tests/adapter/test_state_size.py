@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from time import process_time
 from typing import Any
 
 import pytest
@@ -12,9 +13,9 @@ from typing_extensions import TypedDict
 
 from langgraph_agui import LangGraphAgent
 from langgraph_agui.protocol import decode
-from tests.adapter.graphs import talker
+from tests.adapter.graphs import scripted_agent, talker
 from tests.adapter.models import Scripted
-from tests.adapter.streams import Told, run_input
+from tests.adapter.streams import Told, run_input, tell
 from tests.adapter.test_state import Messages
 
 STEPS = 50
@@ -105,3 +106,15 @@ async def test_a_step_is_as_small_beside_twice_the_state(shape: type) -> None:
     small, large = steps_of(await frames_of(shape, MEGABYTE // 2)), steps_of(await frames_of(shape, MEGABYTE))
     assert len(small) == len(large)
     assert max(abs(one - other) for one, other in zip(small, large, strict=True)) <= 8
+
+
+async def test_the_cost_of_a_clients_own_keys_grows_with_their_number() -> None:
+    costs: list[float] = []
+    for count in (2_000, 20_000):
+        agent, given = scripted_agent(["done"]), run_input("hi", state={f"key {n}": n for n in range(count)})
+        start = process_time()
+        told = await tell(agent, given)
+        costs.append(process_time() - start)
+        assert told.last.outcome.type == "success"
+        assert len(told.state) == count
+    assert costs[1] < 40 * costs[0]
