@@ -1,4 +1,4 @@
-"""`ReasoningChatDeepSeek`: `ChatDeepSeek` that gives reasoning back."""
+"""`ReasoningChatDeepSeek`: `ChatDeepSeek` that sends reasoning back."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class ReasoningChatDeepSeek(ReplayingChatOpenAI, ChatDeepSeek):
     in all subsequent requests, those of later turns included, else the API answers 400; where none are, what is
     passed back is ignored. So by default all of it goes back.
 
-    Inferred from reports of users: the field must be there even where the model did not think or another model spoke.
+    Inferred from reports of users: the field must be there even if the model did not think or another model answered.
     In requests with tools such messages get an empty one, unless thinking is switched off.
     """
 

@@ -1,4 +1,4 @@
-"""`ReasoningChatMistralAI`: `ChatMistralAI` that keeps what the model wrote beside its tool calls."""
+"""`ReasoningChatMistralAI`: `ChatMistralAI` that keeps the text and reasoning of messages with tool calls."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from langgraph_agui.models.replay import Replay, chosen
 
 
 class ReasoningChatMistralAI(ChatMistralAI):
-    """`ChatMistralAI` that sends the content of messages with tool calls back, thinking and text.
+    """`ChatMistralAI` that sends back the content of messages with tool calls, thinking and text.
 
     The package empties it: in 2024 the API refused content beside calls. Documented (mistral-common, the validators of
     request version 5 and later): models since then take both, and an assistant message may hold thinking chunks, which
@@ -27,8 +27,8 @@ class ReasoningChatMistralAI(ChatMistralAI):
     ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
         sent, params = super()._create_message_dicts(messages, stop)
         without_calls, _ = super()._create_message_dicts([_without_calls(message) for message in messages], stop)
-        wishes = chosen(messages, self.replay_reasoning)
-        for message, body, full, wanted in zip(messages, sent, without_calls, wishes, strict=True):
+        selected = chosen(messages, self.replay_reasoning)
+        for message, body, full, wanted in zip(messages, sent, without_calls, selected, strict=True):
             if body["role"] == "assistant" and _is_own(message):
                 body["content"] = full["content"] if wanted else _without_thinking(full["content"])
         return sent, params

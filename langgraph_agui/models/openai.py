@@ -1,4 +1,4 @@
-"""`ReasoningChatOpenAI`: `ChatOpenAI` for the servers of others, with their reasoning; and what its family shares."""
+"""`ReasoningChatOpenAI`: `ChatOpenAI` for OpenAI-compatible servers, with their reasoning; and its base class."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from langchain_openai import ChatOpenAI
 from langchain_openai.chat_models.base import BaseChatOpenAI
 from pydantic import PrivateAttr
 
-from langgraph_agui.models.replay import KEPT, Replay, give_back, heard
+from langgraph_agui.models.replay import KEPT, Replay, find_reasoning, give_back
 
 _NAMES: Final = ("reasoning", "reasoning_content")
 
 
 class ReplayingChatOpenAI(BaseChatOpenAI):
-    """Puts reasoning back into chat-completions requests; goes before a package's own class.
+    """Puts reasoning back into chat-completions requests. As a base class it comes before the package's own class.
 
-    Requests to the Responses API are left as they are: there the package sends reasoning back itself.
+    Requests to the Responses API stay as they are: there the package sends reasoning back itself.
     """
 
     replay_reasoning: Replay = "always"
@@ -52,7 +52,7 @@ class ReasoningChatOpenAI(ReplayingChatOpenAI, ChatOpenAI):
 
     In: `reasoning_content` or `reasoning` of an answer, streamed or not, becomes
     `additional_kwargs["reasoning_content"]`. Out: it is sent back under the name that the server uses. Messages name
-    `"openai_compatible"` as their provider: this is no summary as OpenAI's is, and LangChain's `content_blocks` has it.
+    `"openai_compatible"` as their provider: unlike OpenAI's, this is no summary, and `content_blocks` has it.
 
     OpenAI's own API shows reasoning in its Responses API only; use `ChatOpenAI` for that.
 
@@ -65,23 +65,23 @@ class ReasoningChatOpenAI(ReplayingChatOpenAI, ChatOpenAI):
     reasoning_field: Literal["reasoning", "reasoning_content"] | None = None
     """The field in which reasoning is sent back.
 
-    None is the one in which the server has last sent some to this object, and `reasoning_content` before that. Name it
-    for a vLLM server if threads outlive the process.
+    None means the field in which the server last sent reasoning to this object, and `reasoning_content` before that.
+    Set it for a vLLM server if threads outlive the process.
     """
 
     _provider: ClassVar[str] = "openai_compatible"
-    _heard_in: str = PrivateAttr(default=KEPT)
+    _last_field: str = PrivateAttr(default=KEPT)
 
     def _give_back(self, payload: dict[str, Any], history: Sequence[BaseMessage]) -> None:
-        name = self.reasoning_field or self._heard_in
+        name = self.reasoning_field or self._last_field
         give_back(payload["messages"], history, self.replay_reasoning, provider=self._provider, name=name)
 
     def _create_chat_result(self, response: Any, generation_info: dict[str, Any] | None = None) -> ChatResult:
         result = super()._create_chat_result(response, generation_info)
         choices = response.get("choices") if isinstance(response, dict) else response.choices
         for generation, choice in zip(result.generations, choices or (), strict=False):
-            said = choice.get("message") if isinstance(choice, dict) else choice.message
-            self._keep(generation.message, said)
+            answer = choice.get("message") if isinstance(choice, dict) else choice.message
+            self._keep(generation.message, answer)
         return result
 
     def _convert_chunk_to_generation_chunk(
@@ -96,10 +96,10 @@ class ReasoningChatOpenAI(ReplayingChatOpenAI, ChatOpenAI):
 
     def _get_generation_chunk_from_completion(self, completion: Any) -> ChatGenerationChunk:
         generation = super()._get_generation_chunk_from_completion(completion)
-        generation.message.additional_kwargs.pop(KEPT, None)  # was in the chunks, and would be added to them
+        generation.message.additional_kwargs.pop(KEPT, None)  # it was in the chunks, and would be added to them
         return generation
 
-    def _keep(self, message: BaseMessage, said: object) -> None:
+    def _keep(self, message: BaseMessage, answer: object) -> None:
         message.response_metadata["model_provider"] = self._provider
-        if found := heard(said, _NAMES):
-            self._heard_in, message.additional_kwargs[KEPT] = found
+        if found := find_reasoning(answer, _NAMES):
+            self._last_field, message.additional_kwargs[KEPT] = found

@@ -46,17 +46,16 @@ def examine(model: BaseChatModel, *, splits: bool = False) -> Finding:
         model: The model, as its graph has it.
         splits: Whether its agent splits text at think tags (`ReasoningOptions.think_tags`).
     """
-    name = type(model).__name__
-    rule = _RULES.get(family_of(model) or "")
+    name, family = type(model).__name__, family_of(model) or ""
     if _profile(model).get("reasoning_output") is False:
         judgement: Judgement = (None, None, (f"{name_of(model)} does not reason, so there is nothing to carry.",))
-    elif rule is None or not _is_known(model):
+    elif family not in _RULES or not _is_known(model):
         judgement = (None, None, (_UNKNOWN.format(name=name),))
-    elif splits and _in_text(model):
+    elif splits and _in_text(model, family):
         judgement = (True, True, ())
     else:
-        judgement = rule(model)
-        if (judgement[0] is False or judgement[1] is False) and (method := _own_way(model)):
+        judgement = _RULES[family](model)
+        if False in judgement[:2] and (method := _own_method(model)):
             judgement = (None, None, (f"{name} has its own {method}(), so what it carries is not known.",))
     return Finding(model, provider_of(model), *judgement)
 
@@ -95,7 +94,7 @@ _HOSTS: Final = {
 
 
 def _openai(model: BaseChatModel) -> Judgement:
-    if _on_responses(model):
+    if getattr(model, "use_responses_api", None):
         return _responses(model, out=bool(_mapping(model, "reasoning").get("summary")))
     host = _host(model)
     if _is_openai(model, host):
@@ -106,13 +105,13 @@ def _openai(model: BaseChatModel) -> Judgement:
 
 
 def _compatible(model: BaseChatModel) -> Judgement:
-    if _on_responses(model) or _is_openai(model, _host(model)):
+    if getattr(model, "use_responses_api", None) or _is_openai(model, _host(model)):
         return _openai(model)
     return True, *_replayed(model, "")
 
 
 def _xai(model: BaseChatModel) -> Judgement:
-    if _on_responses(model):
+    if getattr(model, "use_responses_api", None):
         return _responses(model, out=None)
     advice = (
         "xAI's chat completions are deprecated and return no reasoning of current models. Use the Responses API: "
@@ -124,7 +123,9 @@ def _xai(model: BaseChatModel) -> Judgement:
 
 def _responses(model: BaseChatModel, *, out: bool | None) -> Judgement:
     """The Responses API: summaries come if asked for; what is not stored must travel encrypted."""
-    back = _get(model, "store") is not False or "reasoning.encrypted_content" in (_get(model, "include") or ())
+    back = getattr(model, "store", None) is not False or "reasoning.encrypted_content" in (
+        getattr(model, "include", None) or ()
+    )
     return out, back, (*([_SUMMARY] if out is False else []), *([] if back else [_ENCRYPTED]))
 
 
@@ -136,7 +137,7 @@ def _deepseek(model: BaseChatModel) -> Judgement:
 
 
 def _groq(model: BaseChatModel) -> Judgement:
-    form = _get(model, "reasoning_format")
+    form = getattr(model, "reasoning_format", None)
     if form == "parsed" or (form is None and "gpt-oss" in name_of(model)):  # these know no format and always parse
         return True, *_replayed(model, "ReasoningChatGroq")
     if form == "hidden":
@@ -149,7 +150,7 @@ def _mistral(model: BaseChatModel) -> Judgement:
     settings = _mapping(model, "model_kwargs")
     thinks = "magistral" in name_of(model) or settings.get("reasoning_effort") not in (None, "none")
     advice = () if thinks else ('No reasoning is requested: model_kwargs={"reasoning_effort": "high"}.',)
-    if _get(model, "replay_reasoning") is not None:
+    if getattr(model, "replay_reasoning", None) is not None:
         back, more = _replayed(model, "")
         return thinks, back, (*advice, *more)
     lost = (
@@ -160,7 +161,7 @@ def _mistral(model: BaseChatModel) -> Judgement:
 
 
 def _ollama(model: BaseChatModel) -> Judgement:
-    asked = _get(model, "reasoning")
+    asked = getattr(model, "reasoning", None)
     advice = f"Set reasoning=True. {_IN_TEXT}" if asked is None else "reasoning=False switches it off."
     return bool(asked), True, () if asked else (advice,)
 
@@ -174,19 +175,19 @@ def _openrouter(model: BaseChatModel) -> Judgement:
 
 
 def _google(model: BaseChatModel) -> Judgement:
-    shown = _get(model, "include_thoughts") is True and _get(model, "thinking_budget") != 0
+    shown = getattr(model, "include_thoughts", None) is True and getattr(model, "thinking_budget", None) != 0
     advice = "No thoughts are requested: include_thoughts=True, and no thinking_budget=0."
     return shown, True, () if shown else (advice,)
 
 
 def _anthropic(model: BaseChatModel) -> Judgement:
-    if not _mapping(model, "thinking") and _get(model, "reasoning_effort") and _is_adaptive(model):
+    if not _mapping(model, "thinking") and getattr(model, "reasoning_effort", None) and _is_adaptive(model):
         return True, True, ()  # the package then asks for summarised thinking
     return _claude(model, _mapping(model, "thinking"), "thinking={}")
 
 
 def _converse(model: BaseChatModel) -> Judgement:
-    if "claude" not in f"{name_of(model)} {_get(model, 'base_model_id')}":  # a profile's name may be any
+    if "claude" not in f"{name_of(model)} {getattr(model, 'base_model_id', None)}":  # a profile's name may be any
         known = "The reasoning of gpt-oss, Nova 2, DeepSeek V3, MiniMax and Kimi is carried both ways"
         return None, None, (f"{known}; whether this model reasons is not known.",)
     settings = _mapping(model, "additional_model_request_fields")
@@ -214,7 +215,7 @@ def _is_adaptive(model: BaseChatModel) -> bool:
 
 def _replayed(model: BaseChatModel, better: str) -> tuple[bool, tuple[str, ...]]:
     """Whether one of our classes sends reasoning back, and what to say if not; `better` is the one to use."""
-    replay = _get(model, "replay_reasoning")
+    replay = getattr(model, "replay_reasoning", None)
     if replay is None:
         package = type(model).__module__.partition(".")[0].replace("_", "-")
         return False, (_REPLAY.format(package=package, name=better),)
@@ -238,12 +239,11 @@ _READING: Final = ("_create_chat_result", "_convert_chunk_to_generation_chunk")
 _WRITING: Final = ("_get_request_payload", "_create_message_dicts", "_convert_input")
 
 
-def _in_text(model: BaseChatModel) -> bool:
+def _in_text(model: BaseChatModel, family: str) -> bool:
     """Whether the model's package leaves reasoning in the text."""
-    family = family_of(model)
     if family == "groq":
-        return _get(model, "reasoning_format") in (None, "raw")
-    return family == "ollama" and _get(model, "reasoning") is None
+        return getattr(model, "reasoning_format", None) in (None, "raw")
+    return family == "ollama" and getattr(model, "reasoning", None) is None
 
 
 def _is_known(model: BaseChatModel) -> bool:
@@ -252,8 +252,8 @@ def _is_known(model: BaseChatModel) -> bool:
     return "BaseChatOpenAI" not in names or bool(names & {"ChatOpenAI", "AzureChatOpenAI", "ChatDeepSeek", "ChatXAI"})
 
 
-def _own_way(model: BaseChatModel) -> str | None:
-    """The method with which a user's subclass reads answers or writes requests in its own way."""
+def _own_method(model: BaseChatModel) -> str | None:
+    """Return the method with which a user's subclass reads answers or writes requests itself."""
     for method in (*_READING, *_WRITING):
         origin = str(getattr(getattr(type(model), method, None), "__module__", "langchain")).partition(".")[0]
         if not origin.startswith(("langchain", "langgraph_agui")):
@@ -261,12 +261,8 @@ def _own_way(model: BaseChatModel) -> str | None:
     return None
 
 
-def _get(model: BaseChatModel, name: str) -> Any:
-    return getattr(model, name, None)
-
-
 def _mapping(model: BaseChatModel, name: str) -> Mapping[str, Any]:
-    value = _get(model, name)
+    value = getattr(model, name, None)
     return value if isinstance(value, Mapping) else {}
 
 
@@ -277,18 +273,16 @@ def _profile(model: BaseChatModel) -> Mapping[str, Any]:
 def name_of(model: BaseChatModel) -> str:
     """The name by which `model` calls itself at its provider; that of its class if it has none."""
     for name in ("model_name", "model", "model_id", "deployment_name"):
-        if isinstance(value := _get(model, name), str):
+        if isinstance(value := getattr(model, name, None), str):
             return value
     return type(model).__name__
 
 
-def _on_responses(model: BaseChatModel) -> bool:
-    return bool(_get(model, "use_responses_api"))
-
-
 def _host(model: BaseChatModel) -> str:
     """Where an OpenAI client sends its requests; "" if that is not known."""
-    address = _get(model, "openai_api_base") or getattr(_get(model, "root_async_client"), "base_url", "")
+    address = getattr(model, "openai_api_base", None) or getattr(
+        getattr(model, "root_async_client", None), "base_url", ""
+    )
     return urlsplit(str(address)).hostname or ""
 
 

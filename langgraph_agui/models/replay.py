@@ -1,10 +1,9 @@
-"""Give reasoning back to providers whose packages forget it.
+"""Send reasoning back to providers whose packages forget it.
 
-LangChain's packages for DeepSeek, Groq and xAI read a model's reasoning but never send it back, and `ChatOpenAI` does
-neither with the servers of others (vLLM, SGLang, Qwen, ...). The classes beside this module do both. They keep
-reasoning where those packages do, in `additional_kwargs["reasoning_content"]`.
-
-Here is what they share: which messages of a history go back with their reasoning, and under which name.
+LangChain's packages for DeepSeek, Groq and xAI read a model's reasoning but never send it back. `ChatOpenAI` does
+neither with the servers of others (vLLM, SGLang, Qwen, ...). The classes next to this module do both. They keep
+reasoning where those packages do, in `additional_kwargs["reasoning_content"]`. This module has what they share: which
+messages of a history go back with their reasoning, and under which name.
 """
 
 from __future__ import annotations
@@ -17,15 +16,15 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 Replay: TypeAlias = Literal["tool_calls", "always", "never"]
 """Which assistant messages go back with their reasoning.
 
-`"tool_calls"`: those with tool calls since the last user message, the loop that is going on. `"always"`: all.
+`"tool_calls"`: those with tool calls since the last user message, the current loop. `"always"`: all.
 """
 
 KEPT: Final = "reasoning_content"
-"""Where messages keep it, in `additional_kwargs`."""
+"""Where messages keep their reasoning, in `additional_kwargs`."""
 
 
 def chosen(history: Sequence[BaseMessage], replay: Replay) -> list[bool]:
-    """Say of each message of `history` whether its reasoning goes back."""
+    """Return for each message of `history` whether its reasoning goes back."""
     loop = max((number for number, message in enumerate(history) if isinstance(message, HumanMessage)), default=0)
     return [
         isinstance(message, AIMessage)
@@ -38,9 +37,9 @@ def chosen(history: Sequence[BaseMessage], replay: Replay) -> list[bool]:
 
 
 def reasoning_of(message: BaseMessage, provider: str, model: str | None = None) -> str | None:
-    """The reasoning that `message` keeps, unless another provider (or, if `model` is given, another model) made it.
+    """Return the reasoning that `message` keeps; None if another provider (or, with `model`, another model) made it.
 
-    What one model thought is not put into another's mouth. A message that does not say who made it counts as one's own.
+    A message that does not name its provider or model counts as the reader's own.
     """
     metadata = message.response_metadata
     if metadata.get("model_provider") not in (None, provider):
@@ -67,20 +66,20 @@ def give_back(
         sent: One dict for each message of `history`; they are changed.
         history: The messages.
         replay: Which of them.
-        name: The field that the API calls it.
+        name: The name of the API's field for reasoning.
         provider: Whose reasoning the API takes.
-        model: Of which model; None for any of the provider.
-        missing: What chosen messages without reasoning say in that field; None for no field.
+        model: The model whose reasoning it takes; None for any of the provider.
+        missing: The value of that field in chosen messages without reasoning; None for no field.
     """
     for body, message, wanted in zip(sent, history, chosen(history, replay), strict=True):
         if wanted and (text := reasoning_of(message, provider, model) or missing) is not None:
             body[name] = text
 
 
-def heard(said: object, names: Sequence[str]) -> tuple[str, str] | None:
-    """The reasoning in an answer's message or delta and the first of `names` under which it is; None without any."""
+def find_reasoning(answer: object, names: Sequence[str]) -> tuple[str, str] | None:
+    """Return the first of `names` under which an answer's message or delta has reasoning, and the reasoning."""
     for name in names:
-        text = said.get(name) if isinstance(said, Mapping) else getattr(said, name, None)
+        text = answer.get(name) if isinstance(answer, Mapping) else getattr(answer, name, None)
         if isinstance(text, str) and text:
             return name, text
     return None

@@ -1,4 +1,4 @@
-"""`ReasoningChatXAI`: `ChatXAI` that gives reasoning back over chat completions."""
+"""`ReasoningChatXAI`: `ChatXAI` that sends reasoning back over chat completions."""
 
 from __future__ import annotations
 
