@@ -5,68 +5,63 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from enum import StrEnum
+from typing import Self
 
 from langgraph.errors import GraphRecursionError
 
 
 class ErrorCode(StrEnum):
-    """The values of `RUN_ERROR.code`. A code is never renamed; new ones may come."""
+    """The values of `RUN_ERROR.code`. A code is never renamed; new ones may come.
 
-    INVALID_INPUT = "invalid_input"
+    Attributes:
+        message: A text that is safe to show to the client.
+    """
+
+    message: str
+
+    def __new__(cls, code: str, message: str) -> Self:
+        """Make a code with its message."""
+        member = str.__new__(cls, code)
+        member._value_, member.message = code, message
+        return member
+
+    INVALID_INPUT = "invalid_input", "The input does not fit this agent."
     """The input does not fit the graph; nothing was run."""
-    INTERRUPT_UNANSWERED = "interrupt_unanswered"
+    INTERRUPT_UNANSWERED = (
+        "interrupt_unanswered",
+        "This thread is waiting for an answer. Answer every open interrupt to continue.",
+    )
     """The thread waits for answers that are not in the input; nothing was run."""
-    INTERRUPT_UNKNOWN = "interrupt_unknown"
+    INTERRUPT_UNKNOWN = "interrupt_unknown", "The answer is for an interrupt that is not open on this thread."
     """The input answers an interrupt that is not open in the thread; nothing was run."""
-    INTERRUPT_DUPLICATE = "interrupt_duplicate"
+    INTERRUPT_DUPLICATE = "interrupt_duplicate", "An interrupt is answered more than once."
     """The input answers one interrupt twice; nothing was run."""
-    INTERRUPT_EXPIRED = "interrupt_expired"
+    INTERRUPT_EXPIRED = "interrupt_expired", "The time to answer is over. Cancel the interrupt to continue."
     """The input answers after the interrupt's `expiresAt`; nothing was run. It can still be cancelled."""
-    INTERRUPT_INVALID = "interrupt_invalid"
+    INTERRUPT_INVALID = "interrupt_invalid", "The answer does not fit the interrupt."
     """An answer does not fit its interrupt; nothing was run."""
-    THREAD_BUSY = "thread_busy"
+    THREAD_BUSY = "thread_busy", "Another run is going on in this thread."
     """Another run is going on in the thread; nothing was run."""
-    APPROVAL_REFUSED = "approval_refused"
+    APPROVAL_REFUSED = "approval_refused", "The answer was not accepted."
     """The server did not accept an answer (`on_approval` raised); nothing was run."""
-    STATE_ERROR = "state_error"
+    STATE_ERROR = "state_error", "The conversation could not be loaded."
     """The thread's checkpoint could not be read; nothing was run."""
-    STATE_REFUSED = "state_refused"
+    STATE_REFUSED = "state_refused", "This part of the state cannot be changed."
     """The client changed a key of the state that it may not change; nothing was run."""
-    STATE_INVALID = "state_invalid"
+    STATE_INVALID = "state_invalid", "The state does not fit its schema."
     """The client's state does not fit the graph's schema, and nothing was run; or, in development, the graph's own."""
-    RECURSION_LIMIT = "recursion_limit"
+    RECURSION_LIMIT = "recursion_limit", "The agent took too many steps and was stopped."
     """The graph took more steps than its recursion limit allows."""
-    MODEL_ERROR = "model_error"
+    MODEL_ERROR = "model_error", "The model could not answer."
     """A model call failed."""
-    TOOL_ERROR = "tool_error"
+    TOOL_ERROR = "tool_error", "A tool failed."
     """A tool failed, and the graph did not handle it."""
-    GRAPH_ERROR = "graph_error"
+    GRAPH_ERROR = "graph_error", "The agent failed."
     """The code of a node failed."""
-    EVENT_TOO_LARGE = "event_too_large"
+    EVENT_TOO_LARGE = "event_too_large", "An answer was too large to be sent."
     """An event, a tool result for example, is larger than clients accept."""
-    INTERNAL = "internal"
+    INTERNAL = "internal", "Something went wrong."
     """The adapter itself failed."""
-
-
-SAFE_MESSAGES = {
-    ErrorCode.INVALID_INPUT: "The input does not fit this agent.",
-    ErrorCode.INTERRUPT_UNANSWERED: "This thread is waiting for an answer. Answer every open interrupt to go on.",
-    ErrorCode.INTERRUPT_UNKNOWN: "The answer is for an interrupt that is not open on this thread.",
-    ErrorCode.INTERRUPT_DUPLICATE: "An interrupt is answered more than once.",
-    ErrorCode.INTERRUPT_EXPIRED: "The time to answer is over. Cancel the interrupt to go on.",
-    ErrorCode.INTERRUPT_INVALID: "The answer does not fit what was asked.",
-    ErrorCode.THREAD_BUSY: "Another run is going on in this thread.",
-    ErrorCode.APPROVAL_REFUSED: "The answer was not accepted.",
-    ErrorCode.STATE_ERROR: "The conversation could not be loaded.",
-    ErrorCode.STATE_REFUSED: "This part of the state cannot be changed.",
-    ErrorCode.STATE_INVALID: "The state does not fit its schema.",
-    ErrorCode.RECURSION_LIMIT: "The agent took too many steps and was stopped.",
-    ErrorCode.MODEL_ERROR: "The model could not answer.",
-    ErrorCode.TOOL_ERROR: "A tool failed.",
-    ErrorCode.GRAPH_ERROR: "The agent failed.",
-    ErrorCode.EVENT_TOO_LARGE: "An answer was too large to be sent.",
-    ErrorCode.INTERNAL: "Something went wrong.",
-}
 
 
 class CodedError(Exception):
@@ -79,7 +74,7 @@ class RunInputError(CodedError):
     """The input of a run was refused before anything ran. Its text is safe to show to the client."""
 
     def __init__(self, code: ErrorCode, message: str | None = None) -> None:
-        super().__init__(message or SAFE_MESSAGES[code])
+        super().__init__(message or code.message)
         self.code = code
 
 

@@ -20,7 +20,7 @@ from ag_ui.core import PROTOCOL_VERSION, RunAgentInput
 from langchain_core.runnables import RunnableConfig
 
 from langgraph_agui.agent import LangGraphAgent
-from langgraph_agui.errors import SAFE_MESSAGES, ErrorCode, RunInputError, StateError
+from langgraph_agui.errors import RunInputError, StateError
 from langgraph_agui.protocol.input import parse_input
 from langgraph_agui.protocol.wire import ProtocolError
 from langgraph_agui.translate.event_sinks import SSESink, Subscription
@@ -96,10 +96,9 @@ def agui_router(
             reader = await agent.begin(SSESink, run_input, config=config, context=context)
         except RunInputError as error:
             return JSONResponse({"detail": str(error), "code": error.code.value}, 409)
-        except StateError:
+        except StateError as error:
             logger.exception("The thread could not be opened")
-            code = ErrorCode.STATE_ERROR
-            return JSONResponse({"detail": SAFE_MESSAGES[code], "code": code.value}, 503)
+            return JSONResponse({"detail": error.code.message, "code": error.code.value}, 503)
         return _EventStream(reader, keep_alive)
 
     @router.post(f"{base}/connect", response_model=None)

@@ -60,35 +60,23 @@ class GraphAdapter(ABC):
     is_function = False
     """Whether the graph is a functional-API entrypoint, whose input is not its state."""
 
-    @property
-    @abstractmethod
-    def input_form(self) -> InputForm:
-        """What a run's input looks like."""
+    input_form: InputForm = "keys"
+    """What a run's input looks like."""
 
-    @property
-    @abstractmethod
-    def input_names(self) -> list[str] | None:
-        """The keys of the input schema; None if the input has no keys or the schema is unknown."""
+    input_names: list[str] | None = None
+    """The keys of the input schema; None if the input has no keys or the schema is unknown."""
 
-    @property
-    def input_schema(self) -> object:
-        """The schema of the input as a Python type; None if there is none."""
-        return None
+    input_schema: object = None
+    """The schema of the input as a Python type; None if there is none."""
 
-    @property
-    def schemas(self) -> Sequence[object]:
-        """All state schemas as Python types, those of single nodes included."""
-        return ()
+    schemas: Sequence[object] = ()
+    """All state schemas as Python types, those of single nodes included."""
 
-    @property
-    def channels(self) -> Collection[str]:
-        """The names of all channels; none before a server was asked."""
-        return ()
+    channels: Collection[str] = ()
+    """The names of all channels; none before a server was asked."""
 
-    @property
-    def output_names(self) -> Collection[str] | None:
-        """The channels in the graph's output; None if the output is one value."""
-        return None
+    output_names: Collection[str] | None = None
+    """The channels in the graph's output; None if the output is one value, or unknown."""
 
     def outputs(self, name: str) -> bool:
         """Return whether the graph's output may have this key. True for names that are no channel."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
-from functools import cached_property
 from typing import get_origin, get_type_hints
 
 from langchain_core.runnables import RunnableConfig
@@ -33,9 +32,24 @@ class LocalGraphAdapter(GraphAdapter):
 
     def __init__(self, graph: CompiledGraph) -> None:
         self.graph = graph
+        output = graph.output_channels
+        self.output_names = None if isinstance(output, str) else frozenset(output)
         self._builder = graph.builder if isinstance(graph, CompiledStateGraph) else None
-        self.is_state_graph = self._builder is not None
-        self.is_function = self._builder is None
+        if self._builder is not None:
+            schemas = self._builder.schemas
+            self.is_state_graph = True
+            self.schemas = [*schemas]
+            self.channels = set(graph.channels).union(*schemas.values())
+            self.input_schema = self._builder.input_schema
+            self.input_names = list(schemas[self._builder.input_schema])
+            self.input_form = "messages" if self.takes_message_list else "keys"
+        else:
+            result = graph.channels.get(output) if isinstance(output, str) else None
+            self.is_function = True
+            self.channels = set(graph.channels)
+            self.input_schema = _first_parameter(graph)
+            self.schemas = [self.input_schema, getattr(result, "typ", None)]
+            self.input_form = self._function_input_form()
 
     # The checkpointer is read whenever it is needed: applications may set it once their event loop runs.
 
@@ -56,60 +70,16 @@ class LocalGraphAdapter(GraphAdapter):
 
     # -- schema -----------------------------------------------------------------------------------------------------
 
-    @property
-    def input_names(self) -> list[str] | None:
-        """See `GraphAdapter`."""
-        return None if self._builder is None else list(self._builder.schemas[self._builder.input_schema])
-
-    @property
-    def input_schema(self) -> object:
-        """See `GraphAdapter`."""
-        return self._first_parameter() if self._builder is None else self._builder.input_schema
-
-    @property
-    def schemas(self) -> Sequence[object]:
-        """See `GraphAdapter`."""
-        if self._builder is not None:
-            return [*self._builder.schemas]
-        output = self.graph.output_channels
-        result = self.graph.channels.get(output) if isinstance(output, str) else None
-        return [self.input_schema, getattr(result, "typ", None)]
-
-    @cached_property
-    def channels(self) -> Collection[str]:
-        """See `GraphAdapter`."""
-        schemas = self._builder.schemas.values() if self._builder is not None else ()
-        return set(self.graph.channels).union(*schemas)
-
-    @cached_property
-    def output_names(self) -> Collection[str] | None:
-        """See `GraphAdapter`."""
-        output = self.graph.output_channels
-        return None if isinstance(output, str) else frozenset(output)
-
-    @property
-    def input_form(self) -> InputForm:
-        """See `GraphAdapter`."""
-        if self.takes_message_list:
-            return "messages"
-        if self._builder is not None or not isinstance(self.graph.input_channels, str):
+    def _function_input_form(self) -> InputForm:
+        if not isinstance(self.graph.input_channels, str):
             return "keys"
         kind = getattr(self.graph.channels.get(self.graph.input_channels), "typ", None)
         if isinstance(kind, str):  # from __future__ import annotations
-            kind = self._first_parameter()
+            kind = self.input_schema
         kind = get_origin(kind) or kind
         if kind is str:
             return "text"
         return "messages" if isinstance(kind, type) and issubclass(kind, Sequence) else "keys"
-
-    def _first_parameter(self) -> object:
-        """Return the type of an entrypoint's first parameter; None if the annotation cannot be resolved."""
-        bound = next(iter(self.graph.nodes.values())).bound
-        try:
-            hints = get_type_hints(getattr(bound, "func", None) or getattr(bound, "afunc", None))
-        except Exception:  # an annotation may be any expression
-            return None
-        return next(iter(hints.values()), None)
 
     def subgraphs_at(self, namespace: Sequence[str]) -> list[GraphAdapter]:
         """See `GraphAdapter`."""
@@ -237,6 +207,16 @@ class LocalGraphAdapter(GraphAdapter):
                 yield saved
             elif not isinstance(saver, InMemorySaver):
                 return  # database savers list the newest checkpoint first, whatever its namespace
+
+
+def _first_parameter(graph: CompiledGraph) -> object:
+    """Return the type of an entrypoint's first parameter; None if the annotation cannot be resolved."""
+    bound = next(iter(graph.nodes.values())).bound
+    try:
+        hints = get_type_hints(getattr(bound, "func", None) or getattr(bound, "afunc", None))
+    except Exception:  # an annotation may be any expression
+        return None
+    return next(iter(hints.values()), None)
 
 
 def _matches(nodes: Sequence[str], breakpoints: All | Sequence[str]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator, Collection, Mapping
-from typing import NamedTuple, cast
+from typing import cast
 from uuid import UUID, uuid5
 
 from langchain_core.runnables import RunnableConfig
@@ -45,23 +45,12 @@ def server_config(config: RunnableConfig) -> RunnableConfig:
     return merge_run_configs(config, {"configurable": {**root, **config["configurable"], "thread_id": thread_id}})
 
 
-class _ServerSchema(NamedTuple):
-    """The JSON schema of a graph's input, its channels, and those of them that its output has."""
-
-    input: Mapping[str, object]
-    channels: frozenset[str]
-    output: frozenset[str]
-
-
-_UNKNOWN = _ServerSchema({}, frozenset(), frozenset())
-
-
 class RemoteGraphAdapter(GraphAdapter):
     """Adapts a `RemoteGraph`. Schemas are unknown until `load_schema`, which `load_state` calls first."""
 
     def __init__(self, graph: RemoteGraph) -> None:
         self.graph = graph
-        self._schema: _ServerSchema | None = None
+        self._schema_loaded = False
 
     @property
     def has_checkpointer(self) -> bool:
@@ -77,7 +66,7 @@ class RemoteGraphAdapter(GraphAdapter):
 
     async def load_schema(self) -> None:
         """Ask the server for the graph's schemas, once."""
-        if self._schema is not None:
+        if self._schema_loaded:
             return
         assistants = self._client.assistants
         try:
@@ -87,46 +76,26 @@ class RemoteGraphAdapter(GraphAdapter):
                 found = await assistants.search(graph_id=self.graph.assistant_id, limit=1)
                 assistant = found[0]["assistant_id"]
             schemas = await assistants.get_schemas(assistant)
-            channels, output = (frozenset(_properties(schemas.get(part))) for part in ("state_schema", "output_schema"))
-            self._schema = _ServerSchema(schemas.get("input_schema") or {}, channels, output)
+            properties = {name: _properties(schema) for name, schema in schemas.items()}
+            self.channels = properties.get("state_schema", {})
+            # Where the server names no output, the input decides.
+            self.output_names = properties.get("output_schema") or properties.get("input_schema", {})
+            input_schema = schemas.get("input_schema") or {}
+            self.input_names = list(properties["input_schema"]) if "properties" in input_schema else None
+            forms: Mapping[object, InputForm] = {"array": "messages", "string": "text"}
+            self.input_form = forms.get(input_schema.get("type"), "keys")
         except (APIStatusError, IndexError):
             logger.warning(
                 "The server does not publish the schemas of %r: all of the client's state is sent to it.",
                 self.graph.assistant_id,
             )
-            self._schema = _UNKNOWN
-
-    @property
-    def _known(self) -> _ServerSchema:
-        return self._schema or _UNKNOWN
+        self._schema_loaded = True
 
     @property
     def _client(self) -> LangGraphClient:
         if self.graph.client is None:
             raise ValueError("A RemoteGraph needs a `url` or a `client`.")
         return self.graph.client
-
-    @property
-    def input_form(self) -> InputForm:
-        """See `GraphAdapter`."""
-        kinds: Mapping[object, InputForm] = {"array": "messages", "string": "text"}
-        return kinds.get(self._known.input.get("type"), "keys")
-
-    @property
-    def input_names(self) -> list[str] | None:
-        """See `GraphAdapter`."""
-        properties = self._known.input.get("properties")
-        return list(properties) if isinstance(properties, Mapping) else None
-
-    @property
-    def channels(self) -> Collection[str]:
-        """See `GraphAdapter`."""
-        return self._known.channels
-
-    @property
-    def output_names(self) -> Collection[str]:
-        """See `GraphAdapter`. Where the server names no output, the input decides."""
-        return self._known.output or _properties(self._known.input)
 
     # -- threads ------------------------------------------------------------------------------------------------------
 

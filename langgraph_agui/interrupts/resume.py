@@ -92,11 +92,6 @@ def fingerprint(entries: Sequence[ResumeEntry]) -> str:
     return hashlib.sha256(json.dumps(plain).encode()).hexdigest()[:32]
 
 
-def graph_interrupt_id(request_id: str) -> str:
-    """Return the id of the LangGraph interrupt that a request belongs to."""
-    return request_id.partition(":")[0]
-
-
 def was_given(entry: ResumeEntry, values: Sequence[object]) -> bool:
     """Return whether an answer is part of one of the resume values that its task was given before."""
     number = entry.interrupt_id.partition(":")[2]

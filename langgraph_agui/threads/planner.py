@@ -22,7 +22,7 @@ from langgraph_agui.errors import ErrorCode, RunInputError
 from langgraph_agui.graphs import ROOT_CHANNEL
 from langgraph_agui.interrupts.approval_tool import approval_answers
 from langgraph_agui.interrupts.pending import PendingInterrupts
-from langgraph_agui.interrupts.resume import Resolution, fingerprint, graph_interrupt_id, resolve, was_given
+from langgraph_agui.interrupts.resume import Resolution, fingerprint, resolve, was_given
 from langgraph_agui.messages.extract import as_mapping
 from langgraph_agui.messages.to_agui import open_tool_calls
 from langgraph_agui.settings import AgentContext
@@ -187,8 +187,8 @@ class RunPlanner:
                 if entry.status == "cancelled":
                     logger.warning("A cancelled interrupt is not open and was ignored: %r.", entry.interrupt_id)
                     continue
-                given = await self._graph.given_answers(self._config, graph_interrupt_id(entry.interrupt_id))
-                if was_given(entry, given):
+                graph_interrupt = entry.interrupt_id.partition(":")[0]
+                if was_given(entry, await self._graph.given_answers(self._config, graph_interrupt)):
                     repeated = True
                     continue
             effective.append(entry)

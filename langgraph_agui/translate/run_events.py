@@ -11,7 +11,7 @@ from ag_ui import core
 from ag_ui.core import BaseEvent, RunAgentInput
 from langchain_core.messages import AIMessage, BaseMessage
 
-from langgraph_agui.errors import SAFE_MESSAGES, ErrorClassifier, ErrorCode, RunInputError
+from langgraph_agui.errors import ErrorClassifier, ErrorCode, RunInputError
 from langgraph_agui.messages.options import vendor
 from langgraph_agui.translate.event_sinks import Sink
 
@@ -57,7 +57,7 @@ def run_error(
     refused = isinstance(error, RunInputError)
     log = logger.warning if refused else logger.error
     log("Run %s failed: %s [%s]", run_input.run_id, code, correlation_id, exc_info=None if refused else error)
-    message = str(error) if refused or expose else SAFE_MESSAGES[code]
+    message = str(error) if refused or expose else code.message
     metadata = {"correlationId": correlation_id}
     return core.RunErrorEvent(message=message, code=code.value, usage=usage, metadata=metadata)
 

@@ -20,7 +20,7 @@ from langgraph.errors import GraphInterrupt as GraphInterruptError
 from langgraph.types import Interrupt as GraphInterrupt
 
 from langgraph_agui.custom_events import AGENT_OUTPUT
-from langgraph_agui.errors import SAFE_MESSAGES, ErrorClassifier, ErrorCode, RunStopped
+from langgraph_agui.errors import ErrorClassifier, ErrorCode, RunStopped
 from langgraph_agui.interrupts.pending import pending_interrupt
 from langgraph_agui.messages.conversation import Conversation
 from langgraph_agui.messages.encrypted_values import EncryptedValueCodec
@@ -304,7 +304,7 @@ class Translation:
                 self._subagents.stop(subagent)
             else:
                 code = self.classify_error(error)
-                message = str(error) if self._expose_errors else SAFE_MESSAGES[code]
+                message = str(error) if self._expose_errors else code.message
                 self._subagents.fail(subagent, message, code.value)
 
     def _close_subagent(self, subagent_run_id: str) -> None:

@@ -46,7 +46,6 @@ from typing_extensions import ReadOnly, TypeAliasType, TypedDict
 
 from langgraph_agui.errors import RunInputError, StateMismatch
 from langgraph_agui.graphs import RemoteGraphAdapter, adapt_graph
-from langgraph_agui.graphs.remote import _ServerSchema
 from langgraph_agui.messages.options import ReasoningOptions
 from langgraph_agui.messages.redaction import redact
 from langgraph_agui.protocol.jsonable import to_jsonable
@@ -452,7 +451,7 @@ def test_graphs_that_do_not_publish_their_keys() -> None:
     assert not contract.shows("hidden")
     assert contract.changed({"a": {"any": 1}, "b": 1}, {"b": 1}) == {"a": {"any": 1}}
     assert refusal(contract, {"c": 1}, {})[0] == "state_refused"
-    graph._schema = _ServerSchema({"properties": {"b": {}}}, frozenset({"a", "b", "inner"}), frozenset({"a", "b"}))
+    graph.input_names, graph.channels, graph.output_names = ["b"], {"a", "b", "inner"}, {"a", "b"}
     assert contract.shows("a")
     assert not contract.shows("inner")
     assert contract.has_channel("inner")
