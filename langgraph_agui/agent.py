@@ -131,7 +131,6 @@ class LangGraphAgent:
         known = adapter.has_checkpointer or bool(options.providers)
         providers = ProviderFilter(options.providers) if known else ProviderFilter(providers_in(graph), learns=True)
         self._context = AgentContext(adapter, settings, contract, providers)
-        self._locks = locks_for(adapter.lock_owner) if adapter.has_checkpointer else None
         self._running: list[Run] = []
 
     async def run(
@@ -197,7 +196,8 @@ class LangGraphAgent:
         """
         reader = Subscription(sink)
         config = merge_run_configs(self.config, config)  # which may fail: before the thread is locked
-        locks, lease = self._locks, None
+        graph, lease = self._context.graph, None
+        locks = locks_for(graph.lock_owner) if graph.has_checkpointer else None
         if locks is not None and self._context.settings.on_busy == "refuse":
             lease = await locks.acquire(run_input.thread_id, wait=False)
         try:
