@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final
 
 from ag_ui.core import BaseEvent, ToolCallEndEvent, ToolCallResultEvent, ToolCallStartEvent
 
@@ -38,14 +38,6 @@ JSON Patch cannot append to a string, so each preview sends the whole value: tog
 """
 
 Namespace = tuple[str, ...]
-
-
-class _Preview(NamedTuple):
-    """The value of a key until the owner, a task or a tool call, has ended."""
-
-    owner: str
-    key: str
-    value: Maybe
 
 
 class StateView:
@@ -81,11 +73,12 @@ class StateView:
         self.copy: dict[str, JsonValue] = held if isinstance(held, dict) else {}
         # The copy without previews: the graph's values, and the client's where the graph has none.
         self._base: dict[str, Maybe] = dict(self.copy)
-        # The graph's own objects, as they came last. One that comes again unwritten has not changed.
+        # The graph's own objects, as reported last. One that is reported again and was not written has not changed.
         self._values: dict[str, object] = {}
         self._inner_values: dict[Namespace, Mapping[str, object]] = {}
         self._written: dict[Namespace, set[str]] = {}
-        self._previews: list[_Preview] = []
+        # By owner, a task or a tool call, and key, the last one at the end.
+        self._previews: dict[tuple[str, str], Maybe] = {}
         self._ended_owners: set[str] = {""}
         self._begun = False
         self._joined_early = False
@@ -160,9 +153,9 @@ class StateView:
         }
         if self._begun:
             gone = [key for key in self._values if key not in channels]
-        else:  # the graph does not have these keys any more; None is as good as nothing
-            kept = self.client_only(self._base).keys() | channels.keys()
-            gone = [key for key, value in self._base.items() if value is not None and key not in kept]
+        else:  # the client may hold keys that the graph does not have any more; None needs no removal
+            known = {*channels, *self.client_only(self._base)}
+            gone = [key for key, value in self._base.items() if value is not None and key not in known]
         self._take(found, gone, written)
         self._begun = self.up_to_date = True
         if self._joined_early:
@@ -172,7 +165,7 @@ class StateView:
 
     def settle(self) -> None:
         """Compare all values once more, and end all previews: a node may have changed an object in place."""
-        self._ended_owners.update(preview.owner for preview in self._previews)
+        self._ended_owners.update(owner for owner, _ in self._previews)
         self._take(dict(self._values), (), ())
 
     def _take(self, found: Mapping[str, object], gone: Collection[str], written: Collection[str]) -> None:
@@ -188,7 +181,7 @@ class StateView:
         for key in gone:
             self._values.pop(key, None)
             self._base[key] = NOTHING
-        self._previews = [one for one in self._previews if one.key not in written]
+        self._previews = {(owner, key): value for (owner, key), value in self._previews.items() if key not in written}
         self._update(dict.fromkeys([*found, *gone, *self._release(self._ended_owners)]), steps)
 
     def _preview_subgraph(
@@ -275,18 +268,18 @@ class StateView:
 
     def _preview(self, owner: str, values: Mapping[str, Maybe], subagent_run_id: str | None) -> set[str]:
         hidden = {key for key in values if not self._is_shown(key)}
-        current = {one.key: one.value for one in self._previews if one.owner == owner}
-        new = [
-            _Preview(owner, key, value)
+        new = {
+            key: value
             for key, value in values.items()
-            if key not in hidden and not (key in current and json_equal(current[key], value))
-        ]
-        keys = {one.key for one in new}
-        for one in new:
-            if not isinstance(one.value, Nothing):
-                self.previewed.add(one.key, one.value)
-        self._previews = [one for one in self._previews if one.owner != owner or one.key not in keys] + new
-        self._update([one.key for one in new], {}, subagent_run_id)
+            if key not in hidden
+            and not ((owner, key) in self._previews and json_equal(self._previews[owner, key], value))
+        }
+        for key, value in new.items():
+            self._previews.pop((owner, key), None)
+            self._previews[owner, key] = value
+            if not isinstance(value, Nothing):
+                self.previewed.add(key, value)
+        self._update(new, {}, subagent_run_id)
         return hidden
 
     def begin_owner(self, owner: str) -> None:
@@ -299,14 +292,14 @@ class StateView:
 
     def drop_previews(self, owners: Collection[str] | None = None) -> None:
         """End the previews of `owners` now; None means all."""
-        self._update(self._release({one.owner for one in self._previews} if owners is None else owners), {})
+        self._update(self._release({owner for owner, _ in self._previews} if owners is None else owners), {})
 
     def _release(self, owners: Collection[str]) -> set[str]:
         """Forget the previews of `owners`; return their keys."""
-        over = {one.key for one in self._previews if one.owner in owners}
-        if over:
-            self._previews = [one for one in self._previews if one.owner not in owners]
-        return over
+        over = [place for place in self._previews if place[0] in owners]
+        for place in over:
+            del self._previews[place]
+        return {key for _, key in over}
 
     # -- the client's copy ------------------------------------------------------------------------------------------
 
@@ -315,7 +308,7 @@ class StateView:
 
     def _target(self, key: str) -> Maybe:
         """Return what the client should see of a key: the last preview, or else the value without previews."""
-        previews = (preview.value for preview in reversed(self._previews) if preview.key == key)
+        previews = (value for (_, name), value in reversed(self._previews.items()) if name == key)
         return next(previews, self._base.get(key, NOTHING))
 
     def _update(self, keys: Collection[str], steps: Mapping[str, Step], subagent_run_id: str | None = None) -> None:
@@ -368,19 +361,19 @@ class Predictor:
                 if (event.metadata or {}).get("status") == "error":  # a failed call has changed nothing
                     self._state.drop_previews({call_id})
 
-    def writer(self, kind: BlockKind, item_id: str, subagent_run_id: str | None = None) -> Writer:
-        """Return what passes the fragments of an item on."""
-        write = self._sink.writer(kind, item_id, subagent_run_id)
+    def writer(self, kind: BlockKind, block_id: str, subagent_run_id: str | None = None) -> Writer:
+        """Return what receives the fragments of a block."""
+        write = self._sink.writer(kind, block_id, subagent_run_id)
         if kind != "call" or not self._state.expected:
             return write
 
         def write_and_preview(text: str) -> None:
             write(text)
-            call = self._calls.get(item_id)
+            call = self._calls.get(block_id)
             if call is not None:
                 call.arguments += text
                 if len(call.arguments) >= call.next_length:
-                    self._preview(item_id, call)
+                    self._preview(block_id, call)
 
         return write_and_preview
 
