@@ -20,6 +20,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tests.waiting import PATIENCE
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
@@ -92,7 +94,7 @@ class NodeClient:
         with self._lock:
             if self._process.stdin is not None:
                 self._process.stdin.close()
-            self._process.wait(timeout=10)
+            self._process.wait(timeout=PATIENCE)
 
     def _ask(self, request: Mapping[str, Any]) -> Any:
         line = json.dumps(request, allow_nan=False).encode() + b"\n"
@@ -104,7 +106,7 @@ class NodeClient:
             stdin.flush()
             reply = stdout.readline()
         if not reply:
-            raise RuntimeError(f"the Node client ended with code {self._process.wait(timeout=10)}")
+            raise RuntimeError(f"the Node client ended with code {self._process.wait(timeout=PATIENCE)}")
         answer = json.loads(reply)
         if "failure" in answer:
             raise RuntimeError(f"the Node client failed: {answer['failure']}")

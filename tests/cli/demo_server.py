@@ -11,6 +11,8 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tests.waiting import PATIENCE
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -41,4 +43,4 @@ def running(*arguments: str, cwd: Path | None = None) -> Iterator[str]:
         raise AssertionError(f"no URL in: {''.join(output)}")
     finally:
         process.terminate()
-        process.wait(20)
+        process.wait(PATIENCE)

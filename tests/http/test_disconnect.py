@@ -29,10 +29,9 @@ from tests.providers.reading import case_model
 from tests.providers.server import ProviderServer, Reply
 from tests.waiting import PATIENCE
 
-AT_ONCE = 1.0
-"""Seconds in which a run that was left has stopped."""
-
-"""Seconds in which a provider's package has closed its connection; that is its own matter."""
+AT_ONCE = 10.0
+"""Seconds in which a run that was left has stopped, however busy the machine is; otherwise it goes on for a quarter of an
+hour."""
 
 
 def app_of(graph: Graph, **options: Any) -> FastAPI:
@@ -215,7 +214,7 @@ def test_many_clients_leave_at_random_points(
             ]
         for done in visits:
             done.result()
-        served.wait_idle(15)
+        served.wait_idle()
     noise = [str(warning.message) for warning in caught] + [record.getMessage() for record in caplog.records]
     assert not [line for line in noise if "never" in line]
     assert not [record for record in caplog.records if record.levelno >= logging.ERROR]

@@ -102,23 +102,25 @@ class TestSilence:
     def test_a_comment_breaks_the_silence_and_only_that(self) -> None:
         given = run_input("go")
         with serving(app_of(talking(pause=0.2), keep_alive=0.05)) as served:
+            begun = time.monotonic()
             answer = ask(served.port, "POST", "/agent", body_of(given))
+        lasted = time.monotonic() - begun
         frames = answer.body.split(b"\n\n")
         comments = [frame for frame in frames if frame.startswith(b":")]
-        assert 3 <= len(comments) <= 12
+        assert 3 <= len(comments) <= lasted / 0.05
         assert frames[0].startswith(b"data: ")
         assert answered(answer.body, given) == "word0 word1 word2 "
         assert answered(answer.body.replace(COMMENT, b""), given) == "word0 word1 word2 "
 
-    @pytest.mark.parametrize("keep_alive", [1.0, None], ids=["busy", "off"])
+    @pytest.mark.parametrize("keep_alive", [3.0, None], ids=["busy", "off"])
     def test_no_comment_otherwise(self, keep_alive: float | None) -> None:
         given = run_input("go")
-        with serving(app_of(talking(words=100, pause=0.015), keep_alive=keep_alive)) as served:
+        with serving(app_of(talking(words=40, pause=0.08), keep_alive=keep_alive)) as served:
             begun = time.monotonic()
             answer = ask(served.port, "POST", "/agent", body_of(given))
-        assert time.monotonic() - begun > 1.0, "the stream was meant to last longer than the allowed silence"
+        assert time.monotonic() - begun > 3.0, "the stream was meant to last longer than the allowed silence"
         assert COMMENT not in answer.body
-        assert answered(answer.body, given).endswith("word99 ")
+        assert answered(answer.body, given).endswith("word39 ")
 
     def test_comments_come_while_nothing_else_does(self) -> None:
         with serving(app_of(talking(words=0, silent=True), keep_alive=0.05)) as served:

@@ -71,7 +71,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def _wait(address: str, process: subprocess.Popen[bytes], log: Path) -> None:
-    until = time.monotonic() + PATIENCE
+    until = time.monotonic() + 3 * PATIENCE  # it imports a lot
     while time.monotonic() < until and process.poll() is None:
         try:
             with urlopen(f"{address}/ok", timeout=1):
