@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from ag_ui.core import AssistantMessage, FunctionCall, ReasoningMessage, ToolCall
 from langchain_core.messages import AIMessage, BaseMessage
 
-from langgraph_agui.messages.blocks import BESIDE, BlockDelta, BlockKind, read_blocks
+from langgraph_agui.messages.blocks import REASONING_KWARG, BlockDelta, BlockKind, read_blocks
 from langgraph_agui.messages.encrypted_values import (
     AGENT,
     EncryptedValueCodec,
@@ -25,7 +25,7 @@ from langgraph_agui.messages.encrypted_values import (
 from langgraph_agui.messages.envelope import Call, VisibleTurn, encode_envelopes
 from langgraph_agui.messages.options import Piece
 from langgraph_agui.messages.redaction import hides_reasoning, warn_reasoning_dropped
-from langgraph_agui.messages.template import VisibleText, parsed
+from langgraph_agui.messages.template import parsed
 
 logger = logging.getLogger(__name__)
 
@@ -236,8 +236,8 @@ class AssistantTurn:
             delta = delta._replace(id=first.provider_id if first is not None else None)
         block = Block(delta.kind, self._public_id(delta), key, delta.id, delta.name)
         if delta.kind == "reasoning":
-            # What stands beside the content, or between tags in a text, is not a provider's summary.
-            raw = key == BESIDE or (isinstance(key, tuple) and key[0] == _TAGGED)
+            # Reasoning in kwargs, or between tags in a text, is not a provider's summary.
+            raw = key == REASONING_KWARG or (isinstance(key, tuple) and key[0] == _TAGGED)
             block.visible = self._shows_all if raw else self._shows
             block.metadata = dict(self._metadata) or None
         self.blocks.append(block)
@@ -301,12 +301,8 @@ class AssistantTurn:
             return
         thoughts, calls = self.of_kind("reasoning"), self.of_kind("call")
         visible_calls = [Call(block.id, block.name or "", block.text) for block in calls]
-        text = VisibleText(
-            text=self._text("text"),
-            reasoning=[block.text for block in thoughts],
-            arguments=[block.text for block in calls],
-        )
-        visible = VisibleTurn(self.message_id, text, [block.id for block in thoughts], visible_calls)
+        reasoning = [(block.id, block.text) for block in thoughts]
+        visible = VisibleTurn(self.message_id, self._text("text"), reasoning, visible_calls)
         try:
             envelopes = encode_envelopes(message, visible)
         except RecursionError:

@@ -43,7 +43,7 @@ CALL_BLOCKS = frozenset(
     {"tool_use", "function_call", "tool_call", "tool_call_chunk", "invalid_tool_call", "input_json_delta"}
 )
 REASONING_BLOCKS = frozenset({"reasoning", "thinking", "redacted_thinking", "reasoning_content"})
-BESIDE = "reasoning_content"
+REASONING_KWARG = "reasoning_content"
 """The key in `additional_kwargs` in which packages keep reasoning as they got it. It is the key of the block too."""
 
 _MEDIA = frozenset({"image", "image_url", "audio", "video", "file", "image_generation_call"})
@@ -218,9 +218,9 @@ def reasoning_text(block: ContentBlock) -> str:
     return ""
 
 
-def beside(message: BaseMessage) -> str:
+def kwarg_reasoning(message: BaseMessage) -> str:
     """Return the reasoning in `additional_kwargs`, if it is not in the content too, as with standard blocks."""
-    text = message.additional_kwargs.get(BESIDE)
+    text = message.additional_kwargs.get(REASONING_KWARG)
     if not isinstance(text, str) or not text:
         return ""
     content = message.content if isinstance(message.content, list) else ()
@@ -229,9 +229,9 @@ def beside(message: BaseMessage) -> str:
 
 
 def _read_kwargs(message: BaseMessage, deltas: list[BlockDelta]) -> None:
-    """Read reasoning beside the content: `reasoning_content` (DeepSeek, Ollama, ...), `reasoning` (OpenAI v0)."""
-    if text := beside(message):
-        deltas.append(BlockDelta("reasoning", BESIDE, text))
+    """Read reasoning in `additional_kwargs`: `reasoning_content` (DeepSeek, Ollama, ...), `reasoning` (OpenAI v0)."""
+    if text := kwarg_reasoning(message):
+        deltas.append(BlockDelta("reasoning", REASONING_KWARG, text))
     item = message.additional_kwargs.get("reasoning")
     if isinstance(item, Mapping):
         _read_reasoning({"summary": [], **item, "type": "reasoning"}, "reasoning", deltas)

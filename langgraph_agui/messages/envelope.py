@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeAlias, cast
 from langchain_core.messages import AIMessage, InvalidToolCall
 from langchain_core.messages.tool import ToolCall, invalid_tool_call, tool_call
 
-from langgraph_agui.messages.blocks import ContentBlock, beside, is_reasoning
+from langgraph_agui.messages.blocks import ContentBlock, is_reasoning, kwarg_reasoning
 from langgraph_agui.messages.encrypted_values import VERSION, Envelope
 from langgraph_agui.messages.options import maker_of
 from langgraph_agui.messages.template import InvalidEnvelope, VisibleText, dump_json, escape_list, json_key, parsed
@@ -71,13 +71,21 @@ class Envelopes(NamedTuple):
     message: Envelope | None
 
 
-class VisibleTurn(NamedTuple):
-    """What a client sees of an assistant message, and under which ids."""
+class VisibleTurn:
+    """What a client sees of an assistant message, and under which ids.
 
-    message_id: str
-    text: VisibleText
-    reasoning_ids: Sequence[str]
-    calls: Sequence[Call]
+    Args:
+        message_id: The id of the assistant message.
+        text: Its text.
+        reasoning: Ids and texts of its reasoning messages.
+        calls: Its calls.
+    """
+
+    def __init__(self, message_id: str, text: str, reasoning: Sequence[tuple[str, str]], calls: Sequence[Call]) -> None:
+        self.message_id = message_id
+        self.reasoning_ids = [thought_id for thought_id, _ in reasoning]
+        self.calls = calls
+        self.text = VisibleText(text, [thought for _, thought in reasoning], [call.arguments for call in calls])
 
 
 def encode_envelopes(message: AIMessage, visible: VisibleTurn) -> Envelopes:
@@ -95,10 +103,10 @@ class _Encoder:
         self._head: Envelope = {"v": VERSION, "p": self._provider} if self._provider else {"v": VERSION}
         self._blocks: dict[int, Envelope] = {}
         self._calls: dict[int, Envelope] = {}
-        self._number = 1 if beside(message) else 0
+        self._number = 1 if kwarg_reasoning(message) else 0
 
     def envelopes(self) -> Envelopes:
-        kwargs = self._kwargs()  # first, as when a message is read: reasoning beside the content comes before it
+        kwargs = self._kwargs()  # first, as when a message is read: reasoning in kwargs comes before the content
         own = {**self._content(), **({"k": kwargs} if kwargs else {}), **self._metadata(), **self._others()}
         if not (own or self._visible.reasoning_ids or self._calls):
             return Envelopes({}, {}, None)

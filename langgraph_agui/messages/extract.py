@@ -77,11 +77,11 @@ def _channel(value: object) -> list[BaseMessage]:
         value = [value]
     if not isinstance(value, Sequence) or isinstance(value, str | bytes):
         return []
-    return [inner for inner in value if inner.__class__ in _USUAL or _is_message(inner)]
-
-
-def _is_message(value: object) -> bool:
-    return isinstance(value, BaseMessage) and not isinstance(value, RemoveMessage)
+    return [
+        inner
+        for inner in value
+        if inner.__class__ in _USUAL or (isinstance(inner, BaseMessage) and not isinstance(inner, RemoveMessage))
+    ]
 
 
 def find_messages(value: object, depth: int = 3) -> list[BaseMessage]:

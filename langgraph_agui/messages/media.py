@@ -116,7 +116,7 @@ _ABOUT: Final = (*_FILENAMES, "detail", "context")
 
 
 class _Media(NamedTuple):
-    """Where the bytes of a part or block are: the type of an AG-UI source, its value, and what is said of it."""
+    """Where the bytes of a part or block are: the type of an AG-UI source, its value, and what is known of it."""
 
     source: str
     value: str

@@ -39,7 +39,7 @@ from langgraph_agui.messages.encrypted_values import (
 )
 from langgraph_agui.messages.envelope import Call, VisibleTurn, decode_envelope, derived_id, to_langchain_calls
 from langgraph_agui.messages.options import ReasoningOptions, RejectReason, maker_of
-from langgraph_agui.messages.template import InvalidEnvelope, VisibleText
+from langgraph_agui.messages.template import InvalidEnvelope
 from langgraph_agui.messages.to_agui import decode_content, langchain_messages_to_agui
 from langgraph_agui.protocol.input import known_messages
 
@@ -291,15 +291,11 @@ class _History:
     ) -> AIMessage:
         if thoughts is None:
             raise InvalidEnvelope
-        text = VisibleText(
-            text=message.content or "",
-            reasoning=[thought.content for thought in thoughts],
-            arguments=[call.arguments for call in calls],
-        )
-        signatures = self._members("s", message.tool_calls or ())
+        reasoning = [(thought.id, thought.content) for thought in thoughts]
+        visible = VisibleTurn(message.id, message.content or "", reasoning, calls)
+        text, signatures = visible.text, self._members("s", message.tool_calls or ())
         text.signatures = {number: text.from_template(signature) for number, signature in signatures.items()}
         text.blocks = self._members("b", thoughts)
-        visible = VisibleTurn(message.id, text, [thought.id for thought in thoughts], calls)
         return decode_envelope(envelope, visible)
 
     def _members(self, name: str, entities: Sequence[ReasoningMessage | ToolCall]) -> dict[int, object]:
