@@ -243,28 +243,16 @@ class ChunkBuilder:
 
     def finish(self, **details: object) -> list[AIMessageChunk]:
         """Return the chunks that complete the message. The last one has `details` and what may change until the end."""
-        blocks = self._blocks.values()
-        chunks = [block.chunk(text) for block in blocks if (text := block.close())]
-        extras = self._reasoning_extras()
-        content = [
-            {"type": block.type, "index": block.index, "extras": extras[block.id]}
-            for block in blocks
-            if block.type == "reasoning" and block.id in extras
-        ]
+        chunks = [block.chunk(text) for block in self._blocks.values() if (text := block.close())]
         details = {**self._details(), **details}
         kwargs = {AGUI: details} if details else {}
-        return [*chunks, _chunk(None, *content, additional_kwargs=kwargs, chunk_position="last")]
+        return [*chunks, _chunk(None, *self._extras(), additional_kwargs=kwargs, chunk_position="last")]
 
     def update(self, message: AIMessage) -> AIMessage:
         """Return the sum of the chunks with what has changed since `finish`."""
-        extras, content = self._reasoning_extras(), message.content
+        extras, content = {block["index"]: block for block in self._extras()}, message.content
         if isinstance(content, list):
-            content = [
-                {**block, "extras": extras[block["id"]]}
-                if isinstance(block, dict) and block.get("type") == "reasoning" and block.get("id") in extras
-                else block
-                for block in content
-            ]
+            content = [{**one, **extras.get(one.get("index"), {})} if isinstance(one, dict) else one for one in content]
         details = {**message.additional_kwargs.get(AGUI, {}), **self._details()}
         kwargs = {**message.additional_kwargs, AGUI: details}
         return message.model_copy(update={"content": content, "additional_kwargs": kwargs})
@@ -314,7 +302,7 @@ class ChunkBuilder:
         # The reducer continues a call that was sent, and finds no parent where reasoning and text share an id.
         if call_id in history.sent_calls or event.parent_message_id in self._messages:
             message_id = event.parent_message_id or call_id
-        stored = history.find(message_id) or StoredMessage(core.AssistantMessage(id=message_id))
+        stored = history.store.find(message_id) or StoredMessage(core.AssistantMessage(id=message_id))
         self._messages.setdefault(message_id, stored)
         block = self._add(key, history.calls[call_id], message_id, event.tool_call_name)
         return [block.chunk("", is_opening=True)]
@@ -343,7 +331,7 @@ class ChunkBuilder:
     def _add_result(self, event: core.ToolCallResultEvent) -> list[AIMessageChunk]:
         """Add a result, one for each call. The caller cannot run a call that has one."""
         call_id, call = event.tool_call_id, self._blocks.get(("tool call", event.tool_call_id))
-        stored, is_own = self._history.find(event.message_id), self._history.is_own(event.subagent_run_id)
+        stored, is_own = self._history.store.find(event.message_id), self._history.is_own(event.subagent_run_id)
         if self._tools is None or stored is None or not is_own or call_id in self._results:
             return []
         if call is None and call_id not in self._history.open_calls:
@@ -380,9 +368,14 @@ class ChunkBuilder:
             details["arguments"] = block.text
         return {key: value for key, value in details.items() if value is not None}
 
-    def _reasoning_extras(self) -> dict[str, dict[str, Any]]:
-        blocks = [block for block in self._blocks.values() if block.type == "reasoning"]
-        return {block.id: details for block in blocks if (details := self._history.details(block.stored))}
+    def _extras(self) -> list[dict[str, Any]]:
+        """Return the details of reasoning, as parts of its blocks."""
+        blocks = [(block, self._history.details(block.stored)) for block in self._blocks.values()]
+        return [
+            {"type": "reasoning", "index": block.index, "extras": details}
+            for block, details in blocks
+            if block.type == "reasoning" and details
+        ]
 
 
 def _chunk(message_id: str | None, *content: str | dict[Any, Any], **fields: Any) -> AIMessageChunk:

@@ -22,6 +22,7 @@ class EventHistory:
     """A run's reducer, with references to what it held before a snapshot dropped or renamed it.
 
     Attributes:
+        store: The messages that the reducer holds.
         calls: The calls that the agent was sent or has streamed, by id.
         sent_calls: The ids of the calls that the agent was sent.
         open_calls: The agent's own calls that it was sent without a result, by id.
@@ -34,7 +35,7 @@ class EventHistory:
     """
 
     def __init__(self, fold: Fold, *, joins_subagents: bool = False) -> None:
-        self._store, self._joins_subagents = fold.conversation, joins_subagents
+        self.store, self._joins_subagents = fold.conversation, joins_subagents
         # The subagent runs that are the agent itself. None is the agent without subagents.
         self._own_runs: set[str | None] = {None}
         self._snapshot: list[core.Message] = []
@@ -43,7 +44,7 @@ class EventHistory:
         self._messages: dict[str, StoredMessage] = {}
         # Those of them before the last user message.
         self._earlier: set[str] = set()
-        for message in self._store.views():
+        for message in self.store.views():
             if isinstance(message, core.UserMessage):
                 self._earlier = set(self._messages)
             self._add_message(message.id)
@@ -54,16 +55,16 @@ class EventHistory:
         self.answered = set(self.sent_calls - self.open_calls.keys())
 
     def _add_message(self, message_id: str) -> None:
-        stored = self.find(message_id)
+        stored = self.store.find(message_id)
         if stored is not None and stored.model.role in ("assistant", "reasoning"):
             self._messages.setdefault(message_id, stored)
 
     def _add_call(self, call_id: str) -> None:
-        if (stored := self._store.find_call(call_id)) is not None:
+        if (stored := self.store.find_call(call_id)) is not None:
             self.calls.setdefault(call_id, stored)
 
     def _find_open_calls(self) -> dict[str, core.ToolCall]:
-        calls = open_tool_calls(self._store.views())
+        calls = open_tool_calls(self.store.views())
         return {call_id: call for call_id, call in calls.items() if self.own_holder(call_id) is not None}
 
     def receive(self, event: core.Event) -> list[core.Event]:
@@ -94,19 +95,15 @@ class EventHistory:
         """Return whether this subagent run, None for the parent agent, is the agent itself."""
         return subagent_run_id in self._own_runs
 
-    def find(self, message_id: str) -> StoredMessage | None:
-        """Return the message with this id."""
-        return self._store.find(message_id)
-
     def own_message(self, event: MessageStart) -> StoredMessage | None:
         """Return the message that `event` opens, if it is the agent's own reasoning or answer."""
         if isinstance(event, core.TextMessageStartEvent) and event.role not in (None, "assistant"):
             return None
-        return self._if_own(self.find(event.message_id))
+        return self._if_own(self.store.find(event.message_id))
 
     def own_holder(self, call_id: str) -> StoredMessage | None:
         """Return the message that holds this call, if it is the agent's own."""
-        return self._if_own(self._store.find_holder(call_id))
+        return self._if_own(self.store.find_holder(call_id))
 
     def _if_own(self, stored: StoredMessage | None) -> StoredMessage | None:
         if stored is None or stored.model.role not in ("assistant", "reasoning"):
@@ -115,7 +112,7 @@ class EventHistory:
 
     def has_failed(self, result: core.ToolCallResultEvent) -> bool:
         """Return whether the tool has failed, as the event's metadata or a snapshot says."""
-        stored = self.find(result.message_id)
+        stored = self.store.find(result.message_id)
         error = getattr(stored.model, "error", None) if stored is not None else None
         return error is not None or (result.metadata or {}).get("status") == "error"
 
@@ -125,7 +122,7 @@ class EventHistory:
         If a later snapshot leaves one of them out, it is the last that was known.
         """
         model, names = stored.view(), ("name", "encrypted_value", "metadata")
-        now = self._store.find_call(model.id) if isinstance(stored, StoredToolCall) else self.find(model.id)
+        now = self.store.find_call(model.id) if isinstance(stored, StoredToolCall) else self.store.find(model.id)
         return fields_of(model, *names) | fields_of((now or stored).view(), *names)
 
     def result_details(self, results: Mapping[str, StoredMessage]) -> dict[str, dict[str, Any]]:
@@ -136,7 +133,7 @@ class EventHistory:
         Args:
             results: The results that have come, by call.
         """
-        messages = [message for message in self._store.views() if isinstance(message, core.ToolMessage)]
+        messages = [message for message in self.store.views() if isinstance(message, core.ToolMessage)]
         by_call = {message.tool_call_id: message for message in messages}
         by_both_ids = {(message.tool_call_id, message.id): message for message in messages}
         found: dict[str, dict[str, Any]] = {}
@@ -167,17 +164,27 @@ class EventHistory:
             match message:
                 case core.AssistantMessage() | core.ReasoningMessage() if message.id not in self._messages:
                     if message.content and message.content not in texts:
-                        events.append(_text_event(message))
+                        is_text = isinstance(message, core.AssistantMessage)
+                        kind = core.TextMessageChunkEvent if is_text else core.ReasoningMessageChunkEvent
+                        events.append(kind(message_id=message.id, delta=message.content, metadata=message.metadata))
                     calls = getattr(message, "tool_calls", None) or ()
                     calls = [call for call in calls if call.id not in self.calls]
-                    events += [_call_event(call, message.id) for call in calls]
                     fresh |= {call.id for call in calls}
+                    events += [
+                        core.ToolCallChunkEvent(
+                            tool_call_id=call.id,
+                            tool_call_name=call.function.name,
+                            parent_message_id=message.id,
+                            delta=call.function.arguments,
+                        )
+                        for call in calls
+                    ]
                 case core.ToolMessage() if message.tool_call_id in waiting | fresh:
                     events.append(result_event(message))
                     waiting -= {message.tool_call_id}
                     fresh -= {message.tool_call_id}
         # A result may have been streamed after the snapshot that introduced its call.
-        results = [message for message in self._store.views() if isinstance(message, core.ToolMessage)]
+        results = [message for message in self.store.views() if isinstance(message, core.ToolMessage)]
         events += [result_event(message) for message in results if message.tool_call_id in fresh]
         expander = ChunkExpander()
         return [expanded for event in (*events, end) for expanded in expander.feed(event)]
@@ -186,20 +193,6 @@ class EventHistory:
 def fields_of(model: core.Message | core.ToolCall, *names: str) -> dict[str, Any]:
     """Return those of the fields that have a value."""
     return {name: value for name in names if (value := getattr(model, name, None)) is not None}
-
-
-def _text_event(message: core.AssistantMessage | core.ReasoningMessage) -> core.Event:
-    text, metadata = message.content, message.metadata
-    if isinstance(message, core.ReasoningMessage):
-        return core.ReasoningMessageChunkEvent(message_id=message.id, delta=text, metadata=metadata)
-    return core.TextMessageChunkEvent(message_id=message.id, role="assistant", delta=text, metadata=metadata)
-
-
-def _call_event(call: core.ToolCall, message_id: str) -> core.Event:
-    name, arguments = call.function.name, call.function.arguments
-    return core.ToolCallChunkEvent(
-        tool_call_id=call.id, tool_call_name=name, parent_message_id=message_id, delta=arguments
-    )
 
 
 def result_event(message: core.ToolMessage) -> core.ToolCallResultEvent:

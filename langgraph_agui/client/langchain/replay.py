@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 from ag_ui import core
 from langchain_core.callbacks import adispatch_custom_event
@@ -22,16 +22,13 @@ from pydantic import Field
 from langgraph_agui.client.agent import RemoteRun
 from langgraph_agui.client.langchain.chat_model import usage_metadata
 from langgraph_agui.client.langchain.chunks import ChunkBuilder
-from langgraph_agui.client.langchain.event_history import EventHistory, fields_of
+from langgraph_agui.client.langchain.event_history import EventHistory, MessageStart, fields_of
 from langgraph_agui.client.langchain.to_agui_request import AGUI
 from langgraph_agui.custom_events import dispatch_agent_output
 from langgraph_agui.messages.media import content_blocks
-from langgraph_agui.protocol.event_order import ItemKind, item_of
+from langgraph_agui.protocol.event_order import Closing, ItemKind, Opening, item_of
 from langgraph_agui.protocol.message_store import StoredMessage
 from langgraph_agui.state.emit import emit_state
-
-_Opening: TypeAlias = core.TextMessageStartEvent | core.ReasoningMessageStartEvent | core.ToolCallStartEvent
-_Closing: TypeAlias = core.TextMessageEndEvent | core.ReasoningMessageEndEvent | core.ToolCallEndEvent
 
 
 class Replay:
@@ -95,7 +92,7 @@ class Replay:
         open_items, text_ids = set[tuple[ItemKind, str]](), set[str]()
         waits_for_tools, results_before = False, self._result_count
         while (event := await self._peek()) is not None and not isinstance(event, core.RunFinishedEvent):
-            if isinstance(event, _Opening) and self._opens_item(event):
+            if isinstance(event, Opening) and self._opens_item(event):
                 is_other_text = isinstance(event, core.TextMessageStartEvent) and bool(text_ids - {event.message_id})
                 has_results = self._result_count > results_before
                 if not open_items and (has_results or (is_other_text and not waits_for_tools)):
@@ -105,7 +102,7 @@ class Replay:
                     text_ids.add(event.message_id)
                 elif isinstance(event, core.ToolCallStartEvent):
                     waits_for_tools = waits_for_tools or event.tool_call_name in local_tools
-            elif isinstance(event, _Closing):
+            elif isinstance(event, Closing):
                 open_items.discard(item_of(event))
             self._queue.popleft()
             for chunk in builder.feed(event):
@@ -133,7 +130,7 @@ class Replay:
         if isinstance(event, core.ToolCallStartEvent):
             is_sent = event.tool_call_id in self._history.open_calls
             return not is_sent and self._history.own_holder(event.tool_call_id) is not None
-        return isinstance(event, _Opening) and self._history.own_message(event) is not None
+        return isinstance(event, MessageStart) and self._history.own_message(event) is not None
 
     async def _forward(self, event: core.Event) -> None:
         """Pass on what is not part of a message. What comes from subagents that tools have called stays there."""
@@ -152,7 +149,7 @@ class Replay:
     async def _add_result(self, event: core.ToolCallResultEvent) -> None:
         """Emit a result, with its encrypted value if that comes next."""
         await self._peek()
-        stored = self._history.find(event.message_id)
+        stored = self._history.store.find(event.message_id)
         details = {**self._origin, "id": event.message_id}
         if event.metadata is not None:
             details["metadata"] = event.metadata

@@ -72,7 +72,7 @@ class AGUIRequest:
     thread_id: str
     messages: list[Message] = field(default_factory=list)
     interrupts: list[Interrupt] = field(default_factory=list)
-    asked_calls: frozenset[str] = frozenset()
+    asked_calls: set[str] = field(default_factory=set)
 
 
 def agent_key(url: str, name: str = "") -> str:
@@ -118,8 +118,9 @@ def to_agui_request(messages: Sequence[BaseMessage], agent: str, thread_id: str 
                 converted = [core.AssistantMessage(id=message_id, content=message.text)]
             closed = {one.tool_call_id for one in converted if isinstance(one, core.ToolMessage)}
             if details is not None:
-                request.interrupts = open_interrupts(message)
-                request.asked_calls = _asked_calls(message, request.interrupts)
+                request.interrupts, repeated = open_interrupts(message), repeated_calls(message)
+                asked = {repeated.get(call["id"] or "", call["id"] or "") for call in withheld_calls(message)}
+                request.asked_calls = asked | {one.tool_call_id for one in request.interrupts if one.tool_call_id}
                 closed |= request.asked_calls
             known_ids |= repeated_calls(message)
             settled -= {call["id"] for call in message.tool_calls}
@@ -152,13 +153,6 @@ def withheld_calls(message: AIMessage) -> list[ToolCall]:
         for call in message.invalid_tool_calls
         if interrupts_about(interrupts, repeated.get(call["id"] or "", call["id"]), call["name"])
     ]
-
-
-def _asked_calls(message: AIMessage, interrupts: Sequence[Interrupt]) -> frozenset[str]:
-    """Return the agent's ids of the calls that the interrupts at the end of `message` are about."""
-    repeated = repeated_calls(message)
-    withheld = {repeated.get(call["id"] or "", call["id"] or "") for call in withheld_calls(message)}
-    return frozenset(withheld | {one.tool_call_id for one in interrupts if one.tool_call_id})
 
 
 def repeated_calls(message: AIMessage) -> dict[str, str]:
