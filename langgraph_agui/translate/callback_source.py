@@ -25,7 +25,7 @@ from langgraph_agui.errors import ErrorCode, RunStopped
 from langgraph_agui.messages.extract import extract_messages
 from langgraph_agui.messages.to_agui import HIDDEN, SUMMARIZATION
 from langgraph_agui.namespaces import namespace_of, task_id
-from langgraph_agui.translate.run_tree import RunLocation, RunTree, tool_run
+from langgraph_agui.translate.run_tree import RunLocation, RunTree, ToolRun
 from langgraph_agui.translate.stream_sequencer import StreamPosition, StreamSequencer
 from langgraph_agui.translate.tool_output import ToolOutputs
 from langgraph_agui.translate.translation import Translation
@@ -247,7 +247,7 @@ class CallbackSource(BaseCallbackHandler):
         **kwargs: object,
     ) -> None:
         """A tool begins."""
-        tool = tool_run(serialized, inputs, tool_call_id, name)
+        tool = ToolRun.of_start(serialized, inputs, tool_call_id, name)
         subagent = self.runs.enter_tool(run_id, parent_run_id, tool).subagent
         call_id = tool.call_id or str(run_id)
 
@@ -311,11 +311,7 @@ class LoopCallbackSource(CallbackSource):
     """
 
     def __init__(
-        self,
-        translation: Translation,
-        messages_key: str,
-        sequencer: StreamSequencer,
-        fail: Callable[[Exception], None],
+        self, translation: Translation, messages_key: str, sequencer: StreamSequencer, fail: Callable[[Exception], None]
     ) -> None:
         super().__init__(translation, messages_key)
         self._waiting = sequencer.waiting

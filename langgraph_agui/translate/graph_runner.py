@@ -13,10 +13,10 @@ from typing import Any, TypeAlias, TypedDict, cast
 from ag_ui.core import RawEvent
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
-from langgraph.pregel import Pregel
 from langgraph.types import Interrupt, StreamMode
 
 from langgraph_agui.configs import merge_run_configs
+from langgraph_agui.graphs import LocalGraphAdapter
 from langgraph_agui.messages.extract import extract_messages
 from langgraph_agui.protocol.jsonable import to_jsonable
 from langgraph_agui.translate.callback_source import LoopCallbackSource
@@ -24,6 +24,9 @@ from langgraph_agui.translate.stream_sequencer import StreamSequencer
 from langgraph_agui.translate.translation import Translation
 
 MODES: Sequence[StreamMode] = ["values", "updates", "custom", "tasks"]
+
+Fail: TypeAlias = Callable[[Exception], None]
+"""Receives an exception of the translation itself."""
 
 EmitRaw: TypeAlias = Callable[[RawEvent], object] | None
 """Receives each part of the stream as a `RAW` event too, if it is wanted."""
@@ -47,9 +50,7 @@ class GraphRunner:
         fail: Receives an exception of the translation itself.
     """
 
-    def __init__(
-        self, translation: Translation, messages_key: str, emit_raw: EmitRaw, fail: Callable[[Exception], None]
-    ) -> None:
+    def __init__(self, translation: Translation, messages_key: str, emit_raw: EmitRaw, fail: Fail) -> None:
         self._translation = translation
         self._key = messages_key
         self._emit_raw = emit_raw
@@ -76,15 +77,10 @@ class LocalGraphRunner(GraphRunner):
     """Runs a graph of this process; see `GraphRunner`."""
 
     def __init__(
-        self,
-        graph: Pregel[Any, Any, Any, Any],
-        translation: Translation,
-        messages_key: str,
-        emit_raw: EmitRaw,
-        fail: Callable[[Exception], None],
+        self, graph: LocalGraphAdapter, translation: Translation, messages_key: str, emit_raw: EmitRaw, fail: Fail
     ) -> None:
         super().__init__(translation, messages_key, emit_raw, fail)
-        self._graph = graph
+        self._graph = graph.graph
         self._sequencer = StreamSequencer(asyncio.get_running_loop())
         self._source = LoopCallbackSource(translation, messages_key, self._sequencer, fail)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from functools import partial
 from time import monotonic
-from typing import cast
+from typing import Literal, cast
 
 from ag_ui import core
 from ag_ui.core import Message
@@ -172,11 +172,7 @@ class StreamingMessage:
                 self._conversation.begin_assistant(self.turn)
                 self._sink.event(core.TextMessageStartEvent(message_id=entity, role="assistant"))
                 self._sink.event(core.TextMessageEndEvent(message_id=entity))
-            if block is not None and block.kind == "call":
-                _emit_call_value(block, self._sink)
-            else:
-                event = core.ReasoningEncryptedValueEvent(subtype="message", entity_id=entity, encrypted_value=value)
-                self._sink.event(event)
+            _emit_value(entity, value, self._sink, is_call=block is not None and block.kind == "call")
 
     def update(self, message: AIMessage) -> None:
         """Take the message as its node has returned it: the provider gets back what the node has made of it."""
@@ -204,7 +200,7 @@ class StreamingMessage:
                     sink.writer(block.kind, block.id)(block.text)
                 if block not in self._writers:
                     sink.event(core.ToolCallEndEvent(tool_call_id=block.id))
-                    _emit_call_value(block, sink)
+                    _emit_value(block.id, block.encrypted, sink, is_call=True)
 
     def refresh_writers(self) -> None:
         """Make the open blocks write to the present readers."""
@@ -272,7 +268,7 @@ class MessageEmitter:
                     sink.event(core.TextMessageContentEvent(message_id=message_id, delta=text))
                 sink.event(core.TextMessageEndEvent(message_id=message_id))
                 self._conversation.add(user, source)
-                self._emit_value(user)
+                _emit_value(message_id, user.encrypted_value, sink)
 
     def _emit_result(self, message: ToolMessage, message_id: str, source: MessageSource) -> None:
         call_id = self._call_ids.find(source.subagent_run_id, message.tool_call_id)
@@ -291,12 +287,7 @@ class MessageEmitter:
             subagent_run_id=result.subagent_run_id,
         )
         self._sink.event(event)
-        self._emit_value(result)
-
-    def _emit_value(self, message: core.ToolMessage | core.UserMessage) -> None:
-        if (value := message.encrypted_value) is not None:
-            event = core.ReasoningEncryptedValueEvent(subtype="message", entity_id=message.id, encrypted_value=value)
-            subagent_sink(self._sink, message.subagent_run_id).event(event)
+        _emit_value(result.id, result.encrypted_value, subagent_sink(self._sink, source.visible_id))
 
     def update(self, turn: AssistantTurn, message: BaseMessage) -> None:
         """Take a message of this run as its node has returned it."""
@@ -318,7 +309,7 @@ class MessageEmitter:
         else:
             kept = user_message(message, message_id, self._codec, source)
         self._conversation.replace(kept)
-        self._emit_value(kept)
+        _emit_value(kept.id, kept.encrypted_value, subagent_sink(self._sink, source.visible_id))
 
     # -- the end ------------------------------------------------------------------------------------------------------
 
@@ -390,6 +381,7 @@ class MessageEmitter:
             live.refresh_writers()
 
 
-def _emit_call_value(call: Block, sink: Sink) -> None:
-    if (value := call.encrypted) is not None:
-        sink.event(core.ReasoningEncryptedValueEvent(subtype="tool-call", entity_id=call.id, encrypted_value=value))
+def _emit_value(entity_id: str, value: str | None, sink: Sink, *, is_call: bool = False) -> None:
+    if value is not None:
+        kind: Literal["tool-call", "message"] = "tool-call" if is_call else "message"
+        sink.event(core.ReasoningEncryptedValueEvent(subtype=kind, entity_id=entity_id, encrypted_value=value))

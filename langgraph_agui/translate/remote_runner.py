@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, cast
 from uuid import NAMESPACE_OID, UUID, uuid5
@@ -35,7 +35,7 @@ from langgraph_agui.messages.extract import (
     extract_messages,
 )
 from langgraph_agui.protocol.jsonable import to_jsonable
-from langgraph_agui.translate.graph_runner import EmitRaw, GraphRunner, LocalGraphRunner, StreamPart
+from langgraph_agui.translate.graph_runner import EmitRaw, Fail, GraphRunner, LocalGraphRunner, StreamPart
 from langgraph_agui.translate.remote_models import RemoteModels
 from langgraph_agui.translate.remote_tasks import Namespace, RemoteErrors, RemoteTasks, StartedTask, Task, own_namespace
 from langgraph_agui.translate.subagents import SubagentRun
@@ -50,12 +50,7 @@ class RemoteGraphRunner(GraphRunner):
     """Runs a graph on a LangGraph server; see `GraphRunner`."""
 
     def __init__(
-        self,
-        graph: RemoteGraphAdapter,
-        translation: Translation,
-        messages_key: str,
-        emit_raw: EmitRaw,
-        fail: Callable[[Exception], None],
+        self, graph: RemoteGraphAdapter, translation: Translation, messages_key: str, emit_raw: EmitRaw, fail: Fail
     ) -> None:
         super().__init__(translation, messages_key, emit_raw, fail)
         self._adapter = graph
@@ -225,18 +220,13 @@ class RemoteGraphRunner(GraphRunner):
 
 
 def graph_runner_for(
-    graph: GraphAdapter,
-    translation: Translation,
-    *,
-    messages_key: str,
-    emit_raw: EmitRaw,
-    fail: Callable[[Exception], None],
+    graph: GraphAdapter, translation: Translation, *, messages_key: str, emit_raw: EmitRaw, fail: Fail
 ) -> GraphRunner:
     """Return the runner of a graph, here or on a server; see `GraphRunner` for the arguments."""
     if isinstance(graph, RemoteGraphAdapter):
         return RemoteGraphRunner(graph, translation, messages_key, emit_raw, fail)
     assert isinstance(graph, LocalGraphAdapter)  # noqa: S101  # there are two adapters
-    return LocalGraphRunner(graph.graph, translation, messages_key, emit_raw, fail)
+    return LocalGraphRunner(graph, translation, messages_key, emit_raw, fail)
 
 
 def _with_context(config: RunnableConfig, context: object) -> RunnableConfig:

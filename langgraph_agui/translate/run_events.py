@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Hashable, Mapping
 from itertools import count
+from typing import TypeAlias
 from uuid import uuid4
 
 from ag_ui import core
@@ -16,6 +17,9 @@ from langgraph_agui.messages.options import vendor
 from langgraph_agui.translate.event_sinks import Sink
 
 logger = logging.getLogger(__name__)
+
+TokenUsages: TypeAlias = list[core.TokenUsage] | None
+"""One entry for each provider and model; None if no call reported any."""
 
 
 def run_started(run_input: RunAgentInput) -> core.RunStartedEvent:
@@ -29,7 +33,7 @@ def run_started(run_input: RunAgentInput) -> core.RunStartedEvent:
 
 
 def run_finished(
-    run_input: RunAgentInput, outcome: core.RunFinishedOutcome, result: object, usage: list[core.TokenUsage] | None
+    run_input: RunAgentInput, outcome: core.RunFinishedOutcome, result: object, usage: TokenUsages
 ) -> core.RunFinishedEvent:
     """Return the event that ends a run that did not fail."""
     thread_id, run_id = run_input.thread_id, run_input.run_id
@@ -37,12 +41,7 @@ def run_finished(
 
 
 def run_error(
-    run_input: RunAgentInput,
-    error: BaseException,
-    code: ErrorCode,
-    usage: list[core.TokenUsage] | None = None,
-    *,
-    expose: bool = False,
+    run_input: RunAgentInput, error: BaseException, code: ErrorCode, usage: TokenUsages = None, *, expose: bool = False
 ) -> core.RunErrorEvent:
     """Return the event that ends a run that failed: a code and a safe text. The exception goes to the log.
 
@@ -122,6 +121,6 @@ class Usage:
         if entry is not None:
             self._calls.append(entry)
 
-    def total(self) -> list[core.TokenUsage] | None:
-        """Return one entry for each provider and model; None if no call reported any."""
+    def total(self) -> TokenUsages:
+        """Return the usage of all calls."""
         return core.aggregate_token_usage(self._calls) or None

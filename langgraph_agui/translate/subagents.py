@@ -125,13 +125,7 @@ class SubagentTracker:
         close: Closes the open messages and steps of a subagent, by its id.
     """
 
-    def __init__(
-        self,
-        sink: Sink,
-        mode: Subagents,
-        call_ids: PublicCallIds,
-        close: Callable[[str], None],
-    ) -> None:
+    def __init__(self, sink: Sink, mode: Subagents, call_ids: PublicCallIds, close: Callable[[str], None]) -> None:
         self._sink = sink
         self._attributed = mode == "attributed"
         self.hidden = mode == "hidden"
