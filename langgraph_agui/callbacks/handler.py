@@ -227,14 +227,7 @@ class AGUICallbackHandler(BaseCallbackHandler):
         self._enter("on_llm_start", args, run_id, parent_run_id, kwargs, kwargs.get("batch_size", 1))
 
     def on_llm_new_token(
-        self,
-        token: object,
-        *,
-        chunk: GenerationChunk | ChatGenerationChunk | None = None,
-        run_id: UUID,
-        parent_run_id: UUID | None = None,
-        tags: list[str] | None = None,
-        **kwargs: Any,
+        self, token: object, *, chunk: GenerationChunk | ChatGenerationChunk | None = None, run_id: UUID, **kwargs: Any
     ) -> None:
         """A chunk of a model's message. The hot path."""
         root = self._runs.get(run_id)

@@ -76,8 +76,7 @@ class MessageTracker:
 
     def load_thread(self, messages: Sequence[BaseMessage]) -> None:
         """Take the thread as the checkpoint holds it: none of its messages is new."""
-        self.mark_known(messages)
-        self._state.set_initial(messages)
+        self.set_initial(messages)
         self._conversation.know_calls(
             (call["id"], call["name"])
             for message in messages
@@ -86,7 +85,8 @@ class MessageTracker:
         )
 
     def set_initial(self, messages: Sequence[BaseMessage]) -> None:
-        """Take the root graph's messages as the run finds them."""
+        """Take the root graph's messages as the run finds them: none of them is new."""
+        self.mark_known(messages)
         self._state.set_initial(messages)
 
     def update(self, messages: Sequence[BaseMessage]) -> None:

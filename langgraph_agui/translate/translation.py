@@ -253,7 +253,6 @@ class Translation:
     def set_initial_messages(self, messages: Sequence[BaseMessage]) -> None:
         """Take the messages that the root graph starts from: none of them is new."""
         self._known_graphs.add(())
-        self.messages.mark_known(messages)
         self.messages.set_initial(messages)
 
     def mark_known(self, messages: Iterable[BaseMessage]) -> None:
