@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import math
 import sys
-from itertools import pairwise
 from typing import Any, Final, NamedTuple, TypeAlias, cast
 
 from langgraph_agui.protocol.jsonable import JsonValue
@@ -23,7 +22,6 @@ MAX_LEVELS: Final = 64
 """How deep plain data may be nested, and how deep changes are searched for."""
 
 _OPERATION: Final = 34  # characters of a replace without path and value
-_REMOVAL: Final = 25
 _NUMBER: Final = 8
 _ENDLESS: Final = sys.maxsize
 _NOTHING: Final[Any] = object()
@@ -34,18 +32,13 @@ class NotPlain(Exception):  # noqa: N818
     """The value is no plain JSON data; convert it with `to_jsonable` first."""
 
 
-class Unpatchable(Exception):  # noqa: N818
-    """No patch that clients accept leads there; send the whole document instead."""
-
-
 class _Change(NamedTuple):
     operations: list[Operation]
     value: JsonValue
-    weight: int
 
 
 def changes(
-    before: JsonValue, after: object, path: str = "", *, owned: bool = False
+    before: JsonValue, after: object, key: str | None = None, *, owned: bool = False
 ) -> tuple[list[Operation], JsonValue]:
     """Return the operations that turn `before` into `after`, and the new value.
 
@@ -54,21 +47,17 @@ def changes(
     Args:
         before: JSON data that nobody changes any more. It is returned as the new value if nothing changed.
         after: The new value. Numbers are equal only if they are of one type.
-        path: The JSON pointer to both.
+        key: The key of the document that both are under; None if they are whole documents.
         owned: Whether `after` is JSON data that nobody changes, of any depth. Otherwise it must be plain (see `plain`),
             and the result shares no dict or list with it.
 
     Raises:
         NotPlain: `after` is not plain, and not `owned`.
-        Unpatchable: The change is at a path that clients refuse.
     """
-    tokens = path.split("/")
-    change = _compare(before, after, tokens[-1] if path else None, 1, owned)
+    change = _compare(before, after, key, 1, owned)
     if change is None:
         return [], before
-    if any(_refused(*pair) for pair in pairwise(tokens)):
-        raise Unpatchable(path)
-    return _below(path, change.operations), change.value
+    return _below("" if key is None else f"/{escaped(key)}", change.operations), change.value
 
 
 def plain(value: object) -> JsonValue:
@@ -166,11 +155,9 @@ def _edited(before: dict[str, JsonValue], edits: dict[str, _Change], token: str 
             del merged[key]
         else:
             merged[key] = change.value
-    if not any(_refused(token, key) for key in edits):
-        return _container(merged, [(escaped(key), change) for key, change in edits.items()])
-    if token is None:
-        raise Unpatchable("a key of the document")
-    return _whole(merged)
+    if any(_refused(token, key) for key in edits):
+        return _whole(merged)
+    return _container(merged, [(escaped(key), change) for key, change in edits.items()])
 
 
 def _compare_lists(before: list[Any], after: list[Any], level: int, owned: bool) -> _Change | None:
@@ -226,23 +213,21 @@ def _compare_deep(before: JsonValue, after: Any, owned: bool) -> _Change | None:
 
 
 def _whole(value: JsonValue, name: str = "replace") -> _Change:
-    return _Change([{"op": name, "path": "", "value": value}], value, _OPERATION + weigh(value, _ENDLESS))
+    return _Change([{"op": name, "path": "", "value": value}], value)
 
 
 def _removal() -> _Change:
-    return _Change([{"op": "remove", "path": ""}], _NOTHING, _REMOVAL)
+    return _Change([{"op": "remove", "path": ""}], _NOTHING)
 
 
 def _container(value: JsonValue, steps: list[tuple[str, _Change]]) -> _Change:
     """Return the change of a container: the changes inside it, or the whole value if that is shorter."""
-    operations: list[Operation] = []
-    weight = 0
-    for token, change in steps:
-        operations += _below(f"/{token}", change.operations)
-        weight += change.weight + (len(token) + 1) * len(change.operations)
-    if len(operations) > 1 and _OPERATION + weigh(value, weight) < weight:
-        return _whole(value)
-    return _Change(operations, value, weight)
+    operations = [one for token, change in steps for one in _below(f"/{token}", change.operations)]
+    if len(operations) > 1:
+        weight = weigh(operations, _ENDLESS)
+        if _OPERATION + weigh(value, weight) < weight:
+            return _whole(value)
+    return _Change(operations, value)
 
 
 def _below(path: str, operations: list[Operation]) -> list[Operation]:

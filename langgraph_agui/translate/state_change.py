@@ -45,7 +45,7 @@ class Step(NamedTuple):
 
 
 def step_to_json(before: Maybe, after: Maybe, key: str) -> Step:
-    """Return the step from `before` to `after`, both JSON data that nobody changes. Raises `Unpatchable`."""
+    """Return the step from `before` to `after`, both JSON data that nobody changes."""
     path = f"/{escaped(key)}"
     if after is before:
         return Step(before, [], before)
@@ -53,14 +53,11 @@ def step_to_json(before: Maybe, after: Maybe, key: str) -> Step:
         return Step(before, [{"op": "remove", "path": path}], after)
     if isinstance(before, Nothing):
         return Step(before, [{"op": "add", "path": path, "value": after}], after)
-    return Step(before, *changes(before, after, path, owned=True))
+    return Step(before, *changes(before, after, key, owned=True))
 
 
 def step_to_value(before: Maybe, value: object, key: str, show: Callable[[object], JsonValue] = to_jsonable) -> Step:
-    """Return the step from `before` to what `show` makes of a graph's value, which may be changed in place later.
-
-    Raises `Unpatchable`.
-    """
+    """Return the step from `before` to what `show` makes of a graph's value, which may be changed in place later."""
     if key == "__proto__":  # no patch may name it, so there is nothing to compare with
         before = NOTHING
     if show is not to_jsonable:
@@ -68,7 +65,7 @@ def step_to_value(before: Maybe, value: object, key: str, show: Callable[[object
     try:
         if isinstance(before, Nothing):
             return step_to_json(before, plain(value), key)
-        return Step(before, *changes(before, value, f"/{escaped(key)}"))
+        return Step(before, *changes(before, value, key))
     except (NotPlain, RuntimeError):  # a thread that was left running may change the value meanwhile
         return step_to_json(before, to_jsonable(value), key)
 
