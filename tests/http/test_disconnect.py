@@ -30,8 +30,7 @@ from tests.providers.server import ProviderServer, Reply
 from tests.waiting import PATIENCE
 
 AT_ONCE = 10.0
-"""Seconds in which a run that was left has stopped, however busy the machine is; otherwise it goes on for a quarter of an
-hour."""
+"""Seconds in which a run that was left has stopped, however busy the machine is; else it goes on for 15 minutes."""
 
 
 def app_of(graph: Graph, **options: Any) -> FastAPI:
