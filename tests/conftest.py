@@ -69,8 +69,11 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the combinations of parameters that are deep, before pytest selects by marks."""
+    """Mark combinations of parameters as deep, before pytest selects by marks; have one Postgres in one worker."""
     mark_deep(items)
+    for item in items:
+        if "postgres_server" in getattr(item, "fixturenames", ()) and not item.get_closest_marker("xdist_group"):
+            item.add_marker(pytest.mark.xdist_group("postgres"))
 
 
 def pytest_collection_finish() -> None:

