@@ -176,9 +176,9 @@ class ReasoningOptions:
             this one.
         provider: The provider of the agent's model, or several, by LangChain's names (`model_provider`:
             `"anthropic"`, `"openai"`, `"google_genai"`, `"bedrock_converse"`, ...). Opaque values of other providers
-            are not sent to it. If there is only one, values that another adapter has sent without an envelope are taken
-            to be its own. Without this option the agent looks for chat models in its graph and filters by their
-            providers; values without an envelope are then dropped.
+            are not sent to it. Values without an envelope are dropped, except those that another adapter has sent for
+            `"openai"` if that is the only one. Without this option the agent looks for chat models in its graph and
+            filters by their providers.
 
     Raises:
         ValueError: `visibility` or `max_bytes` is none of the above.
