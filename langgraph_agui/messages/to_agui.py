@@ -24,7 +24,6 @@ from langgraph_agui.messages.encrypted_values import (
     VERSION,
     EncryptedValueCodec,
     Envelope,
-    Holder,
     MessageSource,
 )
 from langgraph_agui.messages.media import content_blocks, content_parts
@@ -113,13 +112,13 @@ def user_message(
 ) -> UserMessage:
     """Return a human message as the client sees it, media as parts."""
     name = clean_text(message.name) if message.name else None
-    content, envelope = encode_content(message, message_id, name, values.options)
+    content, value = _encode_content(message, message_id, name, values, source)
     return UserMessage(
         id=message_id,
         role="user",
         content=content,
         name=name,
-        encrypted_value=_value(values, "user", message_id, envelope, source),
+        encrypted_value=value,
         subagent_run_id=source.visible_id,
     )
 
@@ -145,7 +144,7 @@ def tool_message(
         call_id: The id that the client knows its call by, if not the call's own.
     """
     call_id = call_id or message.tool_call_id
-    content, envelope = encode_content(message, message_id, call_name, values.options, call_id)
+    content, value = _encode_content(message, message_id, call_name, values, source, call_id)
     failed = message.status == "error"
     return ToolMessage(
         id=message_id,
@@ -154,7 +153,7 @@ def tool_message(
         tool_call_id=call_id,
         error=(content if isinstance(content, str) else FAILED_WITHOUT_TEXT) if failed else None,
         metadata=dict(FAILED) if failed else None,
-        encrypted_value=_value(values, "tool", message_id, envelope, source),
+        encrypted_value=value,
         subagent_run_id=source.visible_id,
     )
 
@@ -189,18 +188,6 @@ def cancelled(call_id: str, name: str | None) -> LCToolMessage:
     return LCToolMessage(text, id=f"{call_id}:cancelled", tool_call_id=call_id, name=name, status="error")
 
 
-def _value(
-    values: EncryptedValueCodec, holder: Holder, message_id: str, envelope: Envelope | None, source: MessageSource
-) -> str | None:
-    envelope = source.mark(envelope)
-    if envelope is None:
-        return None
-    value = values.encode(holder, message_id, envelope)
-    if value is None:
-        logger.warning("The opaque value of message %r exceeds max_bytes and is left out.", message_id)
-    return value
-
-
 # -- the content of user and tool messages, both ways --------------------------------------------------------------
 
 
@@ -213,38 +200,50 @@ class MessageContent(NamedTuple):
     call_id: str | None = None
 
 
-def encode_content(
-    message: BaseMessage, message_id: str, name: str | None, options: ReasoningOptions, call_id: str | None = None
-) -> tuple[Content, Envelope | None]:
-    """Return what a client sees of a message's content, and an envelope with all else; most messages need none.
+def _encode_content(
+    message: BaseMessage,
+    message_id: str,
+    name: str | None,
+    values: EncryptedValueCodec,
+    source: MessageSource,
+    call_id: str | None = None,
+) -> tuple[Content, str | None]:
+    """Return what a client sees of a message's content, and the opaque value with all else; most messages need none.
 
     Args:
         message: A human message, or a tool's result. It may repeat a model's reasoning.
         message_id: Its public id.
         name: The name that the client knows.
-        options: Who sees reasoning.
+        values: Encodes the value; has the options for reasoning.
+        source: Which agent wrote the message.
         call_id: The id that the client knows the call by that a tool's result answers.
     """
     content = as_content(message.content)
-    hides = hides_reasoning(message, options)
-    visible = content_parts(as_content(redact_content(content, options)) if hides else content)
-    if hides and options.seal is None:
-        warn_reasoning_dropped()
-        return visible, None
+    hides = hides_reasoning(message, values.options)
+    visible = content_parts(as_content(redact_content(content, values.options)) if hides else content)
     text, own = _visible_text(visible), dict[str, object]()
-    try:
-        if not same_json(content_blocks(visible, message_id=message_id), content):
-            own["c"] = text.to_template(content)
-        if message.additional_kwargs:
-            own["k"] = text.to_template(message.additional_kwargs)
-    except RecursionError:
-        logger.warning("Message %r is nested too deeply; only what the client sees of it is kept.", message_id)
+    if hides and values.options.seal is None:
+        warn_reasoning_dropped()
+    else:
+        try:
+            if not same_json(content_blocks(visible, message_id=message_id), content):
+                own["c"] = text.to_template(content)
+            if message.additional_kwargs:
+                own["k"] = text.to_template(message.additional_kwargs)
+            if message.name != name:
+                own["n"] = message.name
+            if isinstance(message, LCToolMessage) and message.tool_call_id != call_id:
+                own["i"] = message.tool_call_id
+        except RecursionError:
+            logger.warning("Message %r is nested too deeply; only what the client sees of it is kept.", message_id)
+            own = {}
+    envelope = source.mark({"v": VERSION, **own, "h": text.check} if own else None)
+    if envelope is None:
         return visible, None
-    if message.name != name:
-        own["n"] = message.name
-    if isinstance(message, LCToolMessage) and message.tool_call_id != call_id:
-        own["i"] = message.tool_call_id
-    return visible, {"v": VERSION, **own, "h": text.check} if own else None
+    value = values.encode("tool" if isinstance(message, LCToolMessage) else "user", message_id, envelope)
+    if value is None:
+        logger.warning("The opaque value of message %r exceeds max_bytes and is left out.", message_id)
+    return visible, value
 
 
 def decode_content(message: UserMessage | ToolMessage, envelope: Envelope | None, name: str | None) -> MessageContent:
