@@ -176,18 +176,29 @@ class TypedState(Generic[StateT]):
         return self._value
 
     def _parse(self, state: object) -> StateT:
+        if self._adapter is None:
+            return cast("StateT", _copied(state))
         # From JSON text, because strict types have other rules for JSON than for Python values.
         try:
             text = to_json(state)
         except ValueError:  # halves of surrogate pairs, or very deep data
             text = json.dumps(to_jsonable(state)).encode()
-        return cast("StateT", from_json(text)) if self._adapter is None else self._adapter.validate_json(text)
+        return self._adapter.validate_json(text)
 
     def _dump(self, value: StateT, by_alias: bool = True) -> JsonValue:
         if self._adapter is None:
             return to_jsonable(value)
         dumped = self._adapter.dump_python(value, mode="json", by_alias=by_alias, round_trip=True, warnings=False)
         return to_jsonable(dumped)
+
+
+def _copied(data: object) -> JsonValue:
+    """Return a copy of JSON data; this takes a third of the time of `to_jsonable`."""
+    try:
+        copy: JsonValue = from_json(to_json(data))
+    except ValueError:  # halves of surrogate pairs, or very deep data
+        return to_jsonable(data)
+    return copy
 
 
 def _log(error: ValidationError) -> None:

@@ -177,6 +177,17 @@ def test_subclasses() -> None:
     assert Own[Recipe].__name__ == "Own[Recipe]"
 
 
+def test_a_deep_state_without_a_type() -> None:
+    state: Any = {}
+    for _ in range(500):
+        state = {"inner": state}
+    with server(telling(*in_run(snapshot(state))), telling(*in_run())) as agent:
+        session: AGUISession[Any] = AGUISession(agent.url)
+        session.send("x").wait()
+        assert session.state == state
+        session.send("y").wait()
+
+
 @both
 def test_a_session_without_a_type(reader: Blocking) -> None:
     """Its state is JSON data of its own: what is changed in it changes no run, and no run that goes on changes it."""
