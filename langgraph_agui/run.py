@@ -243,13 +243,14 @@ class Run:
 
     async def _carry_out(self, plan: RunPlan) -> PendingInterrupts | None:
         """Carry out a plan; return what the thread waits for then, None if the graph keeps no threads."""
+        if isinstance(plan, Resume | Abandon):
+            await self._report_approvals(plan.resolution)
+        self._translation.load_thread(plan.messages)
         match plan:
             case Show():
-                self._translation.load_thread(plan.messages)
                 self._translation.update_state(plan.values)
                 return plan.pending
             case Execute():
-                self._translation.load_thread(plan.messages)
                 # The stream answers no calls of the client's own tools (AG-UI 1.0, frontend tools).
                 client_tools = {tool.name for tool in self.input.tools or ()}
                 self._translation.emit_added_results([one for one in plan.healed if one.name not in client_tools])
@@ -257,13 +258,9 @@ class Run:
                     await self._graph.update_state(self._config, None, END)
                 return await self._run_graph(plan.input, plan.config)
             case Resume():
-                await self._report_approvals(plan.resolution)
-                self._translation.load_thread(plan.messages)
                 self._translation.resume_superstep(plan.superstep)
                 return await self._run_graph(plan.command, plan.config)
             case Abandon():
-                await self._report_approvals(plan.resolution)
-                self._translation.load_thread(plan.messages)
                 await self._abandon(plan)
                 return PendingInterrupts()
 
@@ -271,7 +268,7 @@ class Run:
         await self._runner.run(graph_input, merge_run_configs(self._config, config), self._context)
         if not self._graph.has_checkpointer:
             if self._translation.paused:
-                raise RuntimeError("The graph has paused and cannot go on: compile it with a checkpointer")
+                raise RuntimeError("The graph paused, but has no checkpointer to resume from: compile it with one")
             return None
         if not self._translation.paused:
             return PendingInterrupts()
