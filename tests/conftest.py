@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from tests.node_client import NodeClient
 
+pytest_plugins = ["tests.scheduling"]
+
 __all__ = ["fresh_database", "make_database", "node_client", "postgres_saver", "postgres_server"]
 
 # On a busy machine the time that an example takes says nothing about it.
