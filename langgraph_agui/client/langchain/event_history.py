@@ -44,15 +44,19 @@ class EventHistory:
         self._messages: dict[str, StoredMessage] = {}
         # Those of them before the last user message.
         self._earlier: set[str] = set()
+        # The calls that have a result before them: a history may be in the wrong order.
+        answered_before: set[str] = set()
         for message in self.store.views():
             if isinstance(message, core.UserMessage):
                 self._earlier = set(self._messages)
+            elif isinstance(message, core.ToolMessage) and message.tool_call_id not in self.calls:
+                answered_before.add(message.tool_call_id)
             self._add_message(message.id)
             for call in getattr(message, "tool_calls", None) or ():
                 self._add_call(call.id)
         self.sent_calls = frozenset(self.calls)
         self.open_calls = self._find_open_calls()
-        self.answered = set(self.sent_calls - self.open_calls.keys())
+        self.answered = (self.sent_calls - self.open_calls.keys()) | answered_before
 
     def _add_message(self, message_id: str) -> None:
         stored = self.store.find(message_id)

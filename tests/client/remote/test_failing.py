@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from langchain.agents import create_agent
 from langchain_core.messages import HumanMessage
+from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 from langgraph.types import RetryPolicy
@@ -187,6 +188,31 @@ async def test_results_that_only_a_snapshot_tells() -> None:
     assert [event.content for event in told.of("TOOL_CALL_RESULT")] == ["no"]
     assert [one["role"] for one in sent(running)] == ["assistant", "tool", "assistant"]
     assert sent(running)[0]["encryptedValue"] == "sealed"
+
+
+async def test_the_result_of_an_invalid_call_comes_once() -> None:
+    @tool
+    def local() -> str:
+        """Runs here."""
+        return "from here"
+
+    first = in_run(*call("c", "[1]", parentMessageId="a"), result("c"), *call("l", "{}", name="local"))
+    names = {"c": "f", "l": "local"}
+    calls = {
+        one: [{"id": one, "type": "function", "function": {"name": name, "arguments": "[1]" if one == "c" else "{}"}}]
+        for one, name in names.items()
+    }
+    restated = snapshot(
+        message("user", "u", "hi"),
+        message("tool", "o", "done", toolCallId="c"),
+        message("assistant", "a", toolCalls=calls["c"]),
+        message("assistant", "l", toolCalls=calls["l"]),
+        message("tool", "p", "from here", toolCallId="l"),
+    )
+    with server(telling(*first), telling(*in_run(restated, *text("b", "Bye")))) as running:
+        made = await RemoteAgent(running.url, tools=[local]).ainvoke({"messages": [HumanMessage("hi", id="u")]})
+    results = [one.tool_call_id for one in made["messages"] if one.type == "tool"]
+    assert sorted(results) == ["c", "l"]
 
 
 async def test_a_call_that_is_announced_again_once_it_is_approved() -> None:
