@@ -56,7 +56,7 @@ class EventHistory:
                 self._add_call(call.id)
         self.sent_calls = frozenset(self.calls)
         self.open_calls = self._find_open_calls()
-        self.answered = (self.sent_calls - self.open_calls.keys()) | answered_before
+        self.answered = {*(self.sent_calls - self.open_calls.keys()), *answered_before}
 
     def _add_message(self, message_id: str) -> None:
         stored = self.store.find(message_id)
