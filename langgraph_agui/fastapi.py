@@ -21,7 +21,7 @@ from langchain_core.runnables import RunnableConfig
 
 from langgraph_agui.agent import LangGraphAgent
 from langgraph_agui.errors import RunInputError, StateError
-from langgraph_agui.protocol.input import parse_input
+from langgraph_agui.protocol.schema import parse_input
 from langgraph_agui.protocol.wire import ProtocolError
 from langgraph_agui.translate.event_sinks import SSESink, Subscription
 

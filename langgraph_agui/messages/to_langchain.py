@@ -41,7 +41,7 @@ from langgraph_agui.messages.envelope import Call, VisibleTurn, decode_envelope,
 from langgraph_agui.messages.options import ReasoningOptions, RejectReason, maker_of
 from langgraph_agui.messages.template import InvalidEnvelope
 from langgraph_agui.messages.to_agui import decode_content, langchain_messages_to_agui
-from langgraph_agui.protocol.input import known_messages
+from langgraph_agui.protocol.schema import known_messages
 
 logger = logging.getLogger(__name__)
 

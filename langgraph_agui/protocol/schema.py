@@ -1,26 +1,24 @@
-"""A consumer's schema stage: unknown parts are removed, malformed ones end the run (AG-UI 1.0, enforcement).
+"""The schema stage: unknown parts are removed, malformed ones end the run (AG-UI 1.0, enforcement).
 
 Wire objects and SDK events enter; conforming SDK objects leave. The SDK's generated models are laxer than the AG-UI
-schema: they take nulls for optional fields, coerce, keep unknown fields and default the discriminators. So a *shape* is
-read once from each model, and values are compared with it as the reference client does. Before that, spellings from
-before AG-UI 1.0 are replaced by theirs of 1.0. Not covered is the `THINKING_*` family: its events are of unknown type.
+schema: they take nulls for optional fields, keep unknown fields and default the discriminators. So a *shape* is read
+once from each model, and values are cut to it as the reference client does; then pydantic validates them in strict
+mode. Before that, spellings from before AG-UI 1.0 are replaced by theirs of 1.0. Not covered is the `THINKING_*`
+family: its events are of unknown type.
 """
 
 from __future__ import annotations
 
 import logging
-import re
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
-from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar, Union, cast, get_args, get_origin
+from typing import Annotated, Any, Final, TypeAlias, TypeVar, Union, cast, get_args, get_origin
 
-from ag_ui.core import BaseEvent, Event, RunAgentInput
+from ag_ui.core import BaseEvent, Event, Message, MessagesSnapshotEvent, RunAgentInput
 from ag_ui.core.types import GeneratedBaseModel
-from annotated_types import Ge, Le, MinLen
 from pydantic import ValidationError
-from pydantic.fields import FieldInfo
 
 from langgraph_agui.protocol.wire import ProtocolError, wire_fields
 
@@ -28,10 +26,6 @@ logger = logging.getLogger(__name__)
 
 Wire: TypeAlias = Mapping[str, object]
 Model = TypeVar("Model", bound=GeneratedBaseModel)
-
-
-class MalformedError(Exception):
-    """A value is not what the schema says; `str()` names the place."""
 
 
 def parse_event(event: Wire | BaseEvent) -> Event | None:
@@ -61,10 +55,55 @@ def examine(event: Wire | BaseEvent) -> tuple[Event | None, list[str]]:
     model = _EVENTS.get(kind)
     if model is None:
         return None, [*notes, f"unknown type {kind!r}, dropped"]
+    return cast("Event", _conform(wire, model, kind, "malformed-event", notes)), notes
+
+
+def parse_input(value: Wire) -> RunAgentInput:
+    """Return what a client sends as a `RunAgentInput`, as a producer must read it (AG-UI 1.0, run input).
+
+    Absent lists and objects count as empty. Unknown members, roles and content parts are removed with one warning
+    each, so that a newer client is served.
+
+    Raises:
+        ProtocolError: A value is malformed (`malformed-input`).
+    """
+    notes: list[str] = []
+    wire = {**_ABSENT, **_modern_input(value, notes)}
+    if wire["state"] is None:
+        wire["state"] = {}
     try:
-        return cast("Event", conform(wire, model, kind, notes)), notes
-    except MalformedError as error:
-        raise ProtocolError("malformed-event", f"Malformed {kind}: {error}", wire) from error
+        return _conform(wire, RunAgentInput, "RunAgentInput", "malformed-input", notes)
+    finally:
+        log_notes(notes)
+
+
+def known_messages(messages: object) -> list[Message]:
+    """Return messages as SDK objects; each may be one already, or a wire object.
+
+    Unknown and malformed ones are logged and left out: one bad message must not cost the client its conversation.
+
+    Args:
+        messages: A list of messages, a `MessagesSnapshotEvent`, or an object with a `messages` member.
+    """
+    if isinstance(messages, Mapping):
+        messages = messages.get("messages", ())
+    if isinstance(messages, MessagesSnapshotEvent):
+        messages = messages.messages
+    if not isinstance(messages, Iterable) or isinstance(messages, str | bytes):
+        logger.warning("A %s holds no AG-UI messages and was left out.", type(messages).__name__)
+        return []
+    known: list[Message] = []
+    for message in messages:
+        if isinstance(message, _MESSAGE_TYPES):
+            known.append(cast("Message", message))
+        elif isinstance(message, Mapping):
+            try:
+                known += parse_input({"threadId": "", "runId": "", "messages": [message]}).messages
+            except ProtocolError as error:
+                logger.warning("A message was left out: %s", error)
+        else:
+            logger.warning("A %s is no AG-UI message and was left out.", type(message).__name__)
+    return known
 
 
 def log_notes(notes: Iterable[str]) -> None:
@@ -73,40 +112,46 @@ def log_notes(notes: Iterable[str]) -> None:
         logger.warning("AG-UI: %s", note)
 
 
-def conform(wire: Wire, model: type[Model], name: str, notes: list[str]) -> Model:
-    """Return a wire object as the SDK's `model`, without its unknown parts; these are added to `notes`.
-
-    Raises:
-        MalformedError: The object is not what the schema says.
-    """
+def _conform(wire: Wire, model: type[Model], name: str, code: str, notes: list[str]) -> Model:
+    """Return a wire object as the SDK's `model`, without its unknown parts; these are added to `notes`."""
     walk = _Walk()
-    kept = walk.conform(wire, _record_of(model), "")
+    kept = walk.cut(wire, _object_of(model), "")
     notes += [f"unknown {path} in {name}, removed" for path in walk.removed]
-    if kept is _DROP:
-        raise MalformedError("/ is not an object")
-    if walk.error is not None:
-        raise MalformedError(walk.error)
     try:
-        return model.model_validate(kept)
+        if not walk.errors:
+            return model.model_validate(kept, strict=True)
+        reason = walk.errors[0]
     except ValidationError as error:
-        places = ", ".join("/" + "/".join(str(step) for step in detail["loc"]) for detail in error.errors())
-        raise MalformedError(f"{places} cannot be read") from error
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        reason = f"{_pointer(kept, first['loc'])}: {first['msg']}"
+    raise ProtocolError(code, f"Malformed {name}: {reason}", wire)
+
+
+def _pointer(value: Any, location: Sequence[str | int]) -> str:
+    """Return the path of an error. Pydantic's location also names members of unions, which are no steps."""
+    path = ""
+    for number, step in enumerate(location, 1):
+        if isinstance(value, Mapping) and (step in value or number == len(location)):
+            path, value = f"{path}/{step}", value.get(step)
+        elif isinstance(value, list) and isinstance(step, int):
+            path, value = f"{path}/{step}", value[step]
+    return path
 
 
 # -- shapes -----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class _Leaf:
-    """A value without parts."""
+class _Object:
+    """The objects of one model. An `open` one keeps properties that the model does not have."""
 
-    accepts: Callable[[object], bool]
-    expected: str
+    fields: dict[str, _Field]
+    open: bool
 
 
 @dataclass(frozen=True, slots=True)
 class _Field:
-    """A property of an object; an optional one may be absent, which null is not."""
+    """A property; an optional one may be absent, which null is not."""
 
     shape: _Shape
     required: bool
@@ -114,183 +159,131 @@ class _Field:
 
 
 @dataclass(frozen=True, slots=True)
-class _Record:
-    """An object with described properties; an `open` one keeps others too."""
-
-    fields: dict[str, _Field]
-    open: bool
-
-
-@dataclass(frozen=True, slots=True)
-class _Array:
-    """A list of one shape; with `or_text`, a string is accepted as well."""
+class _List:
+    """A list of one shape."""
 
     item: _Shape
-    minimum: int = 0
-    or_text: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class _Tagged:
+class _Union:
     """A union of objects that one property tells apart."""
 
     key: str
-    members: dict[str, _Record]
+    members: dict[str, _Object]
 
 
-_Shape: TypeAlias = _Leaf | _Record | _Array | _Tagged
+_Shape: TypeAlias = _Object | _List | _Union | type[int] | None
+"""What of a value pydantic does not judge alone; None if there is nothing."""
 
 _DROP: Final = object()
 """Stands for a value of an unknown kind, which goes as a whole."""
 
 
-@dataclass(slots=True)
 class _Walk:
-    """One comparison of a value with its shape: the paths that were removed, and the first error in the rest."""
+    """One comparison of a value with its shape: the paths that were removed, and the errors in the rest."""
 
-    removed: list[str] = field(default_factory=list)
-    error: str | None = None
+    def __init__(self) -> None:
+        self.removed: list[str] = []
+        self.errors: list[str] = []
 
-    def conform(self, value: object, shape: _Shape, path: str) -> object:
+    def cut(self, value: object, shape: _Shape, path: str) -> object:
         """Return `value` without what `shape` does not describe.
 
         `_DROP` stands for a member of a union that is not known: its list loses the element, an optional property goes,
-        a required one takes its object along.
+        a required one takes its object along. A value of a wrong type is left to pydantic.
         """
-        if isinstance(shape, _Leaf):
-            if not shape.accepts(value):
-                self._fail(f"{path or '/'} is not {shape.expected}")
+        if shape is int:
+            return int(value) if isinstance(value, float) and value.is_integer() else value
+        if isinstance(shape, _List):
+            return self._list(value, shape, path) if isinstance(value, list | tuple) else value
+        if shape is None:
             return value
-        if isinstance(shape, _Array):
-            return self._array(value, shape, path)
         fields = wire_fields(value) if isinstance(value, GeneratedBaseModel) else value
         if not isinstance(fields, Mapping):
-            self._fail(f"{path or '/'} is not an object")
             return value
-        if isinstance(shape, _Record):
-            return self._record(fields, shape, path)
-        tag = fields.get(shape.key)
-        member = shape.members.get(tag) if isinstance(tag, str) else None
-        return _DROP if member is None else self._record(fields, member, path)
+        member: _Object | None
+        if isinstance(shape, _Union):
+            tag = fields.get(shape.key)
+            member = shape.members.get(tag) if isinstance(tag, str) else None
+        else:
+            member = cast("_Object", shape)
+        removed, errors = len(self.removed), len(self.errors)
+        kept = _DROP if member is None else self._object(fields, member, path)
+        if kept is _DROP:  # what was found inside is gone
+            del self.removed[removed:], self.errors[errors:]
+        return kept
 
-    def _record(self, values: Wire, shape: _Record, path: str) -> object:
+    def _object(self, values: Wire, shape: _Object, path: str) -> object:
         result: dict[str, object] = {}
         for key, value in values.items():
-            place, known = f"{path}/{key}", shape.fields.get(key)
-            if known is None and not shape.open:
-                self.removed.append(place)
-            elif known is None or (value is None and not known.required):
-                if known is not None and not known.nullable:
-                    self._fail(f"{place} is null; an optional field without a value is left out")
-                result[key] = value
-            elif (kept := self._part(value, known.shape, place)) is not _DROP:
+            known = shape.fields.get(key)
+            if known is None:
+                if shape.open:
+                    result[key] = value
+                else:
+                    self.removed.append(f"{path}/{key}")
+                continue
+            if value is None and not known.nullable:
+                self.errors.append(f"{path}/{key} is null; an optional field without a value is left out")
+            kept = value if known.shape is None else self.cut(value, known.shape, f"{path}/{key}")
+            if kept is not _DROP:
                 result[key] = kept
             elif known.required:
                 return _DROP
             else:
-                self.removed.append(place)
+                self.removed.append(f"{path}/{key}")
         for key, known in shape.fields.items():
             if known.required and key not in values:
-                self._fail(f"{path}/{key} is missing")
+                self.errors.append(f"{path}/{key} is missing")
         return result
 
-    def _array(self, value: object, shape: _Array, path: str) -> object:
-        if not isinstance(value, list | tuple):
-            if not (shape.or_text and isinstance(value, str)):
-                self._fail(f"{path} is not a list")
-            return value
+    def _list(self, values: Iterable[object], shape: _List, path: str) -> object:
         result = []
-        for index, item in enumerate(value):
-            kept = self._part(item, shape.item, f"{path}/{index}")
+        for index, item in enumerate(values):
+            kept = self.cut(item, shape.item, f"{path}/{index}")
             if kept is _DROP:
                 self.removed.append(f"{path}/{index}")
             else:
                 result.append(kept)
-        if len(result) < shape.minimum:
-            self._fail(f"{path} holds fewer than {shape.minimum} items")
         return result
-
-    def _part(self, value: object, shape: _Shape, path: str) -> object:
-        """Do the same as `conform`, and forget what was found inside a part that is dropped."""
-        removed, error = len(self.removed), self.error
-        kept = self.conform(value, shape, path)
-        if kept is _DROP:
-            del self.removed[removed:]
-            self.error = error
-        return kept
-
-    def _fail(self, reason: str) -> None:
-        self.error = self.error or reason
 
 
 @cache
-def _record_of(model: type[GeneratedBaseModel]) -> _Record:
+def _object_of(model: type[GeneratedBaseModel]) -> _Object:
     fields = {}
     for name, info in model.model_fields.items():
         required = info.is_required() or info.default is not None
         # The state of an input is the one optional field that may be null.
-        nullable = model is RunAgentInput and name == "state"
-        fields[info.alias or name] = _Field(_shape_of(info.annotation, info.metadata), required, nullable)
-    return _Record(fields, open="op" in model.model_fields)
+        nullable = required or (model is RunAgentInput and name == "state")
+        fields[info.alias or name] = _Field(_shape_of(info.annotation), required, nullable)
+    return _Object(fields, open="op" in model.model_fields)
 
 
-def _shape_of(annotation: Any, metadata: Sequence[object] = ()) -> _Shape:
+def _shape_of(annotation: Any) -> _Shape:
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
-        constraints = arguments[1].metadata if isinstance(arguments[1], FieldInfo) else arguments[1:]
-        return _shape_of(arguments[0], constraints)
-    if origin is Union or origin is types.UnionType:
-        members = [argument for argument in arguments if argument is not type(None)]
-        return _shape_of(members[0], metadata) if len(members) == 1 else _union_of(members)
+        return _shape_of(arguments[0])
     if origin is list:
-        return _Array(_shape_of(arguments[0]), next((one.min_length for one in metadata if isinstance(one, MinLen)), 0))
+        return _List(_shape_of(arguments[0]))
+    if origin is Union or origin is types.UnionType:
+        members = [one for one in arguments if one not in (type(None), str)]
+        if len(members) > 1:
+            key = next(name for name in ("type", "role", "op") if name in members[0].model_fields)
+            return _Union(key, {_tag(member, key): _object_of(member) for member in members})
+        return _shape_of(members[0]) if members else None
     if isinstance(annotation, type) and issubclass(annotation, GeneratedBaseModel):
-        return _record_of(annotation)
-    return _leaf_of(annotation, origin, metadata)
-
-
-def _union_of(members: list[Any]) -> _Shape:
-    if members[0] is str:
-        return _Array(_shape_of(get_args(members[1])[0]), or_text=True)
-    key = next(name for name in ("type", "role", "op") if name in members[0].model_fields)
-    return _Tagged(key, {_tag(member, key): _record_of(member) for member in members})
+        return _object_of(annotation)
+    return int if annotation is int else None
 
 
 def _tag(model: type[GeneratedBaseModel], key: str) -> str:
     return str.__str__(get_args(model.model_fields[key].annotation)[0])
 
 
-def _leaf_of(annotation: Any, origin: Any, metadata: Sequence[object]) -> _Leaf:
-    if origin is Literal:
-        names = {str.__str__(choice) for choice in get_args(annotation)}
-        return _Leaf(lambda value: isinstance(value, str) and value in names, f"one of {', '.join(sorted(names))}")
-    if annotation is str:
-        pattern = next((found for rule in metadata if (found := getattr(rule, "pattern", None))), None)
-        if pattern is None:
-            return _Leaf(lambda value: isinstance(value, str), "a string")
-        compiled = re.compile(pattern.removeprefix("^").removesuffix("$"))
-        return _Leaf(lambda value: isinstance(value, str) and bool(compiled.fullmatch(value)), "a JSON pointer")
-    if annotation is int:
-        low = next((rule.ge for rule in metadata if isinstance(rule, Ge)), -(2**53) + 1)
-        high = next((rule.le for rule in metadata if isinstance(rule, Le)), 2**53 - 1)
-        return _integer(float(str(low)), float(str(high)))
-    if annotation is bool:
-        return _Leaf(lambda value: isinstance(value, bool), "a boolean")
-    if origin is dict:
-        return _Leaf(lambda value: isinstance(value, Mapping), "an object")
-    if annotation is Any:
-        return _Leaf(lambda value: True, "anything")
-    raise TypeError(f"the AG-UI models use an annotation that has no shape here: {annotation}")
-
-
-def _integer(low: float, high: float) -> _Leaf:
-    def accepts(value: object) -> bool:
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            return False
-        return (isinstance(value, int) or value.is_integer()) and low <= value <= high
-
-    return _Leaf(accepts, f"an integer from {low} to {high}")
-
+_MESSAGE_TYPES: tuple[type, ...] = get_args(get_args(Message)[0])
+_ABSENT: Wire = {"state": {}, "messages": [], "tools": [], "context": [], "forwardedProps": {}}
+"""The values of absent members of the input."""
 
 _EVENTS: Final[dict[str, type[GeneratedBaseModel]]] = {
     _tag(model, "type"): model for model in get_args(get_args(Event)[0])
@@ -317,11 +310,11 @@ def _modernise(event: Wire, notes: list[str]) -> Wire:
     if kind == "MESSAGES_SNAPSHOT":
         event = _mapped(event, "messages", _modern_message, notes)
     elif kind == "RUN_STARTED" and isinstance(run_input := event.get("input"), Mapping):
-        event = {**event, "input": modernise_input(run_input, notes)}
+        event = {**event, "input": _modern_input(run_input, notes)}
     return event
 
 
-def modernise_input(run_input: Wire, notes: list[str]) -> Wire:
+def _modern_input(run_input: Wire, notes: list[str]) -> Wire:
     """Return a `RunAgentInput` with retired spellings replaced, each named in `notes`."""
     run_input = _without_nulls(run_input, ("forwardedProps",), notes)
     run_input = _mapped(run_input, "tools", lambda tool, notes: _without_nulls(tool, ("parameters",), notes), notes)

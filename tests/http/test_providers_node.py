@@ -19,7 +19,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from langgraph_agui import LangGraphAgent, agui_router
 from langgraph_agui.protocol import decode
-from langgraph_agui.protocol.input import parse_input
+from langgraph_agui.protocol.schema import parse_input
 from tests.adapter.streams import Told
 from tests.deep import each_value
 from tests.http.serving import Served, Tape, serving

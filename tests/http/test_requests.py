@@ -14,7 +14,7 @@ from langgraph.graph import END, START, MessagesState, StateGraph
 
 from langgraph_agui import LangGraphAgent, agui_router
 from langgraph_agui.protocol import decode
-from langgraph_agui.protocol.input import parse_input
+from langgraph_agui.protocol.schema import parse_input
 from tests.adapter.streams import Told
 from tests.http.raw import JSON, Answer, Connection, ask
 from tests.http.serving import Served, serving, wait_for

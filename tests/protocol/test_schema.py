@@ -180,7 +180,9 @@ def test_an_event_needs_a_type(wire: Wire) -> None:
 
 
 def test_the_place_of_the_fault_is_named() -> None:
-    with pytest.raises(ProtocolError, match="/messages/0/toolCalls/0/function/arguments is not a string") as caught:
+    with pytest.raises(
+        ProtocolError, match="/messages/0/toolCalls/0/function/arguments: Input should be a valid string"
+    ) as caught:
         parse_event(
             snapshot(
                 {
