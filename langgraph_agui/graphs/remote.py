@@ -1,4 +1,4 @@
-"""A graph on a LangGraph server (`RemoteGraph`): its threads and states, and what the server tells of its schemas."""
+"""A graph on a LangGraph server (`RemoteGraph`): its threads and states, and the schemas that the server publishes."""
 
 from __future__ import annotations
 
