@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-EXTRA_PACKAGES = frozenset({"fastapi", "httpx2", "langchain", "rich", "starlette", "typer", "uvicorn"})
+EXTRA_PACKAGES = frozenset({"click", "fastapi", "httpx2", "langchain", "rich", "starlette", "typer", "uvicorn"})
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Puts questions to the person: interrupts to answer (AG-UI 1.0, interrupts), lines to type, a text editor.
+"""Puts questions to the person: interrupts to answer (AG-UI 1.0, interrupts), and lines to type.
 
 In: open interrupts, and what the person types. Out: payloads for `AGUISession.resume`.
 """
@@ -7,19 +7,14 @@ from __future__ import annotations
 
 import os
 import select
-import shlex
-import subprocess
 import sys
-import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
-from importlib import import_module
-from pathlib import Path
-from types import ModuleType
 from typing import Final, TypeAlias
 
+import click
 from ag_ui.core import Interrupt
 from pydantic_core import from_json
 from rich.console import Console, Group, RenderableType
@@ -29,16 +24,6 @@ from langgraph_agui.cli.view import View
 from langgraph_agui.interrupts.decisions import schema_mismatch
 from langgraph_agui.protocol.jsonable import JsonValue
 from langgraph_agui.protocol.wire import has_expired
-
-
-def _optional_module(name: str) -> ModuleType | None:
-    try:
-        return import_module(name)
-    except ImportError:  # on Windows
-        return None
-
-
-readline, termios = _optional_module("readline"), _optional_module("termios")
 
 ReadLine: TypeAlias = Callable[[str, str], str]
 """Asks for a line: takes the prompt and the text to edit, and raises `EOFError` at the end of the input."""
@@ -78,95 +63,58 @@ class Choices:
         """Return the line that offers the answers, such as `[a]pprove  [r]eject  or JSON: `."""
         if self.text:
             return f"{', '.join([*self.words, *(['JSON'] if self.json else [])])} or text: "
-        words = "  ".join(_bracketed(word, self.words) for word in self.words)
-        return printable(f"{words}  or JSON: ".replace("\n", " "))
+        words = [f"[{word[:1]}]{word[1:]}" if self._matching(word[:1]) == [word] else word for word in self.words]
+        return printable(f"{'  '.join(words)}  or JSON: ".replace("\n", " "))
+
+    def find(self, line: str) -> tuple[str, str] | None:
+        """Return the word that `line` begins with, and the text after it; None if not exactly one word is meant.
+
+        A word can be abbreviated. Where any text is an answer, only a whole line is one of the words.
+        """
+        if self.text:
+            return (line.lower(), "") if line.lower() in self.words else None
+        if len(meant := self._matching(line)) == 1:
+            return meant[0], ""
+        start, _, rest = line.partition(" ")
+        takes_text = (Action.EDIT, Action.RESPOND, Action.REJECT)
+        meant = [word for word in self._matching(start) if self.words[word] in takes_text]
+        return (meant[0], rest.strip()) if len(meant) == 1 else None
+
+    def _matching(self, start: str) -> list[str]:
+        return [start] if start in self.words else [word for word in self.words if word.startswith(start.lower())]
 
 
 def choices_of(interrupt: Interrupt) -> Choices:
     """Return what `interrupt` takes: by its schema, or without one by its reason."""
     schema = interrupt.response_schema or {}
     if not schema and interrupt.reason == "tool_call":
-        return Choices({"approve": {"approved": True}, "reject": {"approved": False}})
+        return Choices({"approve": {"approved": True}, "reject": Action.REJECT})
     if not schema or schema.get("type") == "boolean":
         # An agent that asks "Really?" takes any text for a yes, so a no has to be false.
         return Choices({"yes": True, "no": False}, text=not schema and interrupt.reason == "input_required")
-    if words := [word for word in _list(schema.get("enum")) if isinstance(word, str)]:
+    if words := [word for word in schema.get("enum") or () if isinstance(word, str)]:
         return Choices({word: word for word in words})
     if schema.get("type") == "string":
         return Choices(text=True, json=False)
-    return Choices(_approval_words(schema) or _typed_words(schema))
+    return Choices(_approval_words(schema.get("properties")))
 
 
-def _approval_words(schema: Mapping[str, object]) -> dict[str, JsonValue | Action]:
+def _approval_words(properties: object) -> dict[str, JsonValue | Action]:
     """Return the words of AG-UI's payload for approvals: `approved`, `editedArgs`, `message`."""
-    properties = _mapping(schema.get("properties"))
-    allowed = _list(_mapping(properties.get("type")).get("enum"))
-    explains = "message" in properties
-    approved = _mapping(properties.get("approved"))
-    is_approval = approved.get("type") == "boolean" and set(_list(schema.get("required"))) <= {"approved"}
-    can_approve = is_approval and approved.get("const") is not False
-    can_reject = is_approval and approved.get("const") is not True
+    if not isinstance(properties, Mapping):
+        return {}
     words: dict[str, JsonValue | Action] = {}
-    if can_approve and (not allowed or "approve" in allowed):
+    if "approved" in properties:
         words["approve"] = {"approved": True}
-    if can_approve and "editedArgs" in properties and (not allowed or "edit" in allowed):
-        words["edit"] = Action.EDIT
-    if explains and "respond" in allowed:
-        words["respond"] = Action.RESPOND
-    if can_reject and (not allowed or "reject" in allowed):
-        words["reject"] = Action.REJECT if explains else {"approved": False}
+        if "editedArgs" in properties:
+            words["edit"] = Action.EDIT
+        words["reject"] = Action.REJECT
+    decisions = properties.get("type")  # `LangGraphAgent` names the decisions that the graph takes
+    if isinstance(decisions, Mapping) and (allowed := decisions.get("enum")):
+        words = {word: payload for word, payload in words.items() if word in allowed}
+        if "respond" in allowed:
+            words["respond"] = Action.RESPOND
     return words
-
-
-def _typed_words(schema: Mapping[str, object]) -> dict[str, JsonValue | Action]:
-    """Return the words of a choice between objects that need only their `type`, such as LangChain's decisions."""
-    definitions = _mapping(schema.get("$defs"))
-    words: dict[str, JsonValue | Action] = {}
-    for entry in _list(schema.get("oneOf")) or _list(schema.get("anyOf")) or [schema]:
-        option = _mapping(entry)
-        option = _mapping(definitions.get(str(option.get("$ref", "")).rpartition("/")[2], option))
-        kind = _mapping(_mapping(option.get("properties")).get("type"))
-        word = kind.get("const") or next(iter(_list(kind.get("enum"))), None)
-        if isinstance(word, str) and set(_list(option.get("required"))) <= {"type"}:
-            words[word] = {"type": word}
-    return words
-
-
-def find_word(line: str, choices: Choices) -> tuple[str, str] | None:
-    """Return the word that `line` begins with, and the text after it; None if no word or more than one is meant.
-
-    A word can be abbreviated. Where any text is an answer, only a whole line is one of the words.
-    """
-    words = choices.words
-    if line in words:
-        return line, ""
-    if choices.text:
-        return (line.lower(), "") if line.lower() in words else None
-    if len(meant := _matching(line, words)) == 1:
-        return meant[0], ""
-    abbreviation, _, rest = line.partition(" ")
-    actions = [word for word in _matching(abbreviation, words) if isinstance(words[word], Action)]
-    return (actions[0], rest.strip()) if len(actions) == 1 and words[actions[0]] is not Action.CANCEL else None
-
-
-def _matching(abbreviation: str, words: Iterable[str]) -> list[str]:
-    return [word for word in words if word.startswith(abbreviation.lower())]
-
-
-def _bracketed(word: str, words: Iterable[str]) -> str:
-    """Return the word with its shortest unique abbreviation in brackets: `[a]pprove`."""
-    for length in range(1, len(word)):
-        if _matching(word[:length], words) == [word]:
-            return f"[{word[:length]}]{word[length:]}"
-    return word
-
-
-def _mapping(value: object) -> Mapping[str, object]:
-    return value if isinstance(value, Mapping) else {}
-
-
-def _list(value: object) -> list[object]:
-    return value if isinstance(value, list) else []
 
 
 class InterruptPrompt:
@@ -216,7 +164,7 @@ class InterruptPrompt:
         line = self._read_line(choices.prompt(), "").strip()
         if not line:
             raise ValueError("That is empty: type an answer, or cancel.")
-        if (found := find_word(line, choices)) is None:
+        if (found := choices.find(line)) is None:
             try:
                 return from_json(line, allow_inf_nan=False) if choices.json else line
             except ValueError as error:
@@ -242,20 +190,21 @@ class InterruptPrompt:
     def _edited(self, interrupt: Interrupt, text: str) -> JsonValue:
         """Return the approval with the arguments that the person has changed."""
         before = (interrupt.metadata or {}).get("args") or {}
-        command = [] if text else editor_command()
+        is_screen = is_person() and sys.stdout.isatty()
+        has_editor = not text and is_screen and bool(os.environ.get("VISUAL") or os.environ.get("EDITOR"))
         try:
-            if command:
-                text = edit_text(command, json_text(before, indent=2) + "\n")
+            if has_editor:
+                text = click.edit(json_text(before, indent=2), require_save=False, extension=".json") or ""
             elif not text:
                 text = self._read_line("arguments as JSON: ", json_text(before))
             arguments = from_json(text, allow_inf_nan=False)
-        except OSError as error:
-            raise ValueError(f"The editor could not be used: {error}") from None
+        except click.ClickException as error:
+            raise ValueError(error.message) from None
         except ValueError as error:
             raise ValueError(f"That is not JSON: {error}") from None
         if not isinstance(arguments, dict):
             raise ValueError("Arguments must be a JSON object.")
-        if command and arguments == before:
+        if has_editor and arguments == before:  # whoever closes the editor without a change does not approve
             raise ValueError("Nothing was changed.")
         return {"approved": True, "editedArgs": arguments}
 
@@ -308,7 +257,11 @@ def discard_typed() -> None:
     `input` and `readline` read only one line from the terminal, so no input is buffered in this process. Input from a
     file or a pipe stays.
     """
-    if termios is None or not is_person():
+    try:
+        import termios
+    except ImportError:  # on Windows
+        return
+    if not is_person():
         return
     stdin = sys.stdin.fileno()
     with suppress(termios.error):  # the terminal is gone; the next read reports it
@@ -333,32 +286,13 @@ def read_line(console: Console, prompt: str, initial: str = "", *, remember: boo
         if not line:
             raise EOFError
         return line.rstrip("\r\n")
-    if readline is None:
+    try:
+        import readline
+    except ImportError:  # on Windows
         return input(prompt)
-    if hasattr(readline, "set_auto_history"):
-        readline.set_auto_history(remember)
+    readline.set_auto_history(remember)
     readline.set_startup_hook(lambda: readline.insert_text(initial))
     try:
         return input(prompt)  # readline has to know the prompt, or it deletes it
     finally:
         readline.set_startup_hook()
-
-
-def editor_command() -> list[str]:
-    """Return the command of the person's text editor; empty if there is none, or no terminal to use it in."""
-    if not (is_person() and sys.stdout.isatty()):
-        return []
-    with suppress(ValueError):  # quotes that do not match
-        return shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "")
-    return []
-
-
-def edit_text(command: list[str], text: str) -> str:
-    """Return `text` as the person has changed it in the editor. Raises `OSError` if the editor fails."""
-    with tempfile.TemporaryDirectory(prefix="agui-") as folder:
-        path = Path(folder, "arguments.json")
-        path.write_text(text, encoding="utf-8")
-        code = subprocess.run([*command, str(path)], check=False).returncode  # noqa: S603  # the person's own editor
-        if code:
-            raise OSError(f"{command[0]} ended with {code}")
-        return path.read_text(encoding="utf-8")

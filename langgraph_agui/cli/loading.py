@@ -6,11 +6,10 @@ In: the argument as typed. Out: the loaded object, or a `CommandError` that says
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import inspect
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from operator import attrgetter
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
@@ -19,7 +18,6 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.tools import BaseTool
 from langchain_core.tools import tool as make_tool
 from langgraph.graph import StateGraph
-from langgraph.pregel.protocol import PregelProtocol
 
 from langgraph_agui import LangGraphAgent
 from langgraph_agui.cli.formatting import CommandError
@@ -30,8 +28,8 @@ _KEY_VARIABLES: Final = {"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API
 
 def load_agent(spec: str) -> LangGraphAgent:
     """Return an agent for what `spec` names: a graph, a function that returns one, or an agent."""
-    target = _find(spec, "a graph", (PregelProtocol, LangGraphAgent))
-    if not isinstance(target, (LangGraphAgent, PregelProtocol, StateGraph)) and callable(target):
+    target = _find(spec, "a graph")
+    if callable(target):
         target = _call(target, spec, "a graph")
     if isinstance(target, LangGraphAgent):
         return target
@@ -44,17 +42,15 @@ def load_agent(spec: str) -> LangGraphAgent:
 
 
 def load_tools(spec: str) -> list[BaseTool]:
-    """Return the tools that `spec` names: a list or a dict of them, a function that returns one, or one tool.
+    """Return the tools that `spec` names: a list of them, or a function that returns one.
 
     A tool is one of LangChain's, or a function with annotations and a docstring.
     """
-    target = _find(spec, "a list of tools", (BaseTool, list, tuple, dict))
-    if callable(target) and not isinstance(target, BaseTool):
-        target = _call(target, spec, "a list of tools")
-    if isinstance(target, Mapping):
-        target = target.values()
-    tools: list[Any] = [target] if isinstance(target, BaseTool) or not isinstance(target, Iterable) else [*target]
-    if not all(callable(tool) or isinstance(tool, BaseTool) for tool in tools):
+    tools = _find(spec, "a list of tools")
+    if callable(tools):
+        tools = _call(tools, spec, "a list of tools")
+    is_list = isinstance(tools, list | tuple)
+    if not is_list or not all(callable(tool) or isinstance(tool, BaseTool) for tool in tools):
         raise CommandError(f"{spec} is no list of LangChain tools or functions.")
     try:
         made = [tool if isinstance(tool, BaseTool) else make_tool(tool) for tool in tools]
@@ -98,60 +94,41 @@ def _reasoning_options(provider: str, profile: Any) -> dict[str, Any]:
     return options.get(provider, {})
 
 
-def _find(spec: str, what: str, suggested: tuple[type, ...]) -> Any:
-    """Return what `spec` names. The error for a wrong name suggests names of these types."""
+def _find(spec: str, what: str) -> Any:
+    """Return what `spec` names."""
     source, _, path = spec.rpartition(":")
     if not source or not path:
         raise CommandError(f"{spec!r} does not name {what}. Write module:name or path/to/file.py:name.")
-    module = _import(source)
-    target: Any = module
-    for name in path.split("."):
-        try:
-            target = getattr(target, name)
-        except AttributeError:
-            names = [key for key, value in vars(module).items() if isinstance(value, suggested) and key[:1] != "_"]
-            hint = f" It has: {', '.join(f'{source}:{name}' for name in names)}." if names else ""
-            raise CommandError(f"{source} has no {path!r}.{hint}") from None
-    return target
+    try:
+        return attrgetter(path)(_import(source))
+    except AttributeError:
+        raise CommandError(f"{source} has no {path!r}.") from None
 
 
 def _import(source: str) -> ModuleType:
     if sys.path[:1] != [""]:
         sys.path.insert(0, "")
-    is_path = source.endswith(".py")
-    if is_path and not Path(source).is_file():
-        raise CommandError(f"There is no file {source}.")
+    name = source
+    if source.endswith(".py"):
+        file = Path(source)
+        if not file.is_file():
+            raise CommandError(f"There is no file {source}.")
+        # The file's own imports look in its folder first, as when Python runs it.
+        sys.path.insert(0, str(file.resolve().parent))
+        name = file.stem
     try:
-        return _import_file(Path(source)) if is_path else importlib.import_module(source)
+        return importlib.import_module(name)
     except ModuleNotFoundError as error:
-        if error.name and (source == error.name or source.startswith(f"{error.name}.")):
+        if error.name and f"{name}.".startswith(f"{error.name}."):
             raise CommandError(f"There is no module {error.name!r}, neither here nor installed.") from error
         raise CommandError(f"{source} imports {error.name!r}, which is not installed.") from error
     except Exception as error:  # whatever the user's own code raises
         raise CommandError(f"Importing {source} failed: {type(error).__name__}: {error}") from error
 
 
-def _import_file(path: Path) -> ModuleType:
-    # The file's own imports look in its folder first, as when Python runs it.
-    sys.path.insert(0, str(path.resolve().parent))
-    module_spec = importlib.util.spec_from_file_location(path.stem, path)
-    if module_spec is None or module_spec.loader is None:
-        raise ImportError(f"{path} is not a Python file")
-    module = importlib.util.module_from_spec(module_spec)
-    sys.modules[path.stem] = module
-    module_spec.loader.exec_module(module)
-    return module
-
-
 def _call(factory: Any, spec: str, what: str) -> Any:
     if inspect.iscoroutinefunction(factory):
         raise CommandError(f"{spec} is an async function. Name {what} or a plain function that returns one.")
-    try:
-        inspect.signature(factory).bind()
-    except TypeError:
-        raise CommandError(f"{spec} needs arguments. Name {what} or a function that takes none.") from None
-    except ValueError:
-        pass  # a builtin without a signature: the call below shows whether it needs arguments
     try:
         return factory()
     except Exception as error:  # whatever the user's own code raises

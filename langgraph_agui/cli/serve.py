@@ -5,7 +5,6 @@ In: an agent, and where to listen. Out: a FastAPI application, served until Ctrl
 
 from __future__ import annotations
 
-import errno
 import ipaddress
 import socket
 import webbrowser
@@ -61,7 +60,8 @@ def run(
     `heading` is printed above the URLs. `question` is sent to the agent once, and its answer printed here.
     """
     listener = _listen(host, port)
-    url = _url(listener, host)
+    visible = "localhost" if host in {"0.0.0.0", "::"} else host  # noqa: S104  # an address that a browser can open
+    url = f"http://{f'[{visible}]' if ':' in visible else visible}:{listener.getsockname()[1]}"
     config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=_SHUTDOWN_SECONDS)
     typer.echo(
         f"{heading}\n\n"
@@ -90,21 +90,10 @@ def _ask(url: str, question: str) -> None:
 def _listen(host: str, port: int) -> socket.socket:
     """Open the listening socket before the server starts, so that a printed URL always works."""
     try:
-        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        dual = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
-        return socket.create_server((host, port), family=family, dualstack_ipv6=dual)
+        return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except OSError as error:
-        message = f"Cannot listen on {host}:{port}: {error.strerror}."
-        if error.errno == errno.EADDRINUSE:
-            message = f"Port {port} is already in use. Choose another one with --port, or 0 for any free port."
-        raise CommandError(message, ExitCode.FAILED) from error
-
-
-def _url(listener: socket.socket, host: str) -> str:
-    port = listener.getsockname()[1]
-    if host in {"0.0.0.0", "::", ""}:  # noqa: S104  # only printed, as an address that a browser can open
-        host = "localhost"
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+        hint = "Choose another port with --port, or 0 for any free port."
+        raise CommandError(f"Cannot listen on {host}:{port}: {error.strerror}. {hint}", ExitCode.FAILED) from error
 
 
 def _is_local(host: str) -> bool:

@@ -30,7 +30,7 @@ def wait() -> str:
     print("waiting here", flush=True)
     time.sleep(60)
 
-tools = {"where": where, "crash": crash, "wait": wait}
+tools = [where, crash, wait]
 """
 
 
