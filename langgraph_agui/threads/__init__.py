@@ -16,9 +16,6 @@ from langgraph_agui.threads.locks import ThreadLocks
 _locks: dict[int, ThreadLocks] = {}
 """The locks of each checkpointer, by its `id`: checkpointers may be equal to each other, and not hashable."""
 
-_immortal: list[object] = []
-"""Checkpointers that cannot be weakly referenced. Kept, so that no other object gets their `id`."""
-
 _guard = threading.RLock()
 
 
@@ -27,22 +24,18 @@ def locks_for(checkpointer: object) -> ThreadLocks:
 
     The same locks for the same checkpointer, and for all checkpointers on the same Postgres pool or connection.
     """
-    base = sys.modules.get("langgraph.checkpoint.postgres.base")  # not imported: then it cannot be one of those
-    if base is not None and isinstance(checkpointer, base.BasePostgresSaver):
-        from langgraph_agui.threads.postgres_locks import PostgresLocks  # psycopg: extra
+    aio = sys.modules.get("langgraph.checkpoint.postgres.aio")  # not imported: then it cannot be one of those
+    if aio is None or not isinstance(checkpointer, aio.AsyncPostgresSaver | aio.AsyncShallowPostgresSaver):
+        return _locks_of(checkpointer, ThreadLocks)
+    from langgraph_agui.threads.postgres_locks import PostgresLocks  # psycopg: extra
 
-        source = getattr(checkpointer, "conn", None)
-        if PostgresLocks.can_use(source):
-            return _locks_of(source, lambda: PostgresLocks(source))
-    return _locks_of(checkpointer, ThreadLocks)
+    source = checkpointer.conn
+    return _locks_of(source, lambda: PostgresLocks(source))
 
 
 def _locks_of(owner: object, make: Callable[[], ThreadLocks]) -> ThreadLocks:
     with _guard:
         if id(owner) not in _locks:
-            try:
-                weakref.finalize(owner, _locks.pop, id(owner), None).atexit = False
-            except TypeError:
-                _immortal.append(owner)
+            weakref.finalize(owner, _locks.pop, id(owner), None).atexit = False
             _locks[id(owner)] = make()
         return _locks[id(owner)]

@@ -11,25 +11,25 @@ import logging
 import random
 import threading
 import weakref
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import suppress
 from functools import partial
 from hashlib import sha256
-from inspect import isawaitable
 from queue import SimpleQueue
-from typing import Any, TypeAlias, TypeGuard, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import psycopg
-from psycopg import AsyncConnection, Connection, pq
-from psycopg.conninfo import conninfo_to_dict, make_conninfo
-from psycopg_pool import AsyncConnectionPool, ConnectionPool
+from psycopg import AsyncConnection, Connection
+from psycopg.conninfo import make_conninfo
+from psycopg_pool import AsyncConnectionPool
 
 from langgraph_agui.errors import ErrorCode, RunInputError, StateError
 from langgraph_agui.threads.locks import ThreadLease, ThreadLocks
 
 T = TypeVar("T")
-Source: TypeAlias = Connection[Any] | AsyncConnection[Any] | ConnectionPool[Any] | AsyncConnectionPool[Any]
-"""What a Postgres checkpointer is made with."""
+# What an asynchronous Postgres checkpointer is made with.
+Source: TypeAlias = AsyncConnection[Any] | AsyncConnectionPool[Any]
 
 logger = logging.getLogger(__name__)
 
@@ -71,11 +71,6 @@ class PostgresLocks(ThreadLocks):
         self._session = LockSession()
         weakref.finalize(self, self._session.end).atexit = False  # the end of the process ends the session
 
-    @staticmethod
-    def can_use(source: object) -> TypeGuard[Source]:
-        """Return whether a session can be opened from `source`."""
-        return isinstance(source, (Connection, AsyncConnection, ConnectionPool, AsyncConnectionPool))
-
     async def acquire(self, thread_id: str, *, wait: bool) -> ThreadLease:
         """See `ThreadLocks`. Processes that wait are served in no order.
 
@@ -110,18 +105,13 @@ class PostgresLocks(ThreadLocks):
         return self._session.submit(free)
 
     async def _lock(self, key: int) -> bool:
-        session = self._session
+        session, source = self._session, self._source()
+        if source is None:
+            raise StateError("The thread could not be locked: its checkpointer is gone.")
         try:
-            if session.is_open:
-                try:
-                    return await session.run(partial(session.lock, key))
-                except psycopg.Error:
-                    if session.is_open:
-                        raise
-            if (source := self._source()) is None:
-                raise StateError("The thread could not be locked: its checkpointer is gone.")
-            conninfo = await _conninfo_of(source)
-            await session.run(partial(session.open, conninfo))
+            with suppress(psycopg.Error):  # not open yet, or lost, which shows only when it is used
+                return await session.run(partial(session.lock, key))
+            await session.run(partial(session.open, await _conninfo_of(source)))
             return await session.run(partial(session.lock, key))
         except psycopg.Error as error:
             raise StateError("The thread could not be locked.") from error
@@ -137,10 +127,10 @@ class LockSession:
 
     def __init__(self) -> None:
         self._jobs = SimpleQueue[Callable[[], object] | None]()  # its `put` may be called by the garbage collector
-        self._thread: threading.Thread | None = None
-        self._guard = threading.RLock()
         self._connection: Connection[tuple[Any, ...]] | None = None
         self._locked: set[int] = set()
+        # A daemon does not keep Python from ending.
+        threading.Thread(target=self._work, name="langgraph-agui-locks", daemon=True).start()
 
     def submit(self, job: Callable[[], T]) -> Future[T]:
         """Do `job` in the session's thread, after all that was submitted before."""
@@ -153,10 +143,6 @@ class LockSession:
                 done.set_exception(error)
 
         self._jobs.put(work)
-        with self._guard:
-            if self._thread is None:  # a daemon does not keep Python from ending
-                self._thread = threading.Thread(target=self._work, name="langgraph-agui-locks", daemon=True)
-                self._thread.start()
         return done
 
     async def run(self, job: Callable[[], T]) -> T:
@@ -171,19 +157,21 @@ class LockSession:
         while (job := self._jobs.get()) is not None:
             job()
             del job  # the next one may take long to come, and this one refers to its lease
+        self._close()
+
+    def _close(self) -> None:
         if self._connection is not None:
             self._connection.close()
 
-    @property
-    def is_open(self) -> bool:
-        """Whether there is a connection, as far as is known: a lost one shows only when it is used."""
-        return self._connection is not None and not self._connection.closed
+    def _call(self, function: str, key: int) -> bool:
+        if self._connection is None:
+            raise psycopg.OperationalError("The session is not open.")
+        row = self._connection.execute(f"SELECT {function}(%s::int8)".encode(), (key,)).fetchone()
+        return row is not None and row[0] is True
 
     def lock(self, key: int) -> bool:
         """Take a lock that this process does not have; False if another process has it."""
-        if self._connection is None:
-            raise psycopg.OperationalError("The session is not open.")
-        granted = _call(self._connection, "pg_try_advisory_lock", key)
+        granted = self._call("pg_try_advisory_lock", key)
         if granted:
             self._locked.add(key)
         return granted
@@ -193,34 +181,27 @@ class LockSession:
         if key not in self._locked:
             return
         self._locked.remove(key)
-        if self._connection is not None:
-            try:
-                _call(self._connection, "pg_advisory_unlock", key)
-            except psycopg.Error:
-                self._connection.close()  # frees all locks; the next session takes the others again
+        try:
+            self._call("pg_advisory_unlock", key)
+        except psycopg.Error:
+            self._close()  # frees all locks; the next session takes the others again
 
     def open(self, conninfo: str) -> None:
         """Connect, unless it is; locks that were lost with an earlier connection are taken again where possible."""
-        if self.is_open:
+        if self._connection is not None and not self._connection.closed:
             return
-        connection = Connection.connect(conninfo, autocommit=True, prepare_threshold=None)
+        self._connection = Connection.connect(conninfo, autocommit=True, prepare_threshold=None)
         try:
-            connection.execute(_SETTINGS)
+            self._connection.execute(_SETTINGS)
             for key in tuple(self._locked):
-                if not _call(connection, "pg_try_advisory_lock", key):
+                if not self._call("pg_try_advisory_lock", key):
                     self._locked.remove(key)
                     logger.warning(
                         "The connection that holds the thread locks was lost; two runs are going in one thread."
                     )
         except BaseException:
-            connection.close()
+            self._close()
             raise
-        self._connection = connection
-
-
-def _call(connection: Connection[tuple[Any, ...]], function: str, key: int) -> bool:
-    row = connection.execute(f"SELECT {function}(%s::int8)".encode(), (key,)).fetchone()
-    return row is not None and row[0] is True
 
 
 async def _conninfo_of(source: Source) -> str:
@@ -229,32 +210,12 @@ async def _conninfo_of(source: Source) -> str:
     Raises:
         psycopg.Error: It cannot connect.
     """
-    if isinstance(source, (Connection, AsyncConnection)):
-        return _make_conninfo(_parameters(source))
-    conninfo, kwargs = await _value(source.conninfo), await _value(source.kwargs)
-    if source.connection_class in (Connection, AsyncConnection):
-        return _make_conninfo({**conninfo_to_dict(conninfo or ""), **(kwargs or {})})
-    # A connection class of its own may bring parameters, such as a password that changes: connect once to read them.
-    made: Any = await asyncio.to_thread(source.connection_class.connect, conninfo or "", **(kwargs or {}))
-    sample: Connection[Any] | AsyncConnection[Any] = await made if isawaitable(made) else made
-    try:
-        return _make_conninfo(_parameters(sample))
-    finally:
-        closing: object = sample.close()
-        if isawaitable(closing):
-            await closing
-
-
-async def _value(given: T | Callable[[], T] | Callable[[], Awaitable[T]]) -> T:
-    value: Any = given() if callable(given) else given
-    return await value if isawaitable(value) else value  # type: ignore[no-any-return]
-
-
-def _parameters(connection: Connection[Any] | AsyncConnection[Any]) -> dict[str, Any]:
-    return {**connection.info.get_parameters(), "password": connection.info.password or None}
-
-
-def _make_conninfo(parameters: dict[str, Any]) -> str:
-    """Return a connection string of those parameters that are the server's, not the pool's or the driver's."""
-    known = {option.keyword.decode() for option in pq.Conninfo.get_defaults()}
-    return make_conninfo(**{name: value for name, value in {**_PARAMETERS, **parameters}.items() if name in known})
+    if isinstance(source, AsyncConnectionPool):  # its parameters may be functions or those of a connection class
+        async with source.connection() as connection:
+            return await _conninfo_of(connection)
+    parameters: dict[str, Any] = {
+        **_PARAMETERS,
+        **source.info.get_parameters(),
+        "password": source.info.password or None,
+    }
+    return make_conninfo(**parameters)
