@@ -9,9 +9,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias, TypeVar
+from typing import Annotated, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, StrictBool, StrictStr, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictStr, TypeAdapter, ValidationError
 
 logger = logging.getLogger(__name__)
 
@@ -60,9 +60,10 @@ class _Respond(_Form):
     message: StrictStr
 
 
-_DECISIONS: Mapping[object, type[_Form]] = {"approve": _Approve, "edit": _Edit, "reject": _Reject, "respond": _Respond}
-
-F = TypeVar("F", bound=_Form)
+_AGUI_ANSWER = TypeAdapter[_Answer](_Answer)
+_LANGCHAIN_DECISION = TypeAdapter[_Approve | _Edit | _Reject | _Respond](
+    Annotated[_Approve | _Edit | _Reject | _Respond, Field(discriminator="type")]
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +89,12 @@ class Decision:
 
     Attributes:
         type: One of LangChain's decisions; `answer` for a payload that goes to the graph as it is, or `cancel`.
-        value: The decision as `HumanInTheLoopMiddleware` takes it.
+        value: What the graph gets: the decision as `HumanInTheLoopMiddleware` takes it, or the payload.
         edited_args: The arguments to run with instead, for an edit.
     """
 
     type: str
-    value: Mapping[str, object]
+    value: object
     edited_args: Mapping[str, object] | None = None
 
 
@@ -105,43 +106,31 @@ def read_decision(payload: object, action: Action) -> Decision:
     """
     if isinstance(payload, bool):
         payload = {"approved": payload}
-    if not isinstance(payload, Mapping):
-        raise InvalidAnswer(f"An approval of {action.name!r} is answered with an object: {{approved: true or false}}.")
-    decision = _read_langchain(payload, action) if "type" in payload else _read_agui(payload, action)
+    form = _LANGCHAIN_DECISION if isinstance(payload, Mapping) and "type" in payload else _AGUI_ANSWER
+    try:
+        answer = form.validate_python(payload)
+    except ValidationError as error:
+        places = {"/".join(map(str, detail["loc"])) or "its root" for detail in error.errors()}
+        message = f"The answer about {action.name!r} is malformed at {', '.join(sorted(places))}."
+        raise InvalidAnswer(f"{message} Send {{approved: true or false}}, or a decision.") from error
+    decision = _decision_in(answer, action)
     if decision.type not in action.allowed:
         raise InvalidAnswer(f"{decision.type!r} is not allowed for {action.name!r}; it takes {list(action.allowed)}.")
     return decision
 
 
-def _read_agui(payload: Mapping[str, object], action: Action) -> Decision:
-    answer = _validated(_Answer, payload, action)
-    if not answer.approved:
-        return rejection(answer.message)
-    if answer.editedArgs is None or answer.editedArgs == action.args:
-        return Decision("approve", {"type": "approve"})
-    return _edit(action, answer.editedArgs)
-
-
-def _read_langchain(payload: Mapping[str, object], action: Action) -> Decision:
-    kind = payload["type"]
-    form = _DECISIONS.get(kind) if isinstance(kind, str) else None
-    if form is None:
-        raise InvalidAnswer(f"The decision about {action.name!r} is none of {list(action.allowed)}.")
-    decision = _validated(form, payload, action)
-    if isinstance(decision, _Edit):
-        if decision.edited_action.name != action.name:
+def _decision_in(answer: _Answer | _Approve | _Edit | _Reject | _Respond, action: Action) -> Decision:
+    if isinstance(answer, _Answer):
+        if not answer.approved:
+            return rejection(answer.message)
+        if answer.editedArgs is None or answer.editedArgs == action.args:
+            return Decision("approve", {"type": "approve"})
+        return _edit(action, answer.editedArgs)
+    if isinstance(answer, _Edit):
+        if answer.edited_action.name != action.name:
             raise InvalidAnswer(f"An edit cannot turn {action.name!r} into another tool.")
-        return _edit(action, decision.edited_action.args)
-    return Decision(str(kind), decision.model_dump(exclude_none=True))
-
-
-def _validated(form: type[F], payload: Mapping[str, object], action: Action) -> F:
-    try:
-        return form.model_validate(payload)
-    except ValidationError as error:
-        places = {"/".join(map(str, detail["loc"])) or "its root" for detail in error.errors()}
-        message = f"The answer about {action.name!r} is malformed at {', '.join(sorted(places))}."
-        raise InvalidAnswer(message) from error
+        return _edit(action, answer.edited_action.args)
+    return Decision(answer.type, answer.model_dump(exclude_none=True))
 
 
 def _edit(action: Action, args: Mapping[str, object]) -> Decision:

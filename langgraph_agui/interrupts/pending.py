@@ -7,18 +7,19 @@ the check of a resume all read it here, so what a client was shown and what it m
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TypeAlias, cast
+from typing import Literal, TypeAlias, cast
 
 from ag_ui.core import Interrupt
 from langchain_core.messages import ToolCall
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import Interrupt as GraphInterrupt
 from langgraph.types import StateSnapshot
+from pydantic import BaseModel, Field, StrictStr, TypeAdapter, ValidationError
 
 from langgraph_agui.custom_events import CANCELLED
-from langgraph_agui.graphs import GraphAdapter
+from langgraph_agui.graphs.adapter import GraphAdapter, InterruptHolder
 from langgraph_agui.interrupts.decisions import (
     ALL_DECISIONS,
     Action,
@@ -52,12 +53,14 @@ class InterruptRequest:
         action: The call to be approved; None where the answer goes to the graph as it is.
         schema: The JSON Schema under which LangGraph takes the answer, if it publishes one.
         if_cancelled: The decision if the client cancels, where the graph asked to be resumed then.
+        batch: The LangGraph interrupt that takes the answers to several requests together, if it is one of these.
     """
 
     interrupt: Interrupt
     action: Action | None = None
     schema: Mapping[str, object] | None = None
     if_cancelled: Decision | None = None
+    batch: str | None = None
 
     @property
     def id(self) -> str:
@@ -68,35 +71,10 @@ class InterruptRequest:
         """Return the decision in a payload. Raises `InvalidAnswer` if it does not answer the request."""
         if self.action is None:
             check_schema(payload, self.schema, self.interrupt.message or self.id)
-            return Decision("answer", {"value": payload})
+            return Decision("answer", payload)
         decision = read_decision(payload, self.action)
-        check_schema(dict(decision.value), self.schema, self.action.name)
+        check_schema(decision.value, self.schema, self.action.name)
         return decision
-
-    def updated(self, **fields: object) -> InterruptRequest:
-        """Return the same with other fields of the AG-UI interrupt."""
-        return replace(self, interrupt=self.interrupt.model_copy(update=fields))
-
-
-@dataclass(frozen=True, slots=True)
-class PendingInterrupt:
-    """A LangGraph interrupt and its requests; one that is `batched` takes their answers together."""
-
-    id: str
-    requests: Sequence[InterruptRequest]
-    batched: bool = False
-
-    @property
-    def interrupts(self) -> list[Interrupt]:
-        """Its requests as AG-UI has them."""
-        return [request.interrupt for request in self.requests]
-
-    def resume_value(self, decisions: Sequence[Decision]) -> object:
-        """Return what LangGraph is resumed with, for the decisions about the requests in their order."""
-        values = [
-            decision.value["value"] if decision.type == "answer" else dict(decision.value) for decision in decisions
-        ]
-        return {"decisions": values} if self.batched else values[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,20 +82,15 @@ class PendingInterrupts:
     """All that a thread waits for; false, if it waits for nothing.
 
     Attributes:
-        pending: The open interrupts.
+        requests: What the client has to answer, in the order in which it was raised.
         at_breakpoint: Whether it waits at a static breakpoint. That is the one request, without a LangGraph interrupt.
     """
 
-    pending: Sequence[PendingInterrupt] = ()
+    requests: Sequence[InterruptRequest] = ()
     at_breakpoint: bool = False
 
     def __bool__(self) -> bool:
-        return bool(self.pending)
-
-    @property
-    def requests(self) -> list[InterruptRequest]:
-        """The requests, in the order in which they were raised."""
-        return [request for one in self.pending for request in one.requests]
+        return bool(self.requests)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,18 +119,16 @@ class PendingInterruptReader:
             return await self._read_breakpoint(stored)
         root_calls = open_tool_calls(self.graph.thread_messages(stored, self.messages_key))
         holders = await self.graph.find_holders(config, [interrupt.id for interrupt in waiting])
-        pending = []
+        pending: list[InterruptRequest] = []
         for interrupt in waiting:
-            holder = holders.get(interrupt.id)
-            if holder is not None and holder.namespace:
-                calls = open_tool_calls(extract_messages(holder.values, self.messages_key))
-                one = pending_interrupt(interrupt, calls, self.redact)
-                subagent = _subagent_at(holder.namespace, stored)
-                one = replace(one, requests=[each.updated(subagent_run_id=subagent) for each in one.requests])
-            else:
-                one = pending_interrupt(interrupt, root_calls, self.redact)
-            since = holder.created_at if holder is not None else stored.created_at
-            pending.append(replace(one, requests=[self._with_expiry(each, since) for each in one.requests]))
+            holder = holders.get(interrupt.id, InterruptHolder("", None, stored.created_at))
+            calls = (
+                open_tool_calls(extract_messages(holder.values, self.messages_key)) if holder.namespace else root_calls
+            )
+            for request in interrupt_requests(interrupt, calls, self.redact):
+                request.interrupt.subagent_run_id = _subagent_at(holder.namespace, stored)
+                self._set_expiry(request.interrupt, holder.created_at)
+                pending.append(request)
         return PendingInterrupts(pending)
 
     async def _read_breakpoint(self, stored: StateSnapshot) -> PendingInterrupts:
@@ -173,14 +144,13 @@ class PendingInterruptReader:
             response_schema=answer_schema(_BREAKPOINT_DECISIONS),
             metadata={"next": list(nodes)},
         )
+        self._set_expiry(interrupt, stored.created_at)
         request = InterruptRequest(interrupt, Action(name, allowed=_BREAKPOINT_DECISIONS))
-        one = PendingInterrupt(interrupt.id, [self._with_expiry(request, stored.created_at)])
-        return PendingInterrupts([one], at_breakpoint=True)
+        return PendingInterrupts([request], at_breakpoint=True)
 
-    def _with_expiry(self, request: InterruptRequest, since: str | None) -> InterruptRequest:
-        if self.timeout is None or request.interrupt.expires_at is not None or since is None:
-            return request
-        return request.updated(expires_at=(datetime.fromisoformat(since) + self.timeout).isoformat())
+    def _set_expiry(self, interrupt: Interrupt, since: str | None) -> None:
+        if self.timeout is not None and interrupt.expires_at is None and since is not None:
+            interrupt.expires_at = (datetime.fromisoformat(since) + self.timeout).isoformat()
 
 
 def _subagent_at(namespace: str, stored: StateSnapshot) -> str | None:
@@ -188,14 +158,14 @@ def _subagent_at(namespace: str, stored: StateSnapshot) -> str | None:
 
     The namespace of a graph that keeps its own state does not name the task that runs it: the running task does.
     """
-    run_id = subagent_run_id(namespace.split("|"))
+    run_id = subagent_run_id(namespace.split("|") if namespace else ())
     running = {task.name: f"{task.name}:{task.id}" for task in stored.tasks}
     return running.get(run_id, run_id) if run_id is not None else None
 
 
-def pending_interrupt(
+def interrupt_requests(
     interrupt: GraphInterrupt, calls: Sequence[ToolCall], redact: Redact = to_jsonable
-) -> PendingInterrupt:
+) -> list[InterruptRequest]:
     """Return the requests in a LangGraph interrupt.
 
     Args:
@@ -203,46 +173,53 @@ def pending_interrupt(
         calls: The open calls of the graph that paused: a batched approval does not name the calls that it is about.
         redact: Makes of values what a client may see of them.
     """
-    value = interrupt.value
-    if isinstance(value, Mapping):
-        if _is_batched(value):
-            return _batched(interrupt, value, calls, redact)
-        if value.get("type") == "tool_approval" and _is_action(value):
-            return _per_call(interrupt, value, redact)
-    return PendingInterrupt(interrupt.id, [_plain(interrupt, redact(value))])
+    try:
+        approval = _MIDDLEWARE_VALUE.validate_python(interrupt.value)
+    except ValidationError:  # a graph's own value, which may have some of the same keys
+        approval = None
+    if isinstance(approval, _ToolApproval):
+        return [_per_call(interrupt, approval, redact)]
+    if approval is not None and len(approval.action_requests) == len(approval.review_configs):
+        return _batched(interrupt.id, approval, calls, redact)
+    return [_plain(interrupt, redact(interrupt.value))]
 
 
 # -- HumanInTheLoopMiddleware (langchain.agents.middleware.human_in_the_loop) -----------------------------------------
 
 
-def _is_action(value: object) -> bool:
-    return isinstance(value, Mapping) and isinstance(value.get("name"), str) and isinstance(value.get("args"), Mapping)
+class _ToolCall(BaseModel):
+    name: StrictStr
+    args: dict[str, object]
+    description: object = None
 
 
-def _is_batched(value: Mapping[str, object]) -> bool:
-    """Return whether this is the middleware's own form: a graph's own value may have the same keys."""
-    requests, reviews = value.get("action_requests"), value.get("review_configs")
-    return (
-        isinstance(requests, list)
-        and isinstance(reviews, list)
-        and 0 < len(requests) == len(reviews)
-        and all(_is_action(request) for request in requests)
-        and all(isinstance(review, Mapping) for review in reviews)
-    )
+class _ToolApproval(_ToolCall):
+    type: Literal["tool_approval"]
+    tool_call_id: StrictStr | None = None
+
+
+class _Review(BaseModel):
+    allowed_decisions: Sequence[str] = ALL_DECISIONS
+
+
+class _BatchedApproval(BaseModel):
+    action_requests: list[_ToolCall] = Field(min_length=1)
+    review_configs: list[_Review]
+
+
+_MIDDLEWARE_VALUE = TypeAdapter[_ToolApproval | _BatchedApproval](_ToolApproval | _BatchedApproval)
 
 
 def _batched(
-    interrupt: GraphInterrupt, value: Mapping[str, object], calls: Sequence[ToolCall], redact: Redact
-) -> PendingInterrupt:
-    actions = cast("Sequence[Mapping[str, object]]", value["action_requests"])
-    reviews = cast("Sequence[Mapping[str, object]]", value["review_configs"])
-    found = _match_calls([(str(action["name"]), action["args"]) for action in actions], calls)
+    interrupt_id: str, approval: _BatchedApproval, calls: Sequence[ToolCall], redact: Redact
+) -> list[InterruptRequest]:
+    found = _match_calls([(call.name, call.args) for call in approval.action_requests], calls)
     requests = []
-    for number, (action, review, call_id) in enumerate(zip(actions, reviews, found, strict=True)):
-        named = review.get("allowed_decisions")
-        allowed = tuple(map(str, named)) if isinstance(named, list | tuple) else ALL_DECISIONS
-        requests.append(_approval(f"{interrupt.id}:{number}", action, call_id, allowed, redact))
-    return PendingInterrupt(interrupt.id, requests, batched=True)
+    for number, call in enumerate(approval.action_requests):
+        action = Action(call.name, call.args, found[number], tuple(approval.review_configs[number].allowed_decisions))
+        interrupt = _approval(f"{interrupt_id}:{number}", call, action, redact)
+        requests.append(InterruptRequest(interrupt, action, batch=interrupt_id))
+    return requests
 
 
 def _match_calls(actions: Sequence[tuple[str, object]], calls: Sequence[ToolCall]) -> list[str | None]:
@@ -258,14 +235,11 @@ def _match_calls(actions: Sequence[tuple[str, object]], calls: Sequence[ToolCall
     return ids
 
 
-def _per_call(interrupt: GraphInterrupt, value: Mapping[str, object], redact: Redact) -> PendingInterrupt:
-    schema = _schema_of(interrupt, value)
-    call_id = value.get("tool_call_id")
+def _per_call(interrupt: GraphInterrupt, approval: _ToolApproval, redact: Redact) -> InterruptRequest:
+    schema = interrupt.response_schema if isinstance(interrupt.response_schema, Mapping) else None
     allowed, args_schema = _per_call_decisions(schema)
-    request = _approval(
-        interrupt.id, value, call_id if isinstance(call_id, str) else None, allowed, redact, schema, args_schema
-    )
-    return PendingInterrupt(interrupt.id, [request])
+    action = Action(approval.name, approval.args, approval.tool_call_id, allowed)
+    return InterruptRequest(_approval(interrupt.id, approval, action, redact, args_schema), action, schema)
 
 
 def _per_call_decisions(schema: Mapping[str, object] | None) -> tuple[tuple[str, ...], Mapping[str, object] | None]:
@@ -292,24 +266,20 @@ def _per_call_decisions(schema: Mapping[str, object] | None) -> tuple[tuple[str,
 
 def _approval(
     request_id: str,
-    requested: Mapping[str, object],
-    call_id: str | None,
-    allowed: tuple[str, ...],
+    call: _ToolCall,
+    action: Action,
     redact: Redact,
-    schema: Mapping[str, object] | None = None,
     args_schema: Mapping[str, object] | None = None,
-) -> InterruptRequest:
-    name, args = str(requested["name"]), cast("Mapping[str, object]", requested["args"])
-    description = requested.get("description")
-    interrupt = Interrupt(
+) -> Interrupt:
+    description = call.description if isinstance(call.description, str) else ""
+    return Interrupt(
         id=request_id,
         reason="tool_call",
-        message=description if isinstance(description, str) and description else f"May {name} run?",
-        tool_call_id=call_id,
-        response_schema=answer_schema(allowed, args_schema),
-        metadata={"name": name, "args": redact(args), "allowedDecisions": list(allowed)},
+        message=description or f"May {call.name} run?",
+        tool_call_id=action.call_id,
+        response_schema=answer_schema(action.allowed, args_schema),
+        metadata={"name": call.name, "args": redact(call.args), "allowedDecisions": list(action.allowed)},
     )
-    return InterruptRequest(interrupt, Action(name, args, call_id, allowed), schema)
 
 
 # -- any other interrupt ----------------------------------------------------------------------------------------------

@@ -46,8 +46,7 @@ def resolve(entries: Sequence[ResumeEntry], pending: PendingInterrupts) -> Resol
     """
     answers = _by_request(entries, pending)
     decisions = [(request, answers[request.id], _decide(request, answers[request.id])) for request in pending.requests]
-    by_id = {request.id: decision for request, _, decision in decisions}
-    kinds = {decision.type for decision in by_id.values()}
+    kinds = {decision.type for _, _, decision in decisions}
     if pending.at_breakpoint:
         return Resolution(abandoned=kinds != {"approve"}, decisions=decisions)
     if "cancel" in kinds:
@@ -55,7 +54,9 @@ def resolve(entries: Sequence[ResumeEntry], pending: PendingInterrupts) -> Resol
             message = "This interrupt cannot be rejected. To cancel it, cancel or reject all open interrupts."
             raise RunInputError(ErrorCode.INTERRUPT_INVALID, message)
         return Resolution(abandoned=True, decisions=decisions)
-    values = {one.id: one.resume_value([by_id[request.id] for request in one.requests]) for one in pending.pending}
+    values = {request.id: decision.value for request, _, decision in decisions if request.batch is None}
+    for batch in {request.batch for request in pending.requests if request.batch is not None}:
+        values[batch] = {"decisions": [decision.value for request, _, decision in decisions if request.batch == batch]}
     return Resolution(values, decisions=decisions)
 
 

@@ -21,7 +21,7 @@ from langgraph.types import Interrupt as GraphInterrupt
 
 from langgraph_agui.custom_events import AGENT_OUTPUT
 from langgraph_agui.errors import ErrorClassifier, ErrorCode, RunStopped
-from langgraph_agui.interrupts.pending import pending_interrupt
+from langgraph_agui.interrupts.pending import interrupt_requests
 from langgraph_agui.messages.conversation import Conversation
 from langgraph_agui.messages.encrypted_values import EncryptedValueCodec
 from langgraph_agui.messages.extract import as_mapping, extract_messages
@@ -143,8 +143,8 @@ class Translation:
         self._settle()
         if interrupts is None:
             calls = open_tool_calls(self._stored.now)
-            raised = [pending_interrupt(one, calls, self._redact) for one in self._subagents.raised_interrupts]
-            interrupts = self.attribute_interrupts([one for each in raised for one in each.interrupts])
+            raised = [interrupt_requests(one, calls, self._redact) for one in self._subagents.raised_interrupts]
+            interrupts = self.attribute_interrupts([request.interrupt for requests in raised for request in requests])
         self._subagents.close_all(interrupts)
         if interrupts:
             self._emit_finished(core.RunFinishedInterruptOutcome(type="interrupt", interrupts=list(interrupts)))
