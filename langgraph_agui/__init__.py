@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from langgraph_agui.messages.to_agui import langchain_messages_to_agui
     from langgraph_agui.messages.to_langchain import agui_messages_to_langchain, for_provider
     from langgraph_agui.middleware import AGUIMiddleware
-    from langgraph_agui.state.emit import emit_state, state_update
-    from langgraph_agui.state.options import PredictState, Private, StateOptions
+    from langgraph_agui.state.options import PredictState, Private, StateOptions, emit_state, state_update
 
 __all__ = [
     "AGUICallbackHandler",

@@ -44,7 +44,7 @@ class ThreadSnapshot:
     async def _leave(self) -> None:
         self._task.cancel()
         if not self._reader.unread and self._version is not None:
-            self._agent.client_states.open(self._thread_id).record_received(self._version)
+            self._agent.client_states.get(self._thread_id).record_received(self._version)
 
     async def _work(self) -> None:
         try:

@@ -14,8 +14,7 @@ from langgraph_agui.frontend import ServerTool, agui_context, frontend_tools, is
 from langgraph_agui.messages.to_agui import open_tool_calls
 from langgraph_agui.messages.to_langchain import for_provider
 from langgraph_agui.models.find import provider_of
-from langgraph_agui.state.emit import emit_predictions
-from langgraph_agui.state.options import PredictState
+from langgraph_agui.state.options import PredictState, emit_predictions
 
 try:
     from langchain.agents.middleware import AgentMiddleware, hook_config

@@ -182,7 +182,7 @@ class Run:
             keep_alive(self.task)
 
     def _save_client_state(self, reader: Subscription[T]) -> None:
-        cache = self._agent.client_states.open(self.input.thread_id)
+        cache = self._agent.client_states.get(self.input.thread_id)
         self._translation.save_client_state(cache, unread=reader.unread, behind=reader.behind)
 
     def _translation_failed(self, error: Exception) -> None:

@@ -110,11 +110,7 @@ class ClientStateCaches:
         self._threads: OrderedDict[str, ClientStateCache] = OrderedDict()
 
     def get(self, thread_id: str) -> ClientStateCache:
-        """Return what is known of a thread, to read."""
-        return self._threads.get(thread_id) or ClientStateCache()
-
-    def open(self, thread_id: str) -> ClientStateCache:
-        """Return what is known of a thread, to record more."""
+        """Return what is known of a thread, to read and to record more."""
         cache = self._threads.setdefault(thread_id, ClientStateCache())
         self._threads.move_to_end(thread_id)
         if len(self._threads) > _MAX_THREADS:

@@ -18,7 +18,6 @@ from langgraph_agui.graphs import GraphAdapter
 from langgraph_agui.protocol.jsonable import JsonValue, json_equal, to_jsonable
 from langgraph_agui.state.options import StateOptions
 from langgraph_agui.state.schema import (
-    Misfit,
     Problem,
     describe,
     dumped,
@@ -137,12 +136,7 @@ class StateContract:
 
     def _misfits(self, key: str, value: object) -> list[Problem]:
         """Return what of a value does not fit the agent's schema."""
-        try:
-            if key in self._described:
-                self._described[key].load(value)
-        except Misfit as misfit:
-            return [problem.under(key) for problem in misfit.problems]
-        return []
+        return self._described[key].load(key, value)[1] if key in self._described else []
 
     # -- in -------------------------------------------------------------------------------------------------------
 
@@ -228,12 +222,13 @@ class StateContract:
         values: dict[str, object] = {}
         problems: list[Problem] = []
         for key, value in taken.items():
-            try:
-                if isinstance(value, Mapping) and ("__overwrite__" in value or value.get("type") == "__overwrite__"):
-                    raise Misfit([Problem(())])  # LangGraph would read it as an instruction and not as a value
-                values[key] = self._types[key].load(value) if key in self._types else value
-            except Misfit as misfit:
-                problems += [problem.under(key) for problem in misfit.problems]
+            if isinstance(value, Mapping) and ("__overwrite__" in value or value.get("type") == "__overwrite__"):
+                problems.append(Problem((key,)))  # LangGraph would read it as an instruction and not as a value
+                continue
+            loaded, found = self._types[key].load(key, value) if key in self._types else (value, [])
+            problems += found
+            if not found:
+                values[key] = loaded
         model = self._graph.input_schema
         if isinstance(model, type) and issubclass(model, BaseModel):
             read = {key: value for key, value in values.items() if key in self._types and self._types[key].readable}

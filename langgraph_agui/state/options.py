@@ -1,12 +1,30 @@
-"""The options of shared state, as an agent's author writes them."""
+"""What an agent's author uses for shared state: options, and what nodes and tools call while they run.
+
+Options are read by the contract and the state view. `emit_state` and `emit_predictions` write to LangGraph's custom
+stream, here or on a server; the state view reads them from it. `state_update` is a tool's result and a write to the
+state in one.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, cast
 
+from ag_ui.core import StateDeltaEvent
+from langchain_core.messages import ToolMessage
+from langgraph.config import get_config, get_stream_writer
+from langgraph.types import Command
 from pydantic_core import from_json
+
+from langgraph_agui.protocol.jsonable import JsonValue, to_jsonable
+
+if TYPE_CHECKING:
+    from langgraph.prebuilt import ToolRuntime
+
+_EMITTED: Final = "agui_state"
+_PREDICTED: Final = "agui_predict"
+_CONVENTION: Final = "predict_state"
 
 
 class _Private:
@@ -105,3 +123,115 @@ class StateOptions:
         for name in ("include", "exclude", "client_writable", "client_keys"):
             if isinstance(getattr(self, name), str):
                 raise TypeError(f"StateOptions.{name} is a collection of keys, not a string")
+
+
+# -- for nodes and tools ----------------------------------------------------------------------------------------------
+
+
+def emit_state(state: Mapping[str, object] | Sequence[Mapping[str, object]]) -> None:
+    """Show state to the client at once, before the running node has ended.
+
+    The values are previews. When the node's superstep is over, the client sees what the graph has written instead, so a
+    node must also return what is to stay. Keys that the graph does not have can be previewed too. Works in nodes, tools
+    and subagents; outside a run, it does nothing.
+
+    Args:
+        state: Values by key, where other keys stay as they are; or a JSON Patch (RFC 6902) of the client's state.
+
+    Raises:
+        TypeError: `state` is neither.
+        ValueError: An operation of the patch is not one of RFC 6902.
+    """
+    emission: dict[str, object]
+    if isinstance(state, Mapping):
+        emission = {"values": {str(key): to_jsonable(value) for key, value in state.items()}}
+    elif isinstance(state, list | tuple):
+        operations = [to_jsonable(operation) for operation in state]
+        StateDeltaEvent(delta=cast("Any", operations))
+        emission = {"patch": operations}
+    else:
+        raise TypeError(f"emit_state takes values by key or a list of operations, not {type(state).__name__}")
+    try:
+        write, configurable = get_stream_writer(), get_config().get("configurable") or {}
+    except RuntimeError:  # not in a run
+        return
+    write({_EMITTED: {**emission, "namespace": configurable.get("checkpoint_ns") or ""}})
+
+
+def state_update(
+    runtime: ToolRuntime[Any, Any] | str,
+    content: str | list[Any],
+    values: Mapping[str, object],
+    *,
+    messages_key: str = "messages",
+) -> Command[Any]:
+    """Return a command that answers a tool's call and writes the graph's state, which the client then sees.
+
+    ```python
+    @tool
+    def set_servings(servings: int, runtime: ToolRuntime) -> Command:
+        recipe = {**runtime.state["recipe"], "servings": servings}
+        return state_update(runtime, f"It is for {servings} now.", {"recipe": recipe})
+    ```
+
+    If a model may call several such tools at once, the key needs a reducer that merges their changes.
+
+    Args:
+        runtime: The tool's `ToolRuntime`, or the id of its call (`InjectedToolCallId`).
+        content: The tool's result, for the model.
+        values: What to write, by key; reducers apply. Messages among them are put behind the answer.
+        messages_key: The channel of the messages.
+
+    Raises:
+        ValueError: No model called the tool, so there is no call to answer.
+    """
+    call_id = runtime if isinstance(runtime, str) else runtime.tool_call_id
+    if not call_id:
+        raise ValueError("state_update needs the id of the tool call that it answers")
+    more = cast("Any", values.get(messages_key, []))
+    answer = ToolMessage(content, tool_call_id=call_id)
+    messages = [answer, *(more if isinstance(more, list | tuple) else [more])]
+    return Command(update={**values, messages_key: messages})
+
+
+class Emission(NamedTuple):
+    """What `emit_state` wrote: values or a patch, and the checkpoint namespace of the task that called it."""
+
+    namespace: str
+    values: Mapping[str, JsonValue] | None
+    patch: Sequence[Mapping[str, JsonValue]] | None
+
+
+def emission_in(data: object) -> Emission | None:
+    """Return the emission in a part of the custom stream; None if it is something else."""
+    found = data.get(_EMITTED) if isinstance(data, Mapping) and len(data) == 1 else None
+    if not isinstance(found, Mapping) or not (isinstance(found.get("values"), Mapping) or "patch" in found):
+        return None
+    return Emission(str(found.get("namespace") or ""), found.get("values"), found.get("patch"))
+
+
+def emit_predictions(write: Any, predict: Iterable[PredictState]) -> None:
+    """Ask for predictions, through a stream writer."""
+    write({_PREDICTED: [{"tool": one.tool, "tool_argument": one.argument, "state_key": one.key} for one in predict]})
+
+
+def predictions_in(data: object) -> list[PredictState] | None:
+    """Return the predictions in a part of the custom stream; None if it is something else."""
+    found = data.get(_PREDICTED) if isinstance(data, Mapping) and len(data) == 1 else None
+    return _predictions(found) if found is not None else None
+
+
+def predictions_of(metadata: Mapping[str, object]) -> list[PredictState]:
+    """Return the predictions that the metadata of a model call ask for, in the form of `ag-ui-langgraph`.
+
+    `metadata={"predict_state": [{"state_key": ..., "tool": ..., "tool_argument": ...}]}`
+    """
+    return _predictions(metadata.get(_CONVENTION))
+
+
+def _predictions(found: object) -> list[PredictState]:
+    return [
+        PredictState(str(entry["tool"]), entry.get("tool_argument"), str(entry.get("state_key") or ""))
+        for entry in (found if isinstance(found, list | tuple) else [found])
+        if isinstance(entry, Mapping) and entry.get("tool") and (entry.get("state_key") or entry.get("tool_argument"))
+    ]

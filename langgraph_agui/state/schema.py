@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cached_property
 from inspect import get_annotations
-from itertools import groupby
 from typing import (
     Annotated,
     Any,
@@ -39,6 +38,7 @@ from pydantic import (
     PydanticUserError,
     TypeAdapter,
     ValidationError,
+    create_model,
 )
 from pydantic.fields import FieldInfo
 from pydantic_core import core_schema
@@ -68,34 +68,20 @@ class Problem(NamedTuple):
         """The key of the state; "" if the problem is about the whole state."""
         return str(self.path[0]) if self.path else ""
 
-    def under(self, key: str) -> Problem:
-        """Return the same problem within `key`."""
-        return Problem((key, *self.path), self.text)
-
-    def __str__(self) -> str:
-        place = ".".join(_printable(str(part)) for part in self.path[1:])[:200]
-        return ": ".join(part for part in (place, self.text) if part)
-
-
-class Misfit(ValueError):  # noqa: N818  # named for what it says
-    """Data does not fit its type; the paths of its `problems` begin within the data."""
-
-    def __init__(self, problems: Iterable[Problem]) -> None:
-        super().__init__()
-        self.problems = [*problems]
-
 
 def describe(problems: Iterable[Problem], what: str = "does not fit") -> str:
     """Return one sentence per key of the state: `The state 'x' does not fit: place: reason`."""
-    problems = sorted(problems, key=lambda problem: str(problem.path[:1]))
-    sentences: list[str] = []
-    for start, group in groupby(problems[:_MAX_PROBLEMS], lambda problem: problem.path[:1]):
-        subject = f"The state {quoted(str(start[0]))}" if start else "The state"
-        reasons = "; ".join(text for problem in group if (text := str(problem)))
-        sentences.append(f"{subject} {what}: {reasons}" if reasons else f"{subject} {what}")
+    problems = sorted(problems, key=lambda problem: problem.key)
+    sentences: dict[str, list[str]] = {}
+    for problem in problems[:_MAX_PROBLEMS]:
+        start = f"The state {quoted(problem.key)} {what}" if problem.path else f"The state {what}"
+        place = ".".join(_printable(str(part)) for part in problem.path[1:])[:200]
+        reason = ": ".join(text for text in (place, problem.text) if text)
+        sentences.setdefault(start, []).extend([reason] if reason else [])
+    texts = [f"{start}: {'; '.join(reasons)}" if reasons else start for start, reasons in sentences.items()]
     if len(problems) > _MAX_PROBLEMS:
-        sentences.append(f"And {len(problems) - _MAX_PROBLEMS} more")
-    return ". ".join(sentences)
+        texts.append(f"And {len(problems) - _MAX_PROBLEMS} more")
+    return ". ".join(texts)
 
 
 def quoted(key: str) -> str:
@@ -193,10 +179,10 @@ def _parts(hint: object) -> Iterator[object]:
 def types_of(schema: object) -> dict[str, KeyType]:
     """Return the type of each key of a schema."""
     own = schema.model_config if isinstance(schema, type) and issubclass(schema, BaseModel) else ConfigDict()
-    open_: ConfigDict = {"extra": "allow", **own}  # a TypedDict keeps the keys that its type does not name
+    config: ConfigDict = {"extra": "allow", **own}  # a TypedDict keeps the keys that its type does not name
     fields: Mapping[str, FieldInfo] = getattr(schema, "__pydantic_fields__", {})
     hints = {**hints_of(schema), **{name: _annotated(field.annotation, [field]) for name, field in fields.items()}}
-    return {key: KeyType(hint, (open_, own)) for key, hint in hints.items()}
+    return {key: KeyType(hint, config) for key, hint in hints.items()}
 
 
 def _annotated(bare: object, metadata: Iterable[object]) -> object:
@@ -234,54 +220,44 @@ class KeyType:
 
     Args:
         hint: The key's annotation.
-        configs: The pydantic configurations to read it with, tried in order.
+        config: The pydantic configuration to read it with.
     """
 
-    def __init__(self, hint: object, configs: Sequence[ConfigDict]) -> None:
+    def __init__(self, hint: object, config: ConfigDict) -> None:
         self._hint = hint
-        self._configs = configs
+        self._config = config
 
-    def load(self, value: object) -> object:
-        """Return the Python value of a JSON value: strings become dates, lists become sets.
+    def load(self, key: str, value: object) -> tuple[object, list[Problem]]:
+        """Return the Python value of a JSON value at `key`, such as a date, and what of it does not fit.
 
         The value is returned as it is if pydantic does not understand the type.
-
-        Raises:
-            Misfit: It does not fit.
         """
-        misfit: Misfit | None = None
-        for adapter in self._adapters:
-            try:
-                return adapter.validate_json(f"[{dumped(value)}]")[0]
-            except ValidationError as error:
-                raise Misfit(_problems(error, 1)) from None
-            except (PydanticUserError, PydanticUndefinedAnnotation):  # the type is not complete
-                return value
-            except Exception:  # raised by a validator, or by a dataclass with slots that cannot keep another key
-                misfit = Misfit([Problem(())])
-        if misfit is not None:
-            raise misfit
-        return value
+        if self._adapter is None:
+            return value, []
+        try:
+            return self._adapter.validate_json(f"[{dumped(value)}]")[0], []
+        except (PydanticUserError, PydanticUndefinedAnnotation):  # the type is not complete
+            return value, []
+        except Exception as error:
+            return value, [Problem((key, *problem.path[1:]), problem.text) for problem in _problems(error)]
 
     @property
     def readable(self) -> bool:
         """Whether pydantic understands the type."""
-        return bool(self._adapters)
+        return self._adapter is not None
 
     @cached_property
-    def _adapters(self) -> Sequence[TypeAdapter[Any]]:
-        """The adapters to try, in order; of tuples, because a TypedDict itself takes no configuration."""
+    def _adapter(self) -> TypeAdapter[Any] | None:
+        """An adapter of a tuple, because a TypedDict itself takes no configuration."""
         bare, metadata = _opened(self._hint)
-        if holds_messages(bare):
-            return []  # LangGraph reads more forms of messages than pydantic does
-        if bare in (Any, object) and not metadata:
-            return []
+        # LangGraph reads more forms of messages than pydantic does.
+        if holds_messages(bare) or (bare in (Any, object) and not metadata):
+            return None
         for hint in (_annotated(bare, metadata), bare):
             # Pydantic may have no schema for it, or not find the name of a type.
             with suppress(Exception):
-                kind = tuple.__class_getitem__(cast("Any", (hint,)))
-                return [TypeAdapter(kind, config=config) for config in self._configs]
-        return []
+                return TypeAdapter(tuple.__class_getitem__(cast("Any", (hint,))), config=self._config)
+        return None
 
 
 def dumped(value: object) -> str:
@@ -300,16 +276,16 @@ def misfits(validate: Callable[[], object]) -> list[Problem]:
     """
     try:
         validate()
-    except ValidationError as error:
+    except Exception as error:
         return _problems(error)
-    except Exception:  # raised by a validator, which may count on a key that is absent
-        return [Problem(())]
     return []
 
 
-def _problems(error: ValidationError, start: int = 0) -> list[Problem]:
+def _problems(error: Exception) -> list[Problem]:
+    if not isinstance(error, ValidationError):  # raised by a validator, which may count on a key that is absent
+        return [Problem(())]
     return [
-        Problem(details["loc"][start:], details["msg"] if details["type"] in _PLAIN else "")
+        Problem(details["loc"], details["msg"] if details["type"] in _PLAIN else "")
         for details in error.errors(include_url=False, include_context=False, include_input=False)
     ]
 
@@ -339,35 +315,14 @@ def state_json_schema(schema: type[BaseModel], shows: Callable[[str], bool] = la
     Raises:
         ValueError: A field is of a type that JSON schemas do not know.
     """
-    hidden = {key for key in keys_of(schema) if not shows(key)}
+    hidden = {name for key, name in keys_of(schema).items() if not shows(key)}
+    model = schema
+    if hidden:
+        fields: dict[str, Any] = {
+            name: (field.annotation, field) for name, field in schema.model_fields.items() if name not in hidden
+        }
+        model = create_model(schema.__name__, __config__=schema.model_config, __doc__=schema.__doc__, **fields)
     try:
-        found: dict[str, Any] = schema.model_json_schema(by_alias=True, mode="validation")
+        return model.model_json_schema(by_alias=True, mode="validation")
     except PydanticInvalidForJsonSchema as error:
         raise ValueError(f"{schema.__name__} has no JSON schema: {error.message}") from error
-    definitions: dict[str, Any] = found.pop("$defs", {})
-    # A model that contains itself is among its own definitions.
-    for own in (found, definitions.get(schema.__name__, {})):
-        for part in ("properties", "required"):
-            if part in own:
-                kept = own[part]
-                shown = [key for key in kept if key not in hidden]
-                own[part] = {key: kept[key] for key in shown} if isinstance(kept, dict) else shown
-    if used := _reached(found, definitions):
-        found["$defs"] = {name: definitions[name] for name in definitions if name in used}
-    return found
-
-
-def _reached(schema: object, definitions: Mapping[str, object]) -> set[str]:
-    """Return the names of the definitions that a schema refers to."""
-    found, waiting = set[str](), [schema]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, Mapping):
-            name = str(part.get("$ref", "")).removeprefix("#/$defs/")
-            if name in definitions and name not in found:
-                found.add(name)
-                waiting.append(definitions[name])
-            waiting.extend(part.values())
-        elif isinstance(part, list):
-            waiting.extend(part)
-    return found

@@ -21,8 +21,7 @@ from langgraph_agui.protocol.jsonable import JsonValue, json_equal, to_jsonable
 from langgraph_agui.protocol.patch import PatchError, apply_patch
 from langgraph_agui.state.client_state import ClientStateCache, PreviewHistory
 from langgraph_agui.state.contract import StateContract
-from langgraph_agui.state.emit import emission_in, predictions_in, predictions_of
-from langgraph_agui.state.options import PredictState, predicted_values
+from langgraph_agui.state.options import PredictState, emission_in, predicted_values, predictions_in, predictions_of
 from langgraph_agui.translate.event_sinks import Sink, Writer
 from langgraph_agui.translate.state_change import NOTHING, Maybe, Nothing, StateChange, Step, step_to_value
 

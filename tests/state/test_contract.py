@@ -522,11 +522,6 @@ class Oven:
     at: datetime | None = None
 
 
-@dataclass(slots=True)
-class Slotted:
-    heat: int
-
-
 class Opaque:
     pass
 
@@ -565,7 +560,6 @@ FITTING: list[tuple[Any, Any, Any]] = [
     (list[Ingredient], [{"name": "a"}], [Ingredient(name="a")]),
     (Ingredient | None, None, None),
     (Oven, {"heat": 1, "at": "2026-01-02T03:04:05"}, Oven(1, datetime(2026, 1, 2, 3, 4, 5))),
-    (Slotted, {"heat": 1, "other": 2}, Slotted(1)),
     (Step, {"text": "a", "unnamed": 1}, {"text": "a", "unnamed": 1}),
     (list[Step], [{"text": "a", "unnamed": 1}], [{"text": "a", "unnamed": 1}]),
     (Annotated[list[int], operator.add], ["1"], [1]),

@@ -28,7 +28,7 @@ from langgraph_agui.custom_events import dispatch_agent_output
 from langgraph_agui.messages.media import content_blocks
 from langgraph_agui.protocol.event_order import Closing, ItemKind, Opening, item_of
 from langgraph_agui.protocol.message_store import StoredMessage
-from langgraph_agui.state.emit import emit_state
+from langgraph_agui.state.options import emit_state
 
 
 class Replay:
