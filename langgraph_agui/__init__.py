@@ -57,8 +57,7 @@ _PUBLIC = {
     "messages.to_agui": "langchain_messages_to_agui",
     "messages.to_langchain": "agui_messages_to_langchain for_provider",
     "middleware": "AGUIMiddleware",
-    "state.emit": "emit_state state_update",
-    "state.options": "PredictState Private StateOptions",
+    "state.options": "PredictState Private StateOptions emit_state state_update",
 }
 """The names of each module."""
 

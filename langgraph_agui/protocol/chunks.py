@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from ag_ui import core
 from ag_ui.core import Event, EventType
 
-from langgraph_agui.protocol.wire import ProtocolError, wire_fields
+from langgraph_agui.protocol.wire import refuse
 
 _Chunk: TypeAlias = core.TextMessageChunkEvent | core.ToolCallChunkEvent | core.ReasoningMessageChunkEvent
 
@@ -112,13 +112,13 @@ class ChunkExpander:
                 value = getattr(chunk, field)
                 if value is not None and value != item.details[field]:
                     was = item.details[field]
-                    raise _error("chunk-mismatch", chunk, f"its {field} is {value!r}, and that of its item {was!r}")
+                    refuse("chunk-mismatch", chunk, f"its {field} is {value!r}, and that of its item {was!r}")
         else:
             events = self._close(subagent_run_id)
             if item_id is None:
-                raise _error("chunk-without-id", chunk, f"it opens a {kind.name} and must name it")
+                refuse("chunk-without-id", chunk, f"it opens a {kind.name} and must name it")
             if isinstance(chunk, core.ToolCallChunkEvent) and chunk.tool_call_name is None:
-                raise _error("chunk-without-id", chunk, "it opens a tool call and must name the tool")
+                refuse("chunk-without-id", chunk, "it opens a tool call and must name the tool")
             item = self._open[subagent_run_id] = _Item(kind, item_id, details)
             fields: dict[str, Any] = {kind.id_field: item_id, **details, "metadata": chunk.metadata}
             events.append(kind.start(**fields, subagent_run_id=chunk.subagent_run_id))
@@ -136,15 +136,11 @@ class ChunkExpander:
             for subagent_run_id, open_id in alike.items():
                 if open_id == item_id:
                     if own is not None and own != subagent_run_id:
-                        raise _error("chunk-mismatch", chunk, f"{kind.name} {item_id!r} belongs to another agent")
+                        refuse("chunk-mismatch", chunk, f"{kind.name} {item_id!r} belongs to another agent")
                     return subagent_run_id
             return own
         if own is not None or None in alike:
             return own
         if len(alike) > 1:
-            raise _error("chunk-ambiguous", chunk, f"it may continue any of {len(alike)} open {kind.name}s")
+            refuse("chunk-ambiguous", chunk, f"it may continue any of {len(alike)} open {kind.name}s")
         return next(iter(alike), None)
-
-
-def _error(code: str, chunk: _Chunk, reason: str) -> ProtocolError:
-    return ProtocolError(code, f"Cannot expand {chunk.type.value}: {reason}.", wire_fields(chunk))

@@ -6,12 +6,12 @@ Events that passed the schema and chunk stages enter; a `ProtocolError` leaves f
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from typing import Literal, NoReturn, TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args
 
 from ag_ui import core
 from ag_ui.core import Event, EventType
 
-from langgraph_agui.protocol.wire import ProtocolError, wire_fields
+from langgraph_agui.protocol.wire import refuse
 
 SubagentRunId: TypeAlias = str | None
 """The subagent run that produced something; None is the parent agent."""
@@ -45,13 +45,16 @@ class EventOrder:
         # Dicts without values are ordered sets: errors name ids in the order they came.
         self._open: dict[ItemKind, dict[str, None]] = {kind: {} for kind in get_args(ItemKind)}
         self._steps: dict[tuple[SubagentRunId, str], None] = {}
-        self._subagents: dict[str, None] = {}
-        self._ended_subagents: set[str] = set()
-        # Which agent each item belongs to, by its id.
-        self._messages: dict[str, SubagentRunId] = {}
-        self._reasoning: dict[str, SubagentRunId] = {}
-        self._calls: dict[str, SubagentRunId] = {}
-        self._activities: dict[str, SubagentRunId] = {}
+        self._subagents: dict[str, bool] = {}  # whether each is still active
+        # Which agent each item belongs to, by its id. Reasoning messages and spans share their ids.
+        reasoning: dict[str, SubagentRunId] = {}
+        self._agents: dict[str, dict[str, SubagentRunId]] = {
+            "text message": {},
+            "tool call": {},
+            "activity": {},
+            "reasoning message": reasoning,
+            "reasoning span": reasoning,
+        }
 
     def feed(self, event: Event) -> None:
         """Check the next event. Raises `ProtocolError` if it must not come now."""
@@ -96,7 +99,7 @@ class EventOrder:
         still_open: list[tuple[str, Collection[str]]] = [
             ("steps", steps),
             *((f"{kind}s", ids) for kind, ids in self._open.items()),
-            ("subagents", self._subagents),
+            ("subagents", [subagent for subagent, active in self._subagents.items() if active]),
         ]
         for kinds, names in still_open:
             if names:
@@ -106,22 +109,23 @@ class EventOrder:
         kind, item_id = item_of(event)
         if item_id in self._open[kind]:
             refuse("already-open", event, f"{kind} {item_id!r} is already open")
-        agents, agent = self._agents(kind), event.subagent_run_id
+        agent = event.subagent_run_id
         if isinstance(event, core.ToolCallStartEvent):
             agent = self._agent_of_call(event)
-        _check_agent(event, agents, item_id, kind)
+        self._check_agent(event, kind, item_id)
         self._open[kind][item_id] = None
-        agents.setdefault(item_id, agent)
+        self._agents[kind].setdefault(item_id, agent)
 
     def _agent_of_call(self, event: core.ToolCallStartEvent) -> SubagentRunId:
         """Return the agent of the message that carries a call. The event may repeat but not contradict it."""
         parent, own = event.parent_message_id, event.subagent_run_id
-        if parent is None or parent not in self._messages:
+        messages = self._agents["text message"]
+        if parent is None or parent not in messages:
             return own
-        agent = self._messages[parent]
+        agent = messages[parent]
         if own is not None and own != agent:
             refuse("owner-mismatch", event, f"its parent message {parent!r} belongs to {_name(agent)}")
-        if own is None and self._calls.get(event.tool_call_id, agent) != agent:
+        if own is None and self._agents["tool call"].get(event.tool_call_id, agent) != agent:
             refuse("owner-mismatch", event, f"the call and its parent message {parent!r} belong to different agents")
         return agent
 
@@ -129,12 +133,17 @@ class EventOrder:
         kind, item_id = item_of(event)
         if item_id not in self._open[kind]:
             refuse("not-open", event, f"{kind} {item_id!r} is not open")
-        _check_agent(event, self._agents(kind), item_id, kind)
+        self._check_agent(event, kind, item_id)
 
-    def _agents(self, kind: ItemKind) -> dict[str, SubagentRunId]:
-        if kind == "text message":
-            return self._messages
-        return self._calls if kind == "tool call" else self._reasoning
+    def _check_agent(
+        self,
+        event: Opening | Growing | Closing | core.ActivityDeltaEvent | core.ReasoningEncryptedValueEvent,
+        kind: str,
+        item_id: str,
+    ) -> None:
+        own, agents = event.subagent_run_id, self._agents[kind]
+        if own is not None and agents.get(item_id, own) != own:
+            refuse("owner-mismatch", event, f"{kind} {item_id!r} belongs to {_name(agents[item_id])}, not to {own!r}")
 
     def _step(self, event: core.StepStartedEvent | core.StepFinishedEvent) -> None:
         step = (event.subagent_run_id, event.step_name)
@@ -151,21 +160,20 @@ class EventOrder:
             refuse("step-not-started", event, f"step {event.step_name!r} is not open")
 
     def _subagent(self, event: SubagentEvent) -> None:
-        subagent = event.subagent_run_id
+        subagent, active = event.subagent_run_id, self._subagents.get(event.subagent_run_id)
         if not isinstance(event, core.SubagentStartedEvent):
-            if subagent not in self._subagents:
+            if not active:
                 refuse("subagent-not-active", event, f"subagent {subagent!r} is not active")
-            del self._subagents[subagent]
-            self._ended_subagents.add(subagent)
+            self._subagents[subagent] = False
             return
-        if subagent in self._subagents:
+        if active:
             refuse("subagent-active", event, f"subagent {subagent!r} is already active")
-        if subagent in self._ended_subagents:
+        if active is False:
             refuse("subagent-reused", event, f"subagent {subagent!r} has ended; every invocation has its own id")
         parent = event.parent_subagent_run_id
-        if parent is not None and parent not in self._subagents and parent not in self._ended_subagents:
+        if parent is not None and parent not in self._subagents:
             refuse("subagent-parent-unknown", event, f"its parent {parent!r} has not been started")
-        self._subagents[subagent] = None
+        self._subagents[subagent] = True
 
     def _attach(self, event: Event) -> None:
         """Note which agent the remaining events belong to, and check those that attach to something."""
@@ -175,24 +183,26 @@ class EventOrder:
             case core.MessagesSnapshotEvent():
                 self._note_messages(event.messages)
             case core.ActivitySnapshotEvent():
-                if event.replace is not False or event.message_id not in self._activities:
-                    self._activities[event.message_id] = event.subagent_run_id
+                if event.replace is not False or event.message_id not in self._agents["activity"]:
+                    self._agents["activity"][event.message_id] = event.subagent_run_id
             case core.ActivityDeltaEvent():
-                _check_agent(event, self._activities, event.message_id, "activity")
+                self._check_agent(event, "activity", event.message_id)
             case core.ToolCallResultEvent():
-                self._messages[event.message_id] = event.subagent_run_id
+                self._agents["text message"][event.message_id] = event.subagent_run_id
             case core.ReasoningEncryptedValueEvent():
-                agents = self._calls
+                kind = "tool call"
                 if event.subtype == "message":
-                    agents = self._messages if event.entity_id in self._messages else self._reasoning
-                _check_agent(event, agents, event.entity_id, event.subtype)
+                    is_text = event.entity_id in self._agents["text message"]
+                    kind = "text message" if is_text else "reasoning message"
+                self._check_agent(event, kind, event.entity_id)
 
     def _note_messages(self, messages: Iterable[core.Message]) -> None:
+        kinds = {"reasoning": "reasoning message", "activity": "activity"}
         for message in messages:
-            agents = {"reasoning": self._reasoning, "activity": self._activities}.get(message.role, self._messages)
-            agents[message.id] = message.subagent_run_id
+            self._agents[kinds.get(message.role, "text message")][message.id] = message.subagent_run_id
             if isinstance(message, core.AssistantMessage):
-                self._calls.update({call.id: message.subagent_run_id for call in message.tool_calls or ()})
+                calls = message.tool_calls or ()
+                self._agents["tool call"].update((call.id, message.subagent_run_id) for call in calls)
 
 
 def item_of(event: Opening | Growing | Closing) -> tuple[ItemKind, str]:
@@ -208,21 +218,5 @@ def item_of(event: Opening | Growing | Closing) -> tuple[ItemKind, str]:
             return "reasoning message", event.message_id
 
 
-def _check_agent(
-    event: Opening | Growing | Closing | core.ActivityDeltaEvent | core.ReasoningEncryptedValueEvent,
-    agents: dict[str, SubagentRunId],
-    item_id: str,
-    kind: str,
-) -> None:
-    own = event.subagent_run_id
-    if own is not None and agents.get(item_id, own) != own:
-        refuse("owner-mismatch", event, f"{kind} {item_id!r} belongs to {_name(agents[item_id])}, not to {own!r}")
-
-
 def _name(subagent_run_id: SubagentRunId) -> str:
     return "the parent agent" if subagent_run_id is None else f"subagent {subagent_run_id!r}"
-
-
-def refuse(code: str, event: Event, reason: str) -> NoReturn:
-    """Raise the `ProtocolError` for an event that breaks a rule."""
-    raise ProtocolError(code, f"Unexpected {event.type.value}: {reason}.", wire_fields(event))

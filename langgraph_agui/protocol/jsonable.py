@@ -42,6 +42,9 @@ JsonValue: TypeAlias = "dict[str, JsonValue] | list[JsonValue] | str | int | flo
 MAX_DEPTH = 200
 """How deep values that are not plain JSON are followed."""
 
+_MAX_BITS = 14_000
+"""Integers with more are not followed: Python refuses to print them (`sys.get_int_max_str_digits`)."""
+
 _PLAIN = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 _SCALARS = (datetime, date, time, timedelta, UUID, Decimal, IPv4Address, IPv6Address)
 
@@ -115,7 +118,7 @@ class _Walk:
         if isinstance(value, str):
             return clean_text(str.__str__(value))
         if isinstance(value, int):
-            return _integer(value)
+            return int(value) if value.bit_length() < _MAX_BITS else {"__type__": "truncated"}
         if isinstance(value, float):
             number = float(value)
             return number if math.isfinite(number) else None
@@ -185,15 +188,6 @@ def _model_items(model: BaseModel) -> Iterable[tuple[object, object]]:
         shown = (name for name, field in fields.items() if not field.exclude and name in model.__dict__)
         extra = model.model_extra or {}
         return [(fields[name].alias or name, model.__dict__[name]) for name in shown] + [*extra.items()]
-
-
-def _integer(value: int) -> JsonValue:
-    number = int(value)
-    try:
-        str(number)
-    except ValueError:
-        return {"__type__": "truncated"}
-    return number
 
 
 def _name(value: object) -> str:

@@ -6,83 +6,79 @@ SDK messages and fragments of text enter; SDK messages leave.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Generic, TypeVar
 
 from ag_ui.core import AssistantMessage, FunctionCall, Message, ToolCall, ToolMessage
+from ag_ui.core.types import GeneratedBaseModel
+
+_Model = TypeVar("_Model", bound=GeneratedBaseModel)
 
 
-class StoredToolCall:
-    """A tool call whose arguments may still grow."""
+class _Stored(Generic[_Model]):
+    """A message or call to which text is still appended."""
 
-    __slots__ = ("_model", "_pieces")
+    __slots__ = ("_pieces", "model")
 
-    def __init__(self, model: ToolCall) -> None:
-        self._model = model
+    def __init__(self, model: _Model) -> None:
+        self.model = model
+        """The message or call without what came since the last `view`."""
         self._pieces: list[str] = []
-
-    @property
-    def name(self) -> str:
-        """The tool's name."""
-        return self._model.function.name
-
-    def update(self, **fields: object) -> None:
-        """Replace fields, by their Python names."""
-        self._model = self._model.model_copy(update=fields)
-
-    def rename(self, name: str) -> None:
-        """Give the call another tool's name."""
-        self.update(function=self._model.function.model_copy(update={"name": name}))
-
-    def append(self, delta: str) -> None:
-        """Append to the arguments."""
-        self._pieces.append(delta)
-
-    def merge(self, metadata: Mapping[str, object] | None) -> None:
-        """Merge `metadata` key by key."""
-        if metadata is not None:
-            self.update(metadata={**(self._model.metadata or {}), **metadata})
-
-    def view(self) -> ToolCall:
-        """Return the call as it stands."""
-        if self._pieces:
-            arguments = joined([self._model.function.arguments, *self._pieces])
-            self._pieces = []
-            self.update(function=self._model.function.model_copy(update={"arguments": arguments}))
-        return self._model
-
-
-class StoredMessage:
-    """A message whose text and tool calls may still grow."""
-
-    __slots__ = ("_pieces", "calls", "model")
-
-    def __init__(self, model: Message) -> None:
-        self.model: Message = model
-        """The message without the text and calls since the last `view`."""
-        self._pieces: list[str] | None = None
-        calls = model.tool_calls if isinstance(model, AssistantMessage) else None
-        self.calls = None if calls is None else [StoredToolCall(call) for call in calls]
 
     def update(self, **fields: object) -> None:
         """Replace fields, by their Python names."""
         self.model = self.model.model_copy(update=fields)
 
     def append(self, delta: str) -> None:
-        """Append to the text; content that is no text is replaced."""
-        if self._pieces is None:
-            content = self.model.content
-            self._pieces = [content] if isinstance(content, str) else []
+        """Append to the text or the arguments; content that is no text is replaced."""
         self._pieces.append(delta)
 
     def merge(self, metadata: Mapping[str, object] | None) -> None:
         """Merge `metadata` key by key."""
         if metadata is not None:
-            self.update(metadata={**(self.model.metadata or {}), **metadata})
+            self.update(metadata={**(getattr(self.model, "metadata", None) or {}), **metadata})
+
+    def _take_text(self, before: object) -> str:
+        text = joined([before if isinstance(before, str) else "", *self._pieces])
+        self._pieces = []
+        return text
+
+
+class StoredToolCall(_Stored[ToolCall]):
+    """A tool call whose arguments may still grow."""
+
+    __slots__ = ()
+
+    @property
+    def name(self) -> str:
+        """The tool's name."""
+        return self.model.function.name
+
+    def rename(self, name: str) -> None:
+        """Give the call another tool's name."""
+        self.update(function=self.model.function.model_copy(update={"name": name}))
+
+    def view(self) -> ToolCall:
+        """Return the call as it stands."""
+        if self._pieces:
+            function = self.model.function
+            self.update(function=function.model_copy(update={"arguments": self._take_text(function.arguments)}))
+        return self.model
+
+
+class StoredMessage(_Stored[Message]):
+    """A message whose text and tool calls may still grow."""
+
+    __slots__ = ("calls",)
+
+    def __init__(self, model: Message) -> None:
+        super().__init__(model)
+        calls = model.tool_calls if isinstance(model, AssistantMessage) else None
+        self.calls = None if calls is None else [StoredToolCall(call) for call in calls]
 
     def view(self) -> Message:
         """Return the message as it stands; the same object as long as nothing changes."""
-        if self._pieces is not None:
-            text, self._pieces = joined(self._pieces), None
-            self.update(content=text)
+        if self._pieces:
+            self.update(content=self._take_text(self.model.content))
         if self.calls is not None:
             calls = [call.view() for call in self.calls]
             known = self.model.tool_calls if isinstance(self.model, AssistantMessage) else None

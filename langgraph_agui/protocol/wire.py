@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache
+from typing import NoReturn
 
-from ag_ui.core import Interrupt
+from ag_ui.core import Event, Interrupt
 from ag_ui.core.types import GeneratedBaseModel
 
 
@@ -48,6 +49,11 @@ def wire_fields(model: GeneratedBaseModel) -> dict[str, object]:
     if model.model_extra:
         fields.update(model.model_extra)
     return fields
+
+
+def refuse(code: str, event: Event, reason: str) -> NoReturn:
+    """Raise the `ProtocolError` for an event that breaks a rule."""
+    raise ProtocolError(code, f"Unexpected {event.type.value}: {reason}.", wire_fields(event))
 
 
 @cache

@@ -38,9 +38,9 @@ from pydantic import (
     PydanticUserError,
     TypeAdapter,
     ValidationError,
-    create_model,
 )
 from pydantic.fields import FieldInfo
+from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import core_schema
 
 from langgraph_agui.protocol.jsonable import to_jsonable
@@ -316,13 +316,16 @@ def state_json_schema(schema: type[BaseModel], shows: Callable[[str], bool] = la
         ValueError: A field is of a type that JSON schemas do not know.
     """
     hidden = {name for key, name in keys_of(schema).items() if not shows(key)}
-    model = schema
-    if hidden:
-        fields: dict[str, Any] = {
-            name: (field.annotation, field) for name, field in schema.model_fields.items() if name not in hidden
-        }
-        model = create_model(schema.__name__, __config__=schema.model_config, __doc__=schema.__doc__, **fields)
+
+    class ShownFields(GenerateJsonSchema):
+        def model_fields_schema(self, schema: core_schema.ModelFieldsSchema) -> dict[str, Any]:
+            if schema.get("model_name") == root:
+                schema = schema.copy()
+                schema["fields"] = {name: one for name, one in schema["fields"].items() if name not in hidden}
+            return super().model_fields_schema(schema)
+
+    root = schema.__name__
     try:
-        return model.model_json_schema(by_alias=True, mode="validation")
+        return schema.model_json_schema(schema_generator=ShownFields)
     except PydanticInvalidForJsonSchema as error:
-        raise ValueError(f"{schema.__name__} has no JSON schema: {error.message}") from error
+        raise ValueError(f"{root} has no JSON schema: {error.message}") from error
