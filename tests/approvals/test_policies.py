@@ -20,7 +20,7 @@ from tests.adapter.models import Scripted
 from tests.adapter.streams import run_input, tell, user
 from tests.approvals.dialogues import Dialogue, cancelled, resolved
 from tests.approvals.kinds import KINDS, Mode, guard, happened, spending
-from tests.waiting import wait_for
+from tests.waiting import eventually, wait_for
 
 MODES = pytest.mark.parametrize("mode", ["batched", "per_call"])
 
@@ -144,12 +144,12 @@ async def test_a_tool_that_fails_after_its_approval(mode: Mode, again: Any, tmp_
 async def test_a_run_that_is_left_while_an_approved_tool_runs(mode: Mode, tmp_path: Path) -> None:
     """What is sent afterwards, a rejection too, does not run it."""
     ran: list[int] = []
-    begun = asyncio.Event()
+    begun: list[int] = []
 
     @tool
     async def spend(file: str, amount: int) -> str:
         """Spend money."""
-        begun.set()
+        begun.append(amount)
         await asyncio.sleep(0.05 if ran else 30)
         ran.append(amount)
         return f"spent {amount}"
@@ -160,7 +160,7 @@ async def test_a_run_that_is_left_while_an_approved_tool_runs(mode: Mode, tmp_pa
     dialogue.agent = LangGraphAgent(graph)
     one, two = await dialogue.ask()
     left = asyncio.create_task(dialogue.send(resume=resolved((one, True), (two, True))))
-    await begun.wait()
+    await eventually(lambda: len(begun) == 2, "both tools run")
     left.cancel()
     with suppress(asyncio.CancelledError):
         await left
