@@ -22,7 +22,7 @@ from langgraph_agui.messages.encrypted_values import (
     MessageSource,
     has_only_source,
 )
-from langgraph_agui.messages.envelope import Call, VisibleTurn, encode_envelopes
+from langgraph_agui.messages.envelope import EnvelopeEncoder
 from langgraph_agui.messages.options import Piece
 from langgraph_agui.messages.redaction import hides_reasoning, warn_reasoning_dropped
 from langgraph_agui.messages.template import parsed
@@ -300,20 +300,17 @@ class AssistantTurn:
             warn_reasoning_dropped()
             return
         thoughts, calls = self.of_kind("reasoning"), self.of_kind("call")
-        visible_calls = [Call(block.id, block.name or "", block.text) for block in calls]
-        reasoning = [(block.id, block.text) for block in thoughts]
-        visible = VisibleTurn(self.message_id, self._text("text"), reasoning, visible_calls)
+        visible, reasoning = self.assistant_message(), [self.reasoning_message(block) for block in thoughts]
         try:
-            envelopes = encode_envelopes(message, visible)
+            of_thoughts, of_calls, own = EnvelopeEncoder(message, visible, reasoning).envelopes()
         except RecursionError:
             logger.warning("Message %r is nested too deeply; its opaque values are left out.", self.message_id)
             return
-        for number, envelope in envelopes.reasoning.items():
+        for number, envelope in of_thoughts.items():
             yield "reasoning", thoughts[number], envelope
-        for number, envelope in envelopes.calls.items():
+        for number, envelope in of_calls.items():
             yield "call", calls[number], envelope
-        own = self.source.mark(envelopes.message)
-        if own is not None:
+        if (own := self.source.mark(own)) is not None:
             yield "assistant", None, own
 
     def _text(self, kind: BlockKind) -> str:

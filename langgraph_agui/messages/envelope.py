@@ -1,6 +1,6 @@
 """What a LangChain assistant message holds besides what the client sees of it, as envelopes.
 
-A message and its visible part enter `encode_envelopes`. Envelopes leave: one for each reasoning block, one for each
+A message and its visible part enter `EnvelopeEncoder`. Envelopes leave: one for each reasoning block, one for each
 signed call, and one for the assistant message with all else. `decode_envelope` makes the LangChain message again, the
 same for its provider in every byte: content and its shape, kwargs, calls, and the metadata that packages read when they
 send a message.
@@ -9,8 +9,10 @@ send a message.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple, TypeAlias, cast
+from typing import TypeAlias, cast
 
+from ag_ui.core import AssistantMessage, ReasoningMessage
+from ag_ui.core import ToolCall as AGUIToolCall
 from langchain_core.messages import AIMessage, InvalidToolCall
 from langchain_core.messages.tool import ToolCall, invalid_tool_call, tool_call
 
@@ -29,28 +31,20 @@ _LOCAL = frozenset({"parsed"})
 """`additional_kwargs` that are results for the program and are not sent to a provider."""
 
 
-class Call(NamedTuple):
-    """A tool call as AG-UI has it: the arguments are the model's own text."""
-
-    id: str
-    name: str
-    arguments: str
-
-
 Calls: TypeAlias = tuple[Sequence[ToolCall], Sequence[InvalidToolCall]]
 
 
-def to_langchain_calls(calls: Iterable[Call]) -> Calls:
+def to_langchain_calls(calls: Iterable[AGUIToolCall]) -> Calls:
     """Return LangChain's calls. One whose arguments are not a JSON object becomes an invalid call, not an error."""
     valid: list[ToolCall] = []
     invalid: list[InvalidToolCall] = []
     for call in calls:
-        arguments = parsed(call.arguments)
+        name, arguments = call.function.name, parsed(call.function.arguments)
         if isinstance(arguments, dict):
-            valid.append(tool_call(name=call.name, args=arguments, id=call.id))
+            valid.append(tool_call(name=name, args=arguments, id=call.id))
         else:
             error = "The arguments are not a JSON object."
-            invalid.append(invalid_tool_call(name=call.name, args=call.arguments, id=call.id, error=error))
+            invalid.append(invalid_tool_call(name=name, args=call.function.arguments, id=call.id, error=error))
     return valid, invalid
 
 
@@ -63,41 +57,27 @@ def _sent_calls(calls: Calls) -> list[tuple[str | None, ...]]:
     ]
 
 
-class Envelopes(NamedTuple):
-    """The envelopes of one message: of reasoning messages and of calls, by number, and of the assistant message."""
-
-    reasoning: dict[int, Envelope]
-    calls: dict[int, Envelope]
-    message: Envelope | None
+def visible_text(message: AssistantMessage, thoughts: Iterable[ReasoningMessage]) -> VisibleText:
+    """Return what a client sees of an assistant message and of its reasoning messages."""
+    arguments = [call.function.arguments for call in message.tool_calls or ()]
+    return VisibleText(message.content or "", [thought.content for thought in thoughts], arguments)
 
 
-class VisibleTurn:
-    """What a client sees of an assistant message, and under which ids.
+class EnvelopeEncoder:
+    """Encodes what is to be kept of one message besides what is visible. A streamed message is the sum of its chunks.
 
     Args:
-        message_id: The id of the assistant message.
-        text: Its text.
-        reasoning: Ids and texts of its reasoning messages.
-        calls: Its calls.
+        message: The message.
+        visible: What the client sees of it.
+        thoughts: The reasoning messages that the client sees before it.
     """
 
-    def __init__(self, message_id: str, text: str, reasoning: Sequence[tuple[str, str]], calls: Sequence[Call]) -> None:
-        self.message_id = message_id
-        self.reasoning_ids = [thought_id for thought_id, _ in reasoning]
-        self.calls = calls
-        self.text = VisibleText(text, [thought for _, thought in reasoning], [call.arguments for call in calls])
-
-
-def encode_envelopes(message: AIMessage, visible: VisibleTurn) -> Envelopes:
-    """Return what is to be kept of `message` besides what is visible. A streamed message is the sum of its chunks."""
-    return _Encoder(message, visible).envelopes()
-
-
-class _Encoder:
-    def __init__(self, message: AIMessage, visible: VisibleTurn) -> None:
+    def __init__(self, message: AIMessage, visible: AssistantMessage, thoughts: Sequence[ReasoningMessage]) -> None:
         self._message = message
         self._visible = visible
-        self._text = visible.text
+        self._visible_calls = visible.tool_calls or []
+        self._thought_ids = [thought.id for thought in thoughts]
+        self._text = visible_text(visible, thoughts)
         provider = message.response_metadata.get("model_provider")
         self._provider = provider if isinstance(provider, str) else None
         self._head: Envelope = {"v": VERSION, "p": self._provider} if self._provider else {"v": VERSION}
@@ -105,16 +85,17 @@ class _Encoder:
         self._calls: dict[int, Envelope] = {}
         self._number = 1 if kwarg_reasoning(message) else 0
 
-    def envelopes(self) -> Envelopes:
+    def envelopes(self) -> tuple[dict[int, Envelope], dict[int, Envelope], Envelope | None]:
+        """Return the envelopes of reasoning messages and of calls, by number, and that of the assistant message."""
         kwargs = self._kwargs()  # first, as when a message is read: reasoning in kwargs comes before the content
         own = {**self._content(), **({"k": kwargs} if kwargs else {}), **self._metadata(), **self._others()}
-        if not (own or self._visible.reasoning_ids or self._calls):
-            return Envelopes({}, {}, None)
+        if not (own or self._thought_ids or self._calls):
+            return {}, {}, None
         own["h"] = self._text.check
-        if ids := self._visible.reasoning_ids:
-            derived = [derived_id(self._visible.message_id, number) for number in range(len(ids))]
-            own["r"] = len(ids) if list(ids) == derived else list(ids)
-        return Envelopes(self._blocks, self._calls, {**self._head, **own})
+        if ids := self._thought_ids:
+            derived = [derived_id(self._visible.id, number) for number in range(len(ids))]
+            own["r"] = len(ids) if ids == derived else ids
+        return self._blocks, self._calls, {**self._head, **own}
 
     def _kwargs(self) -> dict[str, object]:
         kept: dict[str, object] = {}
@@ -148,13 +129,13 @@ class _Encoder:
         number = self._number
         summary = inner.get("summary")
         self._number += max(1, len(summary)) if isinstance(summary, list) else 1
-        if number >= len(self._visible.reasoning_ids):
+        if number >= len(self._thought_ids):
             return self._text.to_template(block)
         self._blocks[number] = {**self._head, "b": self._text.to_template(block)}
         return ["$b", number]
 
     def _signature(self, call_id: object, signature: object) -> object:
-        for number, call in enumerate(self._visible.calls):
+        for number, call in enumerate(self._visible_calls):
             if call.id == call_id:
                 self._calls[number] = {**self._head, "s": self._text.to_template(signature)}
                 return ["$s", number]
@@ -174,10 +155,10 @@ class _Encoder:
         message, kept = self._message, dict[str, object]()
         if message.name:
             kept["n"] = message.name
-        if message.id and message.id != self._visible.message_id:
+        if message.id and message.id != self._visible.id:
             kept["i"] = message.id
         own = message.tool_calls, message.invalid_tool_calls
-        if _sent_calls(to_langchain_calls(self._visible.calls)) != _sent_calls(own):
+        if _sent_calls(to_langchain_calls(self._visible_calls)) != _sent_calls(own):
             kept["x"] = self._text.to_template(list(own))
         return kept
 
@@ -187,20 +168,19 @@ def derived_id(message_id: str, number: int) -> str:
     return f"{message_id}:reasoning:{number}"
 
 
-def decode_envelope(envelope: Envelope, visible: VisibleTurn) -> AIMessage:
-    """Return the LangChain message of which the client sees `visible`; its text holds what the other envelopes held.
+def decode_envelope(envelope: Envelope, visible: AssistantMessage, text: VisibleText) -> AIMessage:
+    """Return the LangChain message of which the client sees `visible`; `text` holds what the other envelopes held.
 
     Raises:
         InvalidEnvelope: The envelope is of another message, or the visible text has changed.
     """
-    text = visible.text
     if envelope.get("h") != text.check:
         raise InvalidEnvelope
     provider = envelope.get("p")
     try:
         metadata = {"model_provider": provider} if isinstance(provider, str) else {}
         metadata.update(text.from_template(envelope.get("m", {})))  # type: ignore[call-overload]  # the next line refuses others
-        calls = text.from_template(envelope["x"]) if "x" in envelope else to_langchain_calls(visible.calls)
+        calls = text.from_template(envelope["x"]) if "x" in envelope else to_langchain_calls(visible.tool_calls or ())
         valid, invalid = cast("Calls", calls)
         fields = {
             "content": text.from_template(envelope["c"]) if "c" in envelope else text.text,
@@ -208,7 +188,7 @@ def decode_envelope(envelope: Envelope, visible: VisibleTurn) -> AIMessage:
             "response_metadata": metadata,
             "tool_calls": valid,
             "invalid_tool_calls": invalid,
-            "id": envelope.get("i", visible.message_id),
+            "id": envelope.get("i", visible.id),
             "name": envelope.get("n"),
         }
         return AIMessage.model_validate(fields)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple, TypeAlias, cast
+from typing import Final, Literal, TypeAlias, cast
 from uuid import uuid4
 
 from ag_ui.core import ContentPart, Message, TextPart, ToolMessage, UserMessage
@@ -191,13 +191,8 @@ def cancelled(call_id: str, name: str | None) -> LCToolMessage:
 # -- the content of user and tool messages, both ways --------------------------------------------------------------
 
 
-class MessageContent(NamedTuple):
-    """What a LangChain message has besides ids and status."""
-
-    content: Any  # typed more narrowly in a message than what it takes
-    kwargs: dict[str, object]
-    name: str | None
-    call_id: str | None = None
+_FIELDS: Final = {"c": "content", "k": "additional_kwargs", "n": "name", "i": "tool_call_id"}
+"""Fields of a user or tool message by the member of the envelope that holds what a client does not see of them."""
 
 
 def _encode_content(
@@ -246,28 +241,31 @@ def _encode_content(
     return visible, value
 
 
-def decode_content(message: UserMessage | ToolMessage, envelope: Envelope | None, name: str | None) -> MessageContent:
-    """Return the content of the LangChain message that the client sees as `message`; `name` is its name by default.
+def user_or_tool_message(
+    message: UserMessage | ToolMessage, name: str | None, envelope: Envelope | None = None
+) -> HumanMessage | LCToolMessage:
+    """Return the LangChain message that the client sees as `message`; `name` is its name by default.
 
     Raises:
         InvalidEnvelope: The envelope is of another message, or the visible content has changed.
     """
     visible = tool_content(message) if isinstance(message, ToolMessage) else message.content
-    content: object = content_blocks(visible, message_id=message.id)
-    if envelope is None:
-        return MessageContent(content, {}, name)
-    text = _visible_text(message.content)
-    if envelope.get("h") != text.check:
-        raise InvalidEnvelope
-    if "c" in envelope:
-        content = text.from_template(envelope["c"])
-    kwargs = text.from_template(envelope.get("k", {}))
-    own_name, call_id = envelope.get("n", name), envelope.get("i")
-    blocks = content if isinstance(content, list) else [content] if isinstance(content, str) else [None]
-    is_content = all(isinstance(block, str | dict) for block in blocks)
-    if not (is_content and isinstance(kwargs, dict) and isinstance(own_name, str | None)):
-        raise InvalidEnvelope
-    return MessageContent(content, kwargs, own_name, call_id if isinstance(call_id, str) else None)
+    content = content_blocks(visible, message_id=message.id)
+    fields: dict[str, object] = {"id": message.id, "name": name, "content": content, "additional_kwargs": {}}
+    if isinstance(message, ToolMessage):
+        failed = message.error is not None or (message.metadata or {}).get("status") == "error"
+        fields |= {"tool_call_id": message.tool_call_id, "status": "error" if failed else "success"}
+    if envelope is not None:
+        text = _visible_text(message.content)
+        if envelope.get("h") != text.check:
+            raise InvalidEnvelope
+        for key, field in _FIELDS.items():
+            if key in envelope and field in fields:
+                fields[field] = text.from_template(envelope[key])
+    try:
+        return (HumanMessage if isinstance(message, UserMessage) else LCToolMessage).model_validate(fields)
+    except (TypeError, ValueError) as error:
+        raise InvalidEnvelope from error
 
 
 def tool_content(message: ToolMessage) -> Content:

@@ -37,10 +37,10 @@ from langgraph_agui.messages.encrypted_values import (
     has_only_source,
     is_subagent_only,
 )
-from langgraph_agui.messages.envelope import Call, VisibleTurn, decode_envelope, derived_id, to_langchain_calls
+from langgraph_agui.messages.envelope import decode_envelope, derived_id, to_langchain_calls, visible_text
 from langgraph_agui.messages.options import ReasoningOptions, RejectReason, maker_of
 from langgraph_agui.messages.template import InvalidEnvelope
-from langgraph_agui.messages.to_agui import decode_content, langchain_messages_to_agui
+from langgraph_agui.messages.to_agui import langchain_messages_to_agui, user_or_tool_message
 from langgraph_agui.protocol.schema import known_messages
 
 logger = logging.getLogger(__name__)
@@ -237,21 +237,14 @@ class _History:
     ) -> HumanMessage | LCToolMessage:
         """Convert a message with its envelope, or without: it is whole without it."""
         name = self._tool_names.get(message.tool_call_id) if isinstance(message, ToolMessage) else message.name
-        content = decode_content(message, None, name)
         if isinstance(envelope, RejectReason):
             self._rejected[envelope] += 1
         elif envelope is not None and not has_only_source(envelope):
             try:
-                content = decode_content(message, envelope, name)
+                return user_or_tool_message(message, name, envelope)
             except InvalidEnvelope as error:
                 self._rejected[error.reason] += 1
-        common: dict[str, Any] = {"id": message.id, "name": content.name, "additional_kwargs": content.kwargs}
-        if isinstance(message, UserMessage):
-            return HumanMessage(content.content, **common)
-        failed = message.error is not None or (message.metadata or {}).get("status") == "error"
-        call_id = content.call_id or message.tool_call_id
-        status: Literal["success", "error"] = "error" if failed else "success"
-        return LCToolMessage(content.content, tool_call_id=call_id, status=status, **common)
+        return user_or_tool_message(message, name)
 
     def _assistant(
         self,
@@ -260,11 +253,11 @@ class _History:
         claimed: list[ReasoningMessage] | None,
         before: Sequence[ReasoningMessage],
     ) -> AIMessage:
-        calls = [Call(call.id, call.function.name, call.function.arguments) for call in message.tool_calls or ()]
-        self._tool_names.update((call.id, call.name) for call in calls)
+        calls = message.tool_calls or ()
+        self._tool_names.update((call.id, call.function.name) for call in calls)
         try:
             if isinstance(envelope, Mapping) and not has_only_source(envelope):
-                return self._with_envelope(message, calls, envelope, claimed)
+                return self._with_envelope(message, envelope, claimed)
             blocks = self._blocks_without_envelope(message, envelope, before)
         except InvalidEnvelope as error:
             self._rejected[error.reason] += 1
@@ -283,20 +276,14 @@ class _History:
         )
 
     def _with_envelope(
-        self,
-        message: AssistantMessage,
-        calls: Sequence[Call],
-        envelope: Envelope,
-        thoughts: Sequence[ReasoningMessage] | None,
+        self, message: AssistantMessage, envelope: Envelope, thoughts: Sequence[ReasoningMessage] | None
     ) -> AIMessage:
         if thoughts is None:
             raise InvalidEnvelope
-        reasoning = [(thought.id, thought.content) for thought in thoughts]
-        visible = VisibleTurn(message.id, message.content or "", reasoning, calls)
-        text, signatures = visible.text, self._members("s", message.tool_calls or ())
+        text, signatures = visible_text(message, thoughts), self._members("s", message.tool_calls or ())
         text.signatures = {number: text.from_template(signature) for number, signature in signatures.items()}
         text.blocks = self._members("b", thoughts)
-        return decode_envelope(envelope, visible)
+        return decode_envelope(envelope, message, text)
 
     def _members(self, name: str, entities: Sequence[ReasoningMessage | ToolCall]) -> dict[int, object]:
         """Return what the envelopes of a message's reasoning or calls hold under `name`, by number."""
