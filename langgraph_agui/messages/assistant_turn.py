@@ -23,14 +23,11 @@ from langgraph_agui.messages.encrypted_values import (
     has_only_source,
 )
 from langgraph_agui.messages.envelope import EnvelopeEncoder
-from langgraph_agui.messages.options import Piece
+from langgraph_agui.messages.options import TAGGED
 from langgraph_agui.messages.redaction import hides_reasoning, warn_reasoning_dropped
-from langgraph_agui.messages.template import parsed
+from langgraph_agui.messages.template import canonical_json
 
 logger = logging.getLogger(__name__)
-
-_TAGGED = "think"
-"""First part of the key of reasoning that stood between tags."""
 
 _HIGH, _LOW = "\ud800", "\udc00"
 
@@ -49,7 +46,6 @@ class Block:
     name: str | None = None
     pieces: list[str] = field(default_factory=list)
     half: str = ""
-    envelope: Envelope | None = None
     encrypted: str | None = None
     metadata: dict[str, object] | None = None
     visible: bool = True
@@ -116,7 +112,7 @@ class AssistantTurn:
         self.provider = provider if isinstance(provider, str) else None
         self.blocks: list[Block] = []
         self.encrypted: str | None = None
-        self._envelope: Envelope | None = None
+        self._encoded: dict[Block | None, Envelope] = {}
         self._taken = taken
         self._values = values or EncryptedValueCodec()
         options = self._values.options
@@ -124,7 +120,6 @@ class AssistantTurn:
         about = {"provider": provider, "model": model} if options.metadata else {}
         self._metadata = {key: value for key, value in about.items() if isinstance(value, str) and value}
         self.splitter = options.think_tags.fresh() if options.think_tags is not None else None
-        self._lead: str | None = ""
         self._by_key: dict[tuple[BlockKind, Hashable], Block] = {}
         self._current: Block | None = None
 
@@ -167,29 +162,11 @@ class AssistantTurn:
             if self.splitter is None or delta.kind != "text":
                 yield delta
             else:
-                yield from self._deltas(self.splitter.feed(delta.text))
-
-    def _deltas(self, pieces: Iterable[Piece]) -> Iterator[BlockDelta]:
-        """Return `pieces` as deltas. White space before the first tag does not begin a text."""
-        for piece in pieces:
-            if piece.kind == "reasoning":
-                self._lead = None
-                yield BlockDelta("reasoning", (_TAGGED, piece.number), piece.text)
-            elif self._lead is None:
-                yield BlockDelta("text", None, piece.text)
-            else:
-                self._lead += piece.text
-                if not self._lead.isspace():
-                    text, self._lead = self._lead, None
-                    yield BlockDelta("text", None, text)
+                yield from self.splitter.feed(delta.text)
 
     def flush(self) -> list[BlockDelta]:
         """Return what the splitter still buffers when the message has ended."""
-        if self.splitter is None:
-            return []
-        deltas = list(self._deltas(self.splitter.end()))
-        lead, self._lead = self._lead, None
-        return [*deltas, BlockDelta("text", None, lead)] if lead else deltas
+        return self.splitter.end() if self.splitter is not None else []
 
     def rename(self, message_id: str) -> None:
         """Take a better id, unless the client has seen the assistant message: reasoning stands on its own."""
@@ -237,7 +214,7 @@ class AssistantTurn:
         block = Block(delta.kind, self._public_id(delta), key, delta.id, delta.name)
         if delta.kind == "reasoning":
             # Reasoning in kwargs, or between tags in a text, is not a provider's summary.
-            raw = key == REASONING_KWARG or (isinstance(key, tuple) and key[0] == _TAGGED)
+            raw = key == REASONING_KWARG or (isinstance(key, tuple) and key[0] == TAGGED)
             block.visible = self._shows_all if raw else self._shows
             block.metadata = dict(self._metadata) or None
         self.blocks.append(block)
@@ -274,7 +251,7 @@ class AssistantTurn:
         """
         fresh: list[tuple[Block | None, Envelope, str]] = []
         for holder, block, envelope in self._envelopes(message):
-            if envelope == (self._envelope if block is None else block.envelope):
+            if envelope == self._encoded.get(block):
                 continue
             value = self._values.encode(holder, self.message_id if block is None else block.id, envelope)
             if value is None:
@@ -282,16 +259,15 @@ class AssistantTurn:
                 fresh = []
                 break
             fresh.append((block, envelope, value))
-        if not fresh and (self._envelope is None or has_only_source(self._envelope)):
+        own = self._encoded.get(None)
+        if not fresh and (own is None or has_only_source(own)):
             source = self.source.mark(None)
-            if source is not None and source != self._envelope:
+            if source is not None and source != own:
                 value = self._values.encode("assistant", self.message_id, source)
                 fresh = [(None, source, value)] if value is not None else []
         for block, envelope, value in fresh:
-            if block is None:
-                self._envelope, self.encrypted = envelope, value
-            else:
-                block.envelope, block.encrypted = envelope, value
+            self._encoded[block] = envelope
+            (block or self).encrypted = value
         return [(block, value) for block, _, value in fresh]
 
     def _envelopes(self, message: AIMessage) -> Iterator[tuple[Holder, Block | None, Envelope]]:
@@ -323,15 +299,12 @@ class AssistantTurn:
         """
         return (
             self._text("text") == other._text("text")
-            and self._arguments() == other._arguments()
+            and self._calls() == other._calls()
             and other._text("reasoning") in ("", self._text("reasoning"))
         )
 
-    def _arguments(self) -> list[tuple[str, str | None, object]]:
-        def value(text: str) -> object:
-            return text if (parsed_ := parsed(text)) is None else parsed_
-
-        return [(block.id, block.name, value(block.text)) for block in self.of_kind("call")]
+    def _calls(self) -> list[tuple[str, str | None, str]]:
+        return [(block.id, block.name, canonical_json(block.text)) for block in self.of_kind("call")]
 
     def reasoning_message(self, block: Block) -> ReasoningMessage:
         """Return the AG-UI message of one reasoning block."""

@@ -52,7 +52,6 @@ class Conversation:
         self.turns: dict[str, AssistantTurn] = {}
         self._holders: dict[str, str] = {}
         self._call_names: dict[str, str] = {}
-        self._calls_of_thread: set[str] = set()
         self.answered = {message.tool_call_id for message in held if isinstance(message, ToolMessage)}
         self.sources = {entry.id: MessageSource(entry.subagent_run_id) for entry in held if entry.subagent_run_id}
         self.subagent_only: set[str] = set()
@@ -82,7 +81,7 @@ class Conversation:
 
     def knows_call(self, call_id: str) -> bool:
         """Whether a message of the conversation, or of the thread behind it, holds this tool call."""
-        return call_id in self._holders or call_id in self._calls_of_thread
+        return call_id in self._call_names
 
     def in_order(self, call_ids: Container[str]) -> list[str]:
         """Return those of these calls that the client holds, in the order in which it received them."""
@@ -96,7 +95,6 @@ class Conversation:
         """Note calls (id and tool) in messages of the thread that the client may not hold yet."""
         for call_id, name in calls:
             if call_id is not None:
-                self._calls_of_thread.add(call_id)
                 self._call_names.setdefault(call_id, name)
 
     def begin(self, turn: AssistantTurn, block: Block) -> None:

@@ -14,9 +14,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal
 
-from langgraph_agui.messages.blocks import BlockKind
+from langgraph_agui.messages.blocks import BlockDelta
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -98,11 +98,8 @@ class ReasoningSeal:
             ) from error
         if isinstance(keys, str | bytes):
             raise ValueError("ReasoningSeal takes a sequence of keys, such as [key], not a key.")
-        self._ciphers: dict[bytes, list[AESGCM]] = {}
-        for position, key in enumerate(keys):
-            checked = _key(key, position)
-            # 4 bytes may collide, so one id can stand for several keys.
-            self._ciphers.setdefault(_key_id(checked), []).append(AESGCM(checked))
+        checked = [_key(key, position) for position, key in enumerate(keys)]
+        self._ciphers: list[tuple[bytes, AESGCM]] = [(_key_id(key), AESGCM(key)) for key in checked]
         if not self._ciphers:
             raise ValueError("ReasoningSeal needs at least one key.")
 
@@ -113,14 +110,14 @@ class ReasoningSeal:
 
     def __repr__(self) -> str:
         """Show key ids only."""
-        return f"ReasoningSeal(key ids: {', '.join(key_id.hex() for key_id in self._ciphers)})"
+        return f"ReasoningSeal(key ids: {', '.join(key_id.hex() for key_id, _ in self._ciphers)})"
 
     def seal(self, data: bytes, context: bytes) -> bytes:
         """Encrypt `data` so that it opens only with the same `context`, which is not part of the result."""
-        key_id, ciphers = next(iter(self._ciphers.items()))
+        key_id, cipher = self._ciphers[0]
         header = bytes([SEALED]) + key_id
         nonce = secrets.token_bytes(_NONCE)
-        return header + nonce + ciphers[0].encrypt(nonce, data, header + context)
+        return header + nonce + cipher.encrypt(nonce, data, header + context)
 
     def open(self, data: bytes, context: bytes) -> bytes:
         """Return what was sealed as `data` with this `context`.
@@ -133,8 +130,9 @@ class ReasoningSeal:
         if len(data) < _HEADER + _NONCE + _TAG or data[0] != SEALED:
             raise SealError(RejectReason.MALFORMED)
         header, nonce, box = data[:_HEADER], data[_HEADER : _HEADER + _NONCE], data[_HEADER + _NONCE :]
-        ciphers = self._ciphers.get(header[1:])
-        if ciphers is None:
+        # 4 bytes may collide, so one id can stand for several keys.
+        ciphers = [cipher for key_id, cipher in self._ciphers if key_id == header[1:]]
+        if not ciphers:
             raise SealError(RejectReason.UNKNOWN_KEY)
         for cipher in ciphers:
             with suppress(InvalidTag):
@@ -209,26 +207,19 @@ class ReasoningOptions:
         return self.visibility == "full" or (self.visibility == "summary" and provider in SUMMARISING)
 
 
-class Piece(NamedTuple):
-    """More of one stretch of text or of reasoning.
-
-    `number` counts the stretches of this kind from 0. A tag ends a stretch; one that says nothing is not counted.
-    """
-
-    kind: BlockKind
-    number: int
-    text: str
+TAGGED: Final = "think"
+"""First part of the key of reasoning that stood between tags."""
 
 
 class ThinkTagSplitter:
     """Splits the text of one message at think tags, `<think>…</think>`, while it streams.
 
     Qwen, the distilled DeepSeek R1 models, Groq with `reasoning_format="raw"` and others write reasoning and answer
-    into one text. It comes in, cut anywhere; pieces of text and of reasoning go out, the same for any cutting.
+    into one text. It comes in, cut anywhere; deltas of text and of reasoning go out, the same for any cutting.
 
     - Text before an opening tag, and text without tags, is kept exactly.
-    - Whitespace inside reasoning next to its tags, and whitespace after a closing tag, belongs to the tags: these
-      models put line breaks there.
+    - Whitespace inside reasoning next to its tags, whitespace after a closing tag, and whitespace alone before the
+      first tag belongs to the tags: these models put line breaks there.
     - Tags do not nest: an opening tag inside reasoning is reasoning, a closing tag outside is text.
     - Reasoning that is not closed is reasoning to the end, without the whitespace there.
 
@@ -251,11 +242,11 @@ class ThinkTagSplitter:
         self._opening = opening
         self._closing = closing
         self._opened = opened
-        self._numbers: dict[BlockKind, int] = {"text": -1, "reasoning": -1}
         self._buffer = ""
-        self._kind: BlockKind
-        self._after_tag: bool
-        self._enter("reasoning" if opened else "text", after_tag=opened)
+        self._reasoning = opened
+        self._stretch = 0
+        # Whether whitespace that comes next belongs to the tag before it, or may stand before the first tag.
+        self._after_tag, self._leading = opened, not opened
 
     def fresh(self) -> ThinkTagSplitter:
         """Return a splitter with the same settings that has read nothing yet."""
@@ -268,73 +259,64 @@ class ThinkTagSplitter:
     def answer_in(self, text: str) -> str:
         """Return the whole `text` of a model without its reasoning."""
         splitter = self.fresh()
-        pieces = [*splitter.feed(text), *splitter.end()]
-        return "".join(piece.text for piece in pieces if piece.kind == "text")
+        deltas = [*splitter.feed(text), *splitter.end()]
+        return "".join(delta.text for delta in deltas if delta.kind == "text")
 
-    def feed(self, text: str) -> list[Piece]:
-        """Return the pieces that are certain after this much more text: one for each stretch, none of them empty.
+    def feed(self, text: str) -> list[BlockDelta]:
+        """Return what is certain after this much more text: one delta for each stretch, none of them empty.
 
         The splitter buffers what may be the beginning of a tag, and whitespace that may belong to one.
         """
         if self._is_plain(text):
-            return [self._piece(text)]
+            return self._deltas(text)
         text = self._buffer + text
-        pieces: list[Piece] = []
-        position = 0
+        deltas: list[BlockDelta] = []
+        start = 0
         while True:
             if self._after_tag:
-                position = len(text) - len(text[position:].lstrip())
-                self._after_tag = position == len(text)
-            found = text.find(self._tag, position)
-            if found < 0:
+                start = len(text) - len(text[start:].lstrip())
+                self._after_tag = start == len(text)
+            tag = self._tag
+            end = text.find(tag, start)
+            if end < 0:
                 break
-            words = text[position:found]
-            if inner := words.rstrip() if self._kind == "reasoning" else words:
-                pieces.append(self._piece(inner))
-            position = found + len(self._tag)
-            self._enter("text" if self._kind == "reasoning" else "reasoning", after_tag=True)
-        cut = self._cut(text, position)
-        if inner := text[position:cut]:
-            pieces.append(self._piece(inner))
-        self._buffer = text[cut:]
-        return pieces
+            deltas += self._deltas(self._words(text[start:end]))
+            start = end + len(tag)
+            self._reasoning, self._after_tag, self._leading = not self._reasoning, True, False
+            self._stretch += 1
+        sizes = range(min(len(tag) - 1, len(text) - start), 0, -1)
+        partial = next((size for size in sizes if text.endswith(tag[:size])), 0)
+        words = self._words(text[start : len(text) - partial])
+        self._buffer = text[start + len(words) :]
+        return deltas + self._deltas(words)
 
-    def end(self) -> list[Piece]:
-        """Return what is buffered, now that the message is over: at most one piece."""
+    def end(self) -> list[BlockDelta]:
+        """Return what is buffered, now that the message is over: at most one delta."""
         rest, self._buffer = self._buffer, ""
-        if self._kind == "reasoning":
-            rest = rest.rstrip()
-        return [self._piece(rest)] if rest else []
+        return self._deltas(rest.rstrip() if self._reasoning else rest)
 
-    def _enter(self, kind: BlockKind, *, after_tag: bool) -> None:
-        """Begin a stretch; `after_tag` says that whitespace which comes next belongs to the tag before it."""
-        self._kind = kind
-        self._tag = self._closing if kind == "reasoning" else self._opening
-        self._after_tag = after_tag
-        self._silent = True
+    @property
+    def _tag(self) -> str:
+        """The tag that ends the current stretch."""
+        return self._closing if self._reasoning else self._opening
 
-    def _piece(self, text: str) -> Piece:
-        if self._silent:
-            self._silent = False
-            self._numbers[self._kind] += 1
-        return Piece(self._kind, self._numbers[self._kind], text)
+    def _words(self, text: str) -> str:
+        """Return `text` without the whitespace at its end that may belong to the next tag."""
+        return text.rstrip() if self._reasoning or (self._leading and text.isspace()) else text
+
+    def _deltas(self, text: str) -> list[BlockDelta]:
+        if not text:
+            return []
+        self._leading = False
+        if self._reasoning:
+            return [BlockDelta("reasoning", (TAGGED, self._stretch), text)]
+        return [BlockDelta("text", None, text)]
 
     def _is_plain(self, text: str) -> bool:
         """Find out quickly whether `text` has no part of a tag; most chunks have none."""
         if not text or self._buffer or self._after_tag or self._tag[0] in text:
             return False
-        return self._kind == "text" or not text[-1].isspace()
-
-    def _cut(self, text: str, start: int) -> int:
-        """Return where the end of `text` begins that may belong to the next tag; before `start` it never does."""
-        cut = len(text)
-        for size in range(min(len(self._tag) - 1, cut - start), 0, -1):
-            if text.endswith(self._tag[:size]):
-                cut -= size
-                break
-        if self._kind == "reasoning":
-            cut = start + len(text[start:cut].rstrip())
-        return cut
+        return not text[-1].isspace() or not (self._reasoning or self._leading)
 
 
 _VENDORS = {

@@ -73,7 +73,7 @@ class VisibleText:
 
         Of arguments only the value counts: front ends parse them and write them anew.
         """
-        words = "\0".join([self.text, *self.reasoning, *map(_canonical, self.arguments), *self.media])
+        words = "\0".join([self.text, *self.reasoning, *map(canonical_json, self.arguments), *self.media])
         digest = sha256(words.encode("utf-8", "surrogatepass")).digest()
         return urlsafe_b64encode(digest[:_CHECK]).decode()
 
@@ -213,7 +213,7 @@ def parsed(arguments: str) -> object:
     return value
 
 
-def _canonical(arguments: str) -> str:
+def canonical_json(arguments: str) -> str:
     """Return `arguments` in one spelling; numbers are doubles, as they are for JavaScript."""
     try:
         value = json.loads(arguments or "{}", parse_int=float, parse_float=float)
@@ -232,10 +232,8 @@ def dump_json(value: object) -> str | None:
 
 def same_json(one: object, other: object) -> bool:
     """Whether both are written the same: `1 == True` in Python, and dicts know no order."""
-    try:
-        return bool(one == other) and json.dumps(one) == json.dumps(other)
-    except Exception:  # user code: an object compares itself
-        return False
+    dumped = dump_json(one)
+    return dumped is not None and dumped == dump_json(other)
 
 
 def _is_mark(value: object) -> bool:

@@ -8,37 +8,40 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from langgraph_agui.messages.options import Piece, ThinkTagSplitter
+from langgraph_agui.messages.blocks import BlockDelta
+from langgraph_agui.messages.options import ThinkTagSplitter
 
 
-def feed_all(splitter: ThinkTagSplitter, *chunks: str) -> list[Piece]:
+def feed_all(splitter: ThinkTagSplitter, *chunks: str) -> list[BlockDelta]:
     """Feed each chunk and end; what each call returns must keep the promises of `feed`."""
-    pieces: list[Piece] = []
+    deltas: list[BlockDelta] = []
     for more in [*(splitter.feed(chunk) for chunk in chunks), splitter.end()]:
-        assert all(piece.text for piece in more)
-        assert all(one[:2] != two[:2] for one, two in pairwise(more))
-        pieces += more
-    return pieces
+        assert all(delta.text for delta in more)
+        deltas += more
+    return deltas
 
 
-def joined(splitter: ThinkTagSplitter, *chunks: str) -> list[tuple[str, int, str]]:
-    """What the pieces say together, stretch by stretch in order."""
-    said: list[tuple[str, int, str]] = []
-    for kind, number, text in feed_all(splitter, *chunks):
-        if said and said[-1][:2] == (kind, number):
-            said[-1] = (kind, number, said[-1][2] + text)
+def joined(splitter: ThinkTagSplitter, *chunks: str) -> list[tuple[str, str]]:
+    """What the deltas say together, stretch by stretch in order."""
+    stretches: list[tuple[object, str, str]] = []
+    for delta in feed_all(splitter, *chunks):
+        if stretches and stretches[-1][0] == delta.key:
+            stretches[-1] = (delta.key, delta.kind, stretches[-1][2] + delta.text)
         else:
-            said.append((kind, number, text))
-    assert len({stretch[:2] for stretch in said}) == len(said)
-    return said
+            stretches.append((delta.key, delta.kind, delta.text))
+    return [(kind, words) for _, kind, words in stretches]
 
 
-def text(words: str, number: int = 0) -> tuple[str, int, str]:
-    return ("text", number, words)
+def spoken(deltas: list[BlockDelta]) -> list[tuple[str, str]]:
+    return [(delta.kind, delta.text) for delta in deltas]
 
 
-def reasoning(words: str, number: int = 0) -> tuple[str, int, str]:
-    return ("reasoning", number, words)
+def text(words: str) -> tuple[str, str]:
+    return ("text", words)
+
+
+def reasoning(words: str) -> tuple[str, str]:
+    return ("reasoning", words)
 
 
 EXAMPLES = {
@@ -51,9 +54,9 @@ EXAMPLES = {
     ),
     "another stretch": (
         "<think>a</think>b<think>c</think>d",
-        [reasoning("a"), text("b"), reasoning("c", 1), text("d", 1)],
+        [reasoning("a"), text("b"), reasoning("c"), text("d")],
     ),
-    "closed and opened at once": ("<think>a</think>\n<think>b</think>", [reasoning("a"), reasoning("b", 1)]),
+    "closed and opened at once": ("<think>a</think>\n<think>b</think>", [reasoning("a"), reasoning("b")]),
     "unclosed": ("<think>a b \n", [reasoning("a b")]),
     "unclosed, with the beginning of a tag": ("<think>a </thi", [reasoning("a </thi")]),
     "ends with the beginning of a tag": ("a <thin", [text("a <thin")]),
@@ -61,16 +64,18 @@ EXAMPLES = {
     "closing tag twice": ("<think>a</think> </think> b", [reasoning("a"), text("</think> b")]),
     "opening tag inside": ("<think> <think> a</think>b</think>", [reasoning("<think> a"), text("b</think>")]),
     "only whitespace inside": ("<think>\n\n</think>\n\na", [text("a")]),
-    "nothing inside": ("a<think></think>b", [text("a"), text("b", 1)]),
+    "nothing inside": ("a<think></think>b", [text("ab")]),
+    "white space before the first tag": (" \n<think>a</think>b", [reasoning("a"), text("b")]),
+    "only whitespace": (" \n", [text(" \n")]),
     "nothing inside is not counted": ("<think> </think><think>a</think>", [reasoning("a")]),
     "only whitespace inside, unclosed": ("<think> \n", []),
-    "a false start": ("<<think>a<</think></</think>b", [text("<"), reasoning("a<"), text("</</think>b", 1)]),
+    "a false start": ("<<think>a<</think></</think>b", [text("<"), reasoning("a<"), text("</</think>b")]),
     "nothing": ("", []),
 }
 
 
 @pytest.mark.parametrize(("said", "expected"), EXAMPLES.values(), ids=EXAMPLES)
-def test_examples_whole_and_cut_into_characters(said: str, expected: list[tuple[str, int, str]]) -> None:
+def test_examples_whole_and_cut_into_characters(said: str, expected: list[tuple[str, str]]) -> None:
     assert joined(ThinkTagSplitter(), said) == expected
     assert joined(ThinkTagSplitter(), *said) == expected
 
@@ -78,14 +83,14 @@ def test_examples_whole_and_cut_into_characters(said: str, expected: list[tuple[
 OPENED = {
     "reasoning and answer": ("\nhm\n</think>\n\nyes", [reasoning("hm"), text("yes")]),
     "only whitespace inside": ("\n</think>\nyes", [text("yes")]),
-    "opened again": ("a</think><think>b", [reasoning("a"), reasoning("b", 1)]),
+    "opened again": ("a</think><think>b", [reasoning("a"), reasoning("b")]),
     "unclosed": ("hm", [reasoning("hm")]),
     "the tag again": ("<think>a", [reasoning("<think>a")]),
 }
 
 
 @pytest.mark.parametrize(("said", "expected"), OPENED.values(), ids=OPENED)
-def test_an_answer_may_begin_inside_reasoning(said: str, expected: list[tuple[str, int, str]]) -> None:
+def test_an_answer_may_begin_inside_reasoning(said: str, expected: list[tuple[str, str]]) -> None:
     assert joined(ThinkTagSplitter(opened=True), said) == expected
     assert joined(ThinkTagSplitter(opened=True), *said) == expected
 
@@ -93,39 +98,39 @@ def test_an_answer_may_begin_inside_reasoning(said: str, expected: list[tuple[st
 def test_only_what_may_belong_to_a_tag_is_held_back() -> None:
     splitter = ThinkTagSplitter()
     for chunk, expected in [
-        ("a \n", [Piece("text", 0, "a \n")]),
-        (" <th", [Piece("text", 0, " ")]),
-        ("e <", [Piece("text", 0, "<the ")]),
+        ("a \n", [text("a \n")]),
+        (" <th", [text(" ")]),
+        ("e <", [text("<the ")]),
         ("think", []),
         ("> ", []),
-        (" b", [Piece("reasoning", 0, "b")]),
+        (" b", [reasoning("b")]),
         (" \n", []),
-        ("c", [Piece("reasoning", 0, " \nc")]),
+        ("c", [reasoning(" \nc")]),
         (" </", []),
-        ("b> </", [Piece("reasoning", 0, " </b>")]),
+        ("b> </", [reasoning(" </b>")]),
         ("think>", []),
         ("\n", []),
-        (" d ", [Piece("text", 1, "d ")]),
-        ("e", [Piece("text", 1, "e")]),
-        ("<think>f</think>g<think>h ", [Piece("reasoning", 1, "f"), Piece("text", 2, "g"), Piece("reasoning", 2, "h")]),
+        (" d ", [text("d ")]),
+        ("e", [text("e")]),
+        ("<think>f</think>g<think>h ", [reasoning("f"), text("g"), reasoning("h")]),
         ("", []),
-        ("i", [Piece("reasoning", 2, " i")]),
+        ("i", [reasoning(" i")]),
     ]:
-        assert splitter.feed(chunk) == expected, chunk
+        assert spoken(splitter.feed(chunk)) == expected, chunk
     assert splitter.end() == []
 
 
 def test_text_that_is_no_tag_passes_at_once() -> None:
     splitter = ThinkTagSplitter()
     for chunk in ("Hello", " ", "wörld\n", "a > b", "think>", "/"):
-        assert splitter.feed(chunk) == [Piece("text", 0, chunk)]
-    assert splitter.feed("1 < 2") == [Piece("text", 0, "1 < 2")]
+        assert spoken(splitter.feed(chunk)) == [text(chunk)]
+    assert spoken(splitter.feed("1 < 2")) == [text("1 < 2")]
 
 
 def test_the_end_flushes_once() -> None:
     splitter = ThinkTagSplitter()
-    assert splitter.feed("a<") == [Piece("text", 0, "a")]
-    assert splitter.end() == [Piece("text", 0, "<")]
+    assert spoken(splitter.feed("a<")) == [text("a")]
+    assert spoken(splitter.end()) == [text("<")]
     assert splitter.end() == []
 
 
@@ -133,13 +138,13 @@ def test_the_end_flushes_once() -> None:
     ("opening", "closing", "said", "expected"),
     [
         ("[THINK]", "[/THINK]", "[THINK] a [/THINK] b <think>", [reasoning("a"), text("b <think>")]),
-        ("aab", "aba", "aaaabxababy", [text("aa"), reasoning("x"), text("by", 1)]),
-        ("<|a b|>", "<|/a b|>", "<|a <|a b|> x <|/a <|/a b|>y", [text("<|a "), reasoning("x <|/a"), text("y", 1)]),
-        ("<", "<<", "a<b<c<<d", [text("a"), reasoning("b<c"), text("d", 1)]),
-        ("<<", "<", "a<b<<c<d", [text("a<b"), reasoning("c"), text("d", 1)]),
+        ("aab", "aba", "aaaabxababy", [text("aa"), reasoning("x"), text("by")]),
+        ("<|a b|>", "<|/a b|>", "<|a <|a b|> x <|/a <|/a b|>y", [text("<|a "), reasoning("x <|/a"), text("y")]),
+        ("<", "<<", "a<b<c<<d", [text("a"), reasoning("b<c"), text("d")]),
+        ("<<", "<", "a<b<<c<d", [text("a<b"), reasoning("c"), text("d")]),
     ],
 )
-def test_tags_may_be_others(opening: str, closing: str, said: str, expected: list[tuple[str, int, str]]) -> None:
+def test_tags_may_be_others(opening: str, closing: str, said: str, expected: list[tuple[str, str]]) -> None:
     assert joined(ThinkTagSplitter(opening, closing), said) == expected
     assert joined(ThinkTagSplitter(opening, closing), *said) == expected
 
@@ -154,9 +159,9 @@ def test_a_fresh_splitter_has_the_settings_and_nothing_else() -> None:
     used = ThinkTagSplitter("[", "]", opened=True)
     used.feed("a]b[c]d[e ")
     said = "f ] g [ h"
-    expected = [reasoning("f"), text("g "), reasoning("h", 1)]
+    expected = [reasoning("f"), text("g "), reasoning("h")]
     assert joined(used.fresh(), said) == joined(used.fresh().fresh(), said) == expected
-    assert used.feed("x") == [Piece("reasoning", 2, " x")]
+    assert spoken(used.feed("x")) == [reasoning(" x")]
 
 
 WORDS = [
@@ -194,13 +199,9 @@ def test_how_a_text_is_cut_changes_nothing(said: str, places: list[int], opened:
 
 
 @given(said=TEXTS, opened=st.booleans())
-def test_reasoning_has_no_whitespace_around_it_and_numbers_have_no_gaps(said: str, opened: bool) -> None:
+def test_reasoning_has_no_whitespace_around_it(said: str, opened: bool) -> None:
     stretches = joined(ThinkTagSplitter(opened=opened), said)
-    for kind in ("text", "reasoning"):
-        assert [stretch[1] for stretch in stretches if stretch[0] == kind] == list(
-            range(sum(stretch[0] == kind for stretch in stretches))
-        )
-    assert all(words == words.strip() for kind, _, words in stretches if kind == "reasoning")
+    assert all(words == words.strip() for kind, words in stretches if kind == "reasoning")
 
 
 @given(said=TEXTS.filter(lambda said: "<think>" not in said), places=st.lists(st.integers(0, 200), max_size=20))
