@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Hashable, Mapping, Sequence
-from functools import cache
+from functools import lru_cache
 from typing import Literal, NamedTuple, TypeAlias, cast
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
@@ -162,10 +162,10 @@ def _read_block(block: ContentBlock, fallback: Hashable, deltas: list[BlockDelta
         leave_out(kind)
 
 
-@cache
+@lru_cache(maxsize=256)
 def leave_out(kind: str) -> None:
-    """Warn, once for each kind: an AG-UI assistant message holds text and calls only."""
-    logger.warning("A model's %r blocks have no place in an AG-UI assistant message and are left out.", kind)
+    """Warn, once for each kind, of content without a counterpart, such as media of a model."""
+    logger.warning("%.80r content without a counterpart, or with nothing usable in it, is left out.", kind)
 
 
 def is_reasoning(block: ContentBlock) -> bool:

@@ -17,14 +17,12 @@ leaves those of OpenAI Responses, Gemini and Bedrock as they are.
 from __future__ import annotations
 
 import json
-import logging
 import mimetypes
 import re
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from functools import lru_cache
-from typing import Final, Literal, NamedTuple, TypeAlias, cast
+from typing import Final, Literal, TypeAlias, cast
 from urllib.parse import unquote_to_bytes
 from zlib import crc32
 
@@ -40,13 +38,12 @@ from ag_ui.core import (
     VideoPart,
 )
 
-from langgraph_agui.messages.blocks import ContentBlock
+from langgraph_agui.messages.blocks import ContentBlock, leave_out
 from langgraph_agui.protocol.jsonable import clean_text
-
-logger = logging.getLogger(__name__)
 
 Kind: TypeAlias = Literal["image", "audio", "video", "document"]
 MediaPart: TypeAlias = ImagePart | AudioPart | VideoPart | DocumentPart
+Source: TypeAlias = DataSource | UrlSource | FileSource
 
 OWN: Final = "agui"
 """Key in a block's `extras`: what the part holds that the block has no field for."""
@@ -89,16 +86,11 @@ _FORMATS: Final = {
     "csv": "text/csv",
     "doc": "application/msword",
     "docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
-    "flv": "video/x-flv",
     "html": "text/html",
     "md": "text/markdown",
-    "mkv": "video/x-matroska",
     "mov": "video/quicktime",
     "mp3": "audio/mpeg",
-    "mpg": "video/mpeg",
-    "three_gp": "video/3gpp",
     "txt": "text/plain",
-    "wmv": "video/x-ms-wmv",
     "xls": "application/vnd.ms-excel",
     "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
 }
@@ -113,15 +105,6 @@ _URLS: Final = ("url", "image_url", "audio_url", "video_url", "document_url", "f
 _MIMES: Final = ("mime_type", "media_type", "mimeType", "mediaType")
 _ABOUT: Final = (*_FILENAMES, "detail", "context")
 """Members of native blocks that are about the file; `metadata` (v0) and `extras` (v1) are so as a whole."""
-
-
-class _Media(NamedTuple):
-    """Where the bytes of a part or block are: the type of an AG-UI source, its value, and what is known of it."""
-
-    source: str
-    value: str
-    mime: str | None = None
-    provider: str | None = None
 
 
 # -- from parts to blocks ------------------------------------------------------------------------------------------
@@ -145,35 +128,28 @@ def content_blocks(content: str | Sequence[ContentPart], *, message_id: str = ""
         if isinstance(part, TextPart):
             if part.text:
                 blocks.append({"type": "text", "text": part.text})
-        elif isinstance(part, MediaPart) and (media := _media_of_part(part)) is not None:
-            blocks.append(_block(part, media, f"{message_id}/{len(blocks)}"))
+        elif isinstance(part, MediaPart) and (source := _inlined(part.source)) is not None:
+            blocks.append(_block(part, source, f"{message_id}/{len(blocks)}"))
         else:
             leave_out(str(getattr(part, "type", type(part).__name__)))
     return blocks or ""
 
 
-def _media_of_part(part: MediaPart) -> _Media | None:
-    source = part.source
-    if isinstance(source, FileSource):
-        return _Media("file", source.value, source.mime_type, source.provider) if source.value else None
-    return _inlined(source.type, source.value, source.mime_type) if source.value else None
-
-
-def _block(part: MediaPart, media: _Media, place: str) -> dict[str, object]:
-    filename = _filename_in(part.metadata)
-    mime = _accepted_mime(media.mime) or (_guessed_mime(part.type, filename) if media.source == "data" else None)
+def _block(part: MediaPart, source: Source, place: str) -> dict[str, object]:
+    filename, is_data = _filename_in(part.metadata), isinstance(source, DataSource)
+    mime = _accepted_mime(source.mime_type) or (_guessed_mime(part.type, filename) if is_data else None)
     kind = _fitting_kind(part.type, mime)
     own = {
-        "mime_type": media.mime if media.mime != mime else None,
+        "mime_type": source.mime_type if source.mime_type != mime else None,
         "type": part.type if kind != part.type else None,
-        "provider": media.provider,
+        "provider": source.provider if isinstance(source, FileSource) else None,
         "metadata": part.metadata,
     }
     own = {key: value for key, value in own.items() if value is not None}
-    names = _names(kind, filename, mime, f"{place}/{media.value}" if media.source == "data" else None)
+    names = _names(kind, filename, mime, f"{place}/{source.value}" if is_data else None)
     return {
         "type": "file" if kind == "document" else kind,
-        _SOURCES[media.source]: media.value,
+        _SOURCES[source.type]: source.value,
         **({"mime_type": mime} if mime is not None else {}),
         **({"id": part.id} if part.id is not None else {}),
         **({"extras": {**names, OWN: own}} if own or names else {}),
@@ -238,8 +214,8 @@ def _part(block: object) -> ContentPart | None:
     if isinstance(kind, str):
         named = _KINDS.get(kind.removeprefix("input_").removesuffix("_url"))
         flat, provider = _flat(kind, block)
-        if (named or kind == "media") and (media := _media_of_block(kind, named, flat, provider)) is not None:
-            return _media_part(named, flat, media)
+        if (named or kind == "media") and (source := _source_of_block(kind, named, flat, provider)) is not None:
+            return _media_part(named, flat, source)
     leave_out(str(kind))
     return None
 
@@ -260,7 +236,7 @@ def _flat(kind: str, block: ContentBlock) -> tuple[ContentBlock, str | None]:
     return block, provider
 
 
-def _media_of_block(kind: str, named: Kind | None, flat: ContentBlock, provider: str | None) -> _Media | None:
+def _source_of_block(kind: str, named: Kind | None, flat: ContentBlock, provider: str | None) -> Source | None:
     mime = _string(flat, _MIMES)
     if mime is None and isinstance(format_ := flat.get("format"), str) and format_:
         major = "application" if named in (None, "document") else named
@@ -271,23 +247,19 @@ def _media_of_block(kind: str, named: Kind | None, flat: ContentBlock, provider:
     for value in (flat.get(name) for name in _DATA):
         encoded = b64encode(value).decode() if isinstance(value, bytes | bytearray) else value
         if encoded and isinstance(encoded, str):
-            return _inlined("data", encoded, mime)
+            return _inlined(DataSource(value=encoded, mime_type=mime or ""))
     if url := _string(flat, _URLS):
-        return _inlined("url", url, mime)
+        return _inlined(UrlSource(value=url, mime_type=mime))
     if kind == "text-plain" and (plain := _string(flat, ("text",))):
         return _text(plain, mime)
     if uri := _string(flat, ("file_uri",)):
-        return _Media("file", uri, mime, "google")
-    # Bedrock's `s3Location`, which langchain-aws also takes as `data` of a source of that type.
-    for place in (flat.get("s3Location"), flat.get("s3_location"), flat.get("data")):
-        if isinstance(place, Mapping) and (uri := _string(place, ("uri",))):
-            return _Media("file", uri, mime, "bedrock")
+        return FileSource(value=uri, mime_type=mime, provider="google")
     file_id = _string(flat, ("file_id", "id") if flat.get("source_type") == "id" else ("file_id",))
-    return _Media("file", file_id, mime, provider) if file_id else None
+    return FileSource(value=file_id, mime_type=mime, provider=provider) if file_id else None
 
 
-def _text(text: str, mime: str | None) -> _Media:
-    return _Media("data", b64encode(text.encode("utf-8", "replace")).decode(), mime or "text/plain")
+def _text(text: str, mime: str | None) -> DataSource:
+    return DataSource(value=b64encode(text.encode("utf-8", "replace")).decode(), mime_type=mime or "text/plain")
 
 
 def _string(holder: ContentBlock, names: Sequence[str]) -> str | None:
@@ -295,26 +267,22 @@ def _string(holder: ContentBlock, names: Sequence[str]) -> str | None:
     return next((value for name in names if isinstance(value := holder.get(name), str) and value), None)
 
 
-def _media_part(named: Kind | None, flat: ContentBlock, media: _Media) -> MediaPart:
+def _media_part(named: Kind | None, flat: ContentBlock, source: Source) -> MediaPart:
     """Return the part of a block that calls itself `named`. If it has no name, the mime type decides."""
     extras = flat.get("extras")
     own = extras.get(OWN) if isinstance(extras, Mapping) else None
-    mime, provider = media.mime, media.provider
+    mime = source.mime_type or None
     kind = named if named == "document" else _fitting_kind(named or "document", _accepted_mime(mime))
     if isinstance(own, Mapping):
         metadata = own_metadata if _is_json(own_metadata := own.get("metadata")) else None
-        provider = name if isinstance(name := own.get("provider"), str) else None
         kind, mime = _as_sent(own, kind, mime)
+        if isinstance(source, FileSource):
+            source.provider = name if isinstance(name := own.get("provider"), str) else None
     else:
         metadata = _metadata(flat)
-    source: DataSource | UrlSource | FileSource
-    if media.source == "data":
-        mime = _guessed_mime(kind, _filename_in(metadata)) if mime is None else mime
-        source = DataSource(value=media.value, mime_type=mime)
-    elif media.source == "url":
-        source = UrlSource(value=media.value, mime_type=mime)
-    else:
-        source = FileSource(value=media.value, mime_type=mime, provider=provider)
+    if isinstance(source, DataSource) and mime is None:
+        mime = _guessed_mime(kind, _filename_in(metadata))
+    source = source.model_copy(update={"mime_type": mime})
     block_id = flat.get("id") if flat.get("source_type") != "id" else None
     return _PARTS[kind](id=block_id if isinstance(block_id, str) else None, source=source, metadata=metadata)
 
@@ -346,20 +314,20 @@ def _is_json(value: object) -> bool:
     return False
 
 
-def _inlined(source: str, value: str, mime: str | None) -> _Media | None:
-    """Return a URL or data as media, a `data:` URL (RFC 2397) as its data; None if that is empty.
+def _inlined(source: Source) -> Source | None:
+    """Return a source, a `data:` URL (RFC 2397) as its data; None if it is empty.
 
     Packages read a `data:` URL as an address: Anthropic would fetch it, OpenAI has no URLs of files.
     """
-    if value[:5].lower() != "data:":
-        return _Media(source, value, mime)
-    head, _, payload = value[5:].partition(",")
+    if isinstance(source, FileSource) or source.value[:5].lower() != "data:":
+        return source if source.value else None
+    head, _, payload = source.value[5:].partition(",")
     own_mime, *parameters = (piece.strip() for piece in head.split(";"))
     if parameters and parameters[-1].lower() == "base64":
         data = unquote_to_bytes(payload).decode("ascii", "replace") if "%" in payload else payload
     else:
         data = b64encode(unquote_to_bytes(payload)).decode()
-    return _Media("data", data, own_mime or mime) if data else None
+    return DataSource(value=data, mime_type=own_mime or source.mime_type or "") if data else None
 
 
 def _accepted_mime(mime: str | None) -> str | None:
@@ -390,9 +358,3 @@ def _fitting_kind(named: Kind, mime: str | None) -> Kind:
 def _filename_in(metadata: object) -> str | None:
     """Return the file's name in a part's metadata, which may be any JSON."""
     return _string(metadata, _FILENAMES) if isinstance(metadata, Mapping) else None
-
-
-@lru_cache(maxsize=256)
-def leave_out(kind: str) -> None:
-    """Warn, once for each kind, of a block or part that has no counterpart or no usable content."""
-    logger.warning("%.80r content without a counterpart, or with nothing usable in it, is left out.", kind)

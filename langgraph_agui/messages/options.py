@@ -110,7 +110,7 @@ class ReasoningSeal:
 
     def __repr__(self) -> str:
         """Show key ids only."""
-        return f"ReasoningSeal(key ids: {', '.join(key_id.hex() for key_id, _ in self._ciphers)})"
+        return f"ReasoningSeal(key ids: {', '.join(key_id.hex() for key_id in dict(self._ciphers))})"
 
     def seal(self, data: bytes, context: bytes) -> bytes:
         """Encrypt `data` so that it opens only with the same `context`, which is not part of the result."""

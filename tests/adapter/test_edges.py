@@ -153,7 +153,7 @@ async def test_a_model_that_draws_leaves_a_warning(caplog: pytest.LogCaptureFixt
     with caplog.at_level(logging.WARNING):
         told = await tell(agent_of(node), run_input("hi"))
     assert [message.content for message in told.messages] == ["hi", "Look: "]
-    assert "'image' blocks" in caplog.text
+    assert "'image' content without a counterpart" in caplog.text
 
 
 async def sse(agent: LangGraphAgent, given: Any) -> list[dict[str, Any]]:

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages.content import create_file_block, create_plaintext_block
 
-from langgraph_agui.messages.media import OCTETS, content_blocks, content_parts, leave_out
+from langgraph_agui.messages.blocks import leave_out
+from langgraph_agui.messages.media import OCTETS, content_blocks, content_parts
 
 PARTS = {"image": ImagePart, "audio": AudioPart, "video": VideoPart, "document": DocumentPart}
 MIMES = {"image": "image/png", "audio": "audio/wav", "video": "video/mp4", "document": "application/pdf"}
@@ -309,12 +310,8 @@ SHAPES: dict[str, list[tuple[dict[str, Any], dict[str, Any]]]] = {
             data("document", "application/pdf", {"filename": "n"}),
         ),
         (
-            {"type": "video", "video": {"format": "mov", "source": {"s3Location": {"uri": "id1"}}}},
-            file("video", "bedrock", "video/quicktime"),
-        ),
-        (
-            {"type": "video", "source": {"type": "s3Location", "media_type": "video/mp4", "data": {"uri": "id1"}}},
-            file("video", "bedrock", "video/mp4"),
+            {"type": "video", "video": {"format": "mov", "source": {"bytes": b"hello"}}},
+            data("video", "video/quicktime"),
         ),
     ],
     "others": [
@@ -377,7 +374,7 @@ def test_members_of_wrong_types_are_as_none() -> None:
 
 
 _members = ["type", "base64", "data", "url", "file_id", "id", "mime_type", "format", "source", "source_type", "extras"]
-_members += ["metadata", "file", "image_url", "document", "text", "name", "agui", "media_type", "s3Location", "uri"]
+_members += ["metadata", "file", "image_url", "document", "text", "name", "agui", "media_type"]
 _words = st.sampled_from([*SHAPES, "text", "image", "file", "media", "base64", "id", "image_url", "document", "data:,"])
 _anything = st.recursive(
     st.none() | st.integers() | st.binary(max_size=4) | _words | st.text(max_size=4) | st.just(PDF_URL),
