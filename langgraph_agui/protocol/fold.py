@@ -6,12 +6,12 @@ Events enter, one by one; messages and state can be read at any time.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from ag_ui import core
 from ag_ui.core import BaseEvent, Event, Message
 
-from langgraph_agui.protocol.chunks import ChunkExpander
+from langgraph_agui.protocol.event_order import ChunkExpander
 from langgraph_agui.protocol.message_store import MessageStore, StoredMessage
 from langgraph_agui.protocol.patch import PatchError, apply_patch
 from langgraph_agui.protocol.schema import parse_event
@@ -245,29 +245,20 @@ def fold(
 
 
 def _kept_by(event: core.MessagesSnapshotEvent) -> Callable[[Message], bool]:
-    """Return which messages survive being left out: those whose kind the snapshot does not own."""
+    """Return which messages survive being left out: those whose kind the snapshot does not own.
+
+    By the client package's convention, metadata may name the activity types that it owns; None means all.
+    """
     roles = {message.role for message in event.messages}
-    owned = _owned_activities(event.metadata or {})
+    convention = (event.metadata or {}).get("@ag-ui/client", {})
+    types = convention.get("authoritativeActivityTypes", ...) if isinstance(convention, Mapping) else []
+    is_list_of_types = isinstance(types, list) and all(isinstance(item, str) for item in types)
 
     def keep(message: Message) -> bool:
         if not isinstance(message, core.ActivityMessage):
             return message.role == "reasoning" and "reasoning" not in roles
-        if isinstance(owned, list):
-            return message.activity_type not in owned
-        return owned != "all" and "activity" not in roles
+        if types is ...:
+            return "activity" not in roles
+        return types is not None and not (is_list_of_types and message.activity_type in types)
 
     return keep
-
-
-def _owned_activities(metadata: Mapping[str, object]) -> list[object] | Literal["all"] | None:
-    """Return the activity types that a snapshot owns by the client package's convention; None if it does not say."""
-    key = "authoritativeActivityTypes"
-    convention = metadata.get("@ag-ui/client", {})
-    if not isinstance(convention, Mapping):
-        return []
-    if key not in convention:
-        return None
-    types = convention[key]
-    if types is None:
-        return "all"
-    return types if isinstance(types, list) and all(isinstance(item, str) for item in types) else []

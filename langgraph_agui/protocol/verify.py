@@ -12,8 +12,7 @@ from typing import Literal, TypeAlias
 from ag_ui import core
 from ag_ui.core import BaseEvent, Event, RunAgentInput
 
-from langgraph_agui.protocol.chunks import ChunkExpander
-from langgraph_agui.protocol.event_order import EventOrder
+from langgraph_agui.protocol.event_order import ChunkExpander, EventOrder
 from langgraph_agui.protocol.fold import Fold
 from langgraph_agui.protocol.schema import examine, log_notes
 from langgraph_agui.protocol.wire import ProtocolError, refuse, wire_fields

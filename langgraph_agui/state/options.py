@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from ag_ui.core import StateDeltaEvent
 from langchain_core.messages import ToolMessage
@@ -17,7 +17,7 @@ from langgraph.config import get_config, get_stream_writer
 from langgraph.types import Command
 from pydantic_core import from_json
 
-from langgraph_agui.protocol.jsonable import JsonValue, to_jsonable
+from langgraph_agui.protocol.jsonable import to_jsonable
 
 if TYPE_CHECKING:
     from langgraph.prebuilt import ToolRuntime
@@ -194,20 +194,15 @@ def state_update(
     return Command(update={**values, messages_key: messages})
 
 
-class Emission(NamedTuple):
-    """What `emit_state` wrote: values or a patch, and the checkpoint namespace of the task that called it."""
+def emission_in(data: object) -> Mapping[str, Any] | None:
+    """Return what `emit_state` wrote to the custom stream; None if `data` is something else.
 
-    namespace: str
-    values: Mapping[str, JsonValue] | None
-    patch: Sequence[Mapping[str, JsonValue]] | None
-
-
-def emission_in(data: object) -> Emission | None:
-    """Return the emission in a part of the custom stream; None if it is something else."""
+    It has the checkpoint `namespace` of the task that called it, and either `values` by key or a `patch`.
+    """
     found = data.get(_EMITTED) if isinstance(data, Mapping) and len(data) == 1 else None
-    if not isinstance(found, Mapping) or not (isinstance(found.get("values"), Mapping) or "patch" in found):
-        return None
-    return Emission(str(found.get("namespace") or ""), found.get("values"), found.get("patch"))
+    return (
+        found if isinstance(found, Mapping) and (isinstance(found.get("values"), Mapping) or "patch" in found) else None
+    )
 
 
 def emit_predictions(write: Any, predict: Iterable[PredictState]) -> None:

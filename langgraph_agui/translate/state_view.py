@@ -21,7 +21,7 @@ from langgraph_agui.protocol.jsonable import JsonValue, json_equal, to_jsonable
 from langgraph_agui.protocol.patch import PatchError, apply_patch
 from langgraph_agui.state.client_state import ClientStateCache, PreviewHistory
 from langgraph_agui.state.contract import StateContract
-from langgraph_agui.state.options import PredictState, emission_in, predicted_values, predictions_in, predictions_of
+from langgraph_agui.state.options import PredictState, emission_in, predicted_values, predictions_in
 from langgraph_agui.translate.event_sinks import Sink, Writer
 from langgraph_agui.translate.state_change import NOTHING, Maybe, Nothing, StateChange, Step, step_to_value
 
@@ -212,19 +212,15 @@ class StateView:
         emission = emission_in(data)
         if emission is None:
             return False
-        owner = task_id(emission.namespace.partition("|")[0])
-        if emission.patch is not None:
-            hidden = self._preview_patch(owner, emission.patch, subagent_run_id)
+        owner = task_id(str(emission.get("namespace") or "").partition("|")[0])
+        if (patch := emission.get("patch")) is not None:
+            hidden = self._preview_patch(owner, patch, subagent_run_id)
         else:
-            hidden = self.preview(owner, emission.values or {}, subagent_run_id)
+            hidden = self.preview(owner, emission.get("values") or {}, subagent_run_id)
         if hidden - self._warned:
             logger.warning("emit_state: clients do not see these keys: %s", ", ".join(sorted(hidden - self._warned)))
             self._warned |= hidden
         return True
-
-    def model_start(self, metadata: Mapping[str, object]) -> None:
-        """A model call begins, whose metadata may ask for predictions."""
-        self.expect(predictions_of(metadata))
 
     def expect(self, predict: Iterable[PredictState]) -> None:
         """Predict these too, from now on."""

@@ -30,6 +30,7 @@ from langgraph_agui.messages.redaction import redactor_for
 from langgraph_agui.messages.to_agui import open_tool_calls
 from langgraph_agui.settings import Subagents
 from langgraph_agui.state.client_state import ClientStateCache
+from langgraph_agui.state.options import predictions_of
 from langgraph_agui.translate.event_sinks import JoinedSink, Sink
 from langgraph_agui.translate.message_emitter import MessageEmitter
 from langgraph_agui.translate.message_tracker import CopyDetector, MessageTracker, NodeInput, NodeOutput
@@ -216,7 +217,7 @@ class Translation:
         """A model call begins whose words the client may see."""
         if not self._subagents.hides(subagent):
             self.messages.start_model_call(run_id, metadata, subagent)
-            self._state.model_start(metadata)
+            self._state.expect(predictions_of(metadata))
 
     def end_model_call(self, run_id: UUID, message: BaseMessage, metadata: Metadata, *, hidden: bool = False) -> None:
         """A model call has returned `message`. A hidden one stays hidden, whichever node returns it."""

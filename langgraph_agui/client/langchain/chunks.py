@@ -19,8 +19,7 @@ from langchain_core.messages.tool import tool_call_chunk
 from langgraph_agui.client.langchain.approvals import interrupts_about
 from langgraph_agui.client.langchain.event_history import EventHistory, MessageStart, result_event
 from langgraph_agui.client.langchain.to_agui_request import AGUI, PROVIDER, normalized_args
-from langgraph_agui.protocol.chunks import ChunkExpander
-from langgraph_agui.protocol.event_order import EventOrder, Growing, ItemKind, item_of
+from langgraph_agui.protocol.event_order import ChunkExpander, EventOrder, Growing, ItemKind, item_of
 from langgraph_agui.protocol.fold import Fold
 from langgraph_agui.protocol.jsonable import to_jsonable
 from langgraph_agui.protocol.message_store import StoredMessage, StoredToolCall

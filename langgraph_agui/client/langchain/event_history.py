@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from ag_ui import core
 
-from langgraph_agui.protocol.chunks import ChunkExpander
+from langgraph_agui.protocol.event_order import ChunkExpander
 from langgraph_agui.protocol.fold import Fold
 from langgraph_agui.protocol.message_store import StoredMessage, StoredToolCall, open_tool_calls
 
