@@ -85,7 +85,8 @@ def frontend_tools(config: RunnableConfig | None = None, *, server: Iterable[Ser
         function = {
             "name": name,
             "description": tool.get("description") or "",
-            "parameters": _object_schema(parameters if isinstance(parameters, dict) else {}),
+            # Providers insist on it: arguments are an object and have properties, at least none.
+            "parameters": {"type": "object", "properties": {}, **(parameters if isinstance(parameters, dict) else {})},
         }
         tools[name] = {"type": "function", "function": function}
     return list(tools.values())
@@ -156,11 +157,6 @@ def _sent(config: RunnableConfig | None) -> Mapping[str, Any]:
 def _list(config: RunnableConfig | None, field: str) -> list[Mapping[str, Any]]:
     entries = _sent(config).get(field)
     return [entry for entry in entries if isinstance(entry, Mapping)] if isinstance(entries, list) else []
-
-
-def _object_schema(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `parameters` with what providers insist on: arguments are an object and have properties, at least none."""
-    return {"type": "object", "properties": {}, **parameters}
 
 
 @cache

@@ -145,14 +145,11 @@ def _read_call(block: ContentBlock, calls: list[BlockDelta], deltas: list[BlockD
 def _read_block(block: ContentBlock, fallback: Hashable, deltas: list[BlockDelta]) -> None:
     """Read a content block that is no tool call. Blocks without text (media, citations) are skipped."""
     kind = block.get("type")
-    if kind == "text":
-        if text := _text(block.get("text")):
+    if kind == "text" or kind == "refusal":
+        if text := _text(block.get(kind)):
             deltas.append(BlockDelta("text", None, text))
     elif is_reasoning(block):
         _read_reasoning(block, fallback, deltas)
-    elif kind == "refusal":
-        if text := _text(block.get("refusal")):
-            deltas.append(BlockDelta("text", None, text))
     elif kind == "non_standard":
         value = block.get("value")
         if isinstance(value, Mapping):

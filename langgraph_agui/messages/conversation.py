@@ -7,28 +7,13 @@ behind the message that holds its call.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Iterable, Sequence
+from functools import partial
 
 from ag_ui.core import AssistantMessage, Message, ToolMessage
 
 from langgraph_agui.messages.assistant_turn import AssistantTurn, Block
 from langgraph_agui.messages.encrypted_values import AGENT, MessageSource
-
-
-@dataclass(slots=True)
-class _Place:
-    """The place of one message of a turn: of a reasoning block, or (None) of the assistant message."""
-
-    turn: AssistantTurn
-    block: Block | None
-
-    @property
-    def id(self) -> str:
-        return self.block.id if self.block is not None else self.turn.message_id
-
-    def message(self) -> Message:
-        return self.turn.reasoning_message(self.block) if self.block is not None else self.turn.assistant_message()
 
 
 class Conversation:
@@ -46,14 +31,15 @@ class Conversation:
     """
 
     def __init__(self, held: Sequence[Message] = ()) -> None:
-        self._entries: list[Message | _Place] = list(held)
-        self._added: dict[str, Message] = {}
+        self._order = [message.id for message in held]
+        self._messages: dict[str, Message] = {message.id: message for message in held}
+        self._streamed: dict[str, Callable[[], Message]] = {}
         self.ids: set[str] = {message.id for message in held}
         self.turns: dict[str, AssistantTurn] = {}
         self._holders: dict[str, str] = {}
         self._call_names: dict[str, str] = {}
         self.answered = {message.tool_call_id for message in held if isinstance(message, ToolMessage)}
-        self.sources = {entry.id: MessageSource(entry.subagent_run_id) for entry in held if entry.subagent_run_id}
+        self.sources = {one.id: MessageSource(one.subagent_run_id) for one in held if one.subagent_run_id}
         self.subagent_only: set[str] = set()
         for message in held:
             for call in (message.tool_calls or ()) if isinstance(message, AssistantMessage) else ():
@@ -61,11 +47,11 @@ class Conversation:
 
     def find(self, message_id: str) -> AssistantTurn | Message:
         """Return the message of this run with this id; raise `KeyError` if there is none."""
-        return self.turns.get(message_id) or self._added[message_id]
+        return self.turns.get(message_id) or self._messages[message_id]
 
     def replace(self, message: Message) -> None:
         """Put a user or tool message in the place of the one with its id."""
-        self._added[message.id] = message
+        self._messages[message.id] = message
 
     def holder(self, call_id: str) -> str | None:
         """Return the id of the message that holds a tool call, if the client holds it."""
@@ -99,20 +85,24 @@ class Conversation:
 
     def begin(self, turn: AssistantTurn, block: Block) -> None:
         """Give `block` its place: the client is about to receive it."""
-        self._place(_Place(turn, block if block.kind == "reasoning" else None))
+        if block.kind == "reasoning":
+            self._place(turn, block.id, partial(turn.reasoning_message, block))
+        else:
+            self.begin_assistant(turn)
         if block.kind == "call":
             self._add_call(block.id, block.name or "", turn.message_id)
 
     def begin_assistant(self, turn: AssistantTurn) -> None:
         """Give the assistant message of `turn` its place, even if it is empty."""
-        self._place(_Place(turn, None))
+        self._place(turn, turn.message_id, turn.assistant_message)
 
-    def _place(self, place: _Place) -> None:
-        if place.id not in self.ids:
-            self._entries.append(place)
-            self.ids.add(place.id)
-        self.turns[place.turn.message_id] = place.turn
-        self._add_source(place.turn.message_id, place.turn.source)
+    def _place(self, turn: AssistantTurn, message_id: str, message: Callable[[], Message]) -> None:
+        if message_id not in self.ids:
+            self._order.append(message_id)
+            self.ids.add(message_id)
+            self._streamed[message_id] = message
+        self.turns[turn.message_id] = turn
+        self._add_source(turn.message_id, turn.source)
 
     def append_turn(self, turn: AssistantTurn) -> None:
         """Append a whole assistant message."""
@@ -123,8 +113,8 @@ class Conversation:
 
     def add(self, message: Message, source: MessageSource = AGENT, position: int | None = None) -> None:
         """Add a user or tool message, at the end or at `position`."""
-        self._entries.insert(len(self._entries) if position is None else position, message)
-        self._added[message.id] = message
+        self._order.insert(len(self._order) if position is None else position, message.id)
+        self._messages[message.id] = message
         self.ids.add(message.id)
         self._add_source(message.id, source)
 
@@ -141,21 +131,19 @@ class Conversation:
 
     def answer(self, result: ToolMessage, source: MessageSource = AGENT) -> None:
         """Put a tool result behind the message that holds its call, after the results already there."""
-        position = len(self._entries)
+        position = len(self._order)
         if (holder := self._holders.get(result.tool_call_id)) is not None:
             # From the end: the call is nearly always among the last messages.
-            position = next(p for p in range(position - 1, -1, -1) if self._entries[p].id == holder) + 1
-            while position < len(self._entries) and isinstance(self._entries[position], ToolMessage):
+            position = next(p for p in range(position - 1, -1, -1) if self._order[p] == holder) + 1
+            while position < len(self._order) and isinstance(self._messages.get(self._order[position]), ToolMessage):
                 position += 1
         self.add(result, source, position)
         self.answered.add(result.tool_call_id)
 
     def messages(self) -> list[Message]:
         """Return all messages, in the client's order."""
-        return [
-            entry.message() if isinstance(entry, _Place) else self._added.get(entry.id, entry)
-            for entry in self._entries
-        ]
+        streamed = self._streamed
+        return [streamed[one]() if one in streamed else self._messages[one] for one in self._order]
 
 
 def merge_messages(held: Sequence[Message], truth: Iterable[tuple[str, Sequence[Message]]]) -> list[Message]:

@@ -124,15 +124,12 @@ class MessageDecoder:
         return value
 
     def _message(self, data: Mapping[str, object]) -> BaseMessage | None:
-        message_id = data.get("id")
-        if not isinstance(message_id, str):
-            return decode_message(data)
-        known = self._known.get(message_id)
+        known = self._known.get(str(data.get("id")))
         if known is not None and known[0] == data:
             return known[1]
         message = decode_message(data)
-        if message is not None:
-            self._known[message_id] = data, message
+        if message is not None and message.id is not None:
+            self._known[message.id] = data, message
         return message
 
 

@@ -341,7 +341,5 @@ def in_call_order(messages: Iterable[BaseMessage]) -> Iterator[BaseMessage]:
         results.clear()
         yield message
         if isinstance(message, AIMessage):
-            order = {}
-            for place, call in enumerate(message.tool_calls):
-                order.setdefault(call["id"], place)
+            order = {call["id"]: place for place, call in reversed([*enumerate(message.tool_calls)])}
     yield from sorted(results, key=lambda result: order.get(result.tool_call_id, len(order)))

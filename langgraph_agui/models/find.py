@@ -142,7 +142,6 @@ _CLASSES: Final = {
     ("langchain_google_vertexai", "ChatVertexAI"): "google_vertexai",
 }
 """Classes of packages with several providers; their other classes derive from those of the packages above."""
-_LANGSMITH: Final = {"amazon_bedrock": "bedrock_converse", "azure": "openai", "mistral": "mistralai"}
 
 
 def family_of(model: BaseChatModel) -> str | None:
@@ -162,21 +161,19 @@ def provider_of(model: BaseChatModel) -> str | None:
 
     xAI's Responses messages carry OpenAI's name; `messages.options.maker_of` tells them apart.
 
-    The nearest class of a known package decides, so a subclass of one is of its provider. Other classes give LangSmith
-    a name. It counts if it is one of these providers, or if the class is of a LangChain package. The name that
-    LangChain makes up from a class's name does not count.
+    The nearest class of a known package decides, so a subclass of one is of its provider. Classes of other LangChain
+    packages give LangSmith a name. The name that LangChain makes up from a class's name does not count.
     """
     family = family_of(model)
     if family == "openai_compatible" and getattr(model, "use_responses_api", None):
         return "openai"  # langchain-openai reads these answers and puts its own name in
     if family == "bedrock" and getattr(model, "beta_use_converse_api", False):
         return "bedrock_converse"
-    if family is not None or type(model)._get_ls_params is BaseChatModel._get_ls_params:
+    kind = type(model)
+    names_itself = kind._get_ls_params is not BaseChatModel._get_ls_params and kind.__module__.startswith("langchain_")
+    if family is not None or not names_itself:
         return family
     try:
-        name = model._get_ls_params().get("ls_provider")
+        return model._get_ls_params().get("ls_provider")
     except Exception:  # it may ask for settings that are not there
         return None
-    name = _LANGSMITH.get(name, name) if name is not None else None
-    is_known = name in _PROVIDERS or name in _CLASSES.values() or type(model).__module__.startswith("langchain_")
-    return name if is_known and isinstance(name, str) else None

@@ -79,7 +79,7 @@ _ENCRYPTED: Final = (
     "With store=False the provider forgets the reasoning, so it must travel encrypted: "
     'include=["reasoning.encrypted_content"].'
 )
-_REPLAY: Final = "{package} never sends reasoning back. Use {name} from langgraph_agui.models, with the same arguments."
+_REPLAY: Final = "{package} {fault}. Use {name} from langgraph_agui.models, with the same arguments."
 _NEVER: Final = 'replay_reasoning="never" keeps reasoning from going back.'
 # OpenAI-compatible addresses of those who have a package of their own.
 _HOSTS: Final = {
@@ -150,14 +150,8 @@ def _mistral(model: BaseChatModel) -> Judgement:
     settings = _mapping(model, "model_kwargs")
     thinks = "magistral" in name_of(model) or settings.get("reasoning_effort") not in (None, "none")
     advice = () if thinks else ('No reasoning is requested: model_kwargs={"reasoning_effort": "high"}.',)
-    if getattr(model, "replay_reasoning", None) is not None:
-        back, more = _replayed(model, "")
-        return thinks, back, (*advice, *more)
-    lost = (
-        "langchain-mistralai empties messages with tool calls, text and reasoning. Use ReasoningChatMistralAI from "
-        "langgraph_agui.models, with the same arguments."
-    )
-    return thinks, False, (*advice, lost)
+    back, more = _replayed(model, "ReasoningChatMistralAI", "empties messages with tool calls, text and reasoning")
+    return thinks, back, (*advice, *more)
 
 
 def _ollama(model: BaseChatModel) -> Judgement:
@@ -213,12 +207,14 @@ def _is_adaptive(model: BaseChatModel) -> bool:
     return not profile or "xhigh" in (profile.get("reasoning_effort_levels") or ())
 
 
-def _replayed(model: BaseChatModel, better: str) -> tuple[bool, tuple[str, ...]]:
+def _replayed(
+    model: BaseChatModel, better: str, fault: str = "never sends reasoning back"
+) -> tuple[bool, tuple[str, ...]]:
     """Whether one of our classes sends reasoning back, and what to say if not; `better` is the one to use."""
     replay = getattr(model, "replay_reasoning", None)
     if replay is None:
         package = type(model).__module__.partition(".")[0].replace("_", "-")
-        return False, (_REPLAY.format(package=package, name=better),)
+        return False, (_REPLAY.format(package=package, fault=fault, name=better),)
     return (False, (_NEVER,)) if replay == "never" else (True, ())
 
 
