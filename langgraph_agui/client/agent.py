@@ -1,6 +1,7 @@
 """`AGUIClient`: a remote AG-UI agent over HTTP, and `RemoteRun`: one run of it.
 
-In: the agent's address, and inputs of runs. Out: the events of each run, and the agent's capabilities.
+In: the agent's address, and inputs of runs. Out: the verified events of each run as they come, and what they add up to;
+the agent's capabilities.
 """
 
 from __future__ import annotations
@@ -8,20 +9,26 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
-from typing import TypeVar
+from typing import Literal, TypeAlias, TypeVar
 
 import httpx2
-from ag_ui.core import PROTOCOL_VERSION, ActivityMessage, AgentCapabilities, Event, RunAgentInput
+from ag_ui import core
+from ag_ui.core import AgentCapabilities, Event, RunAgentInput
 
-from langgraph_agui.client import endpoint
-from langgraph_agui.client.errors import NotAnEventStreamError, StreamTruncatedError
-from langgraph_agui.client.event_stream import RunReader
+from langgraph_agui.client import endpoint, errors
+from langgraph_agui.client.event_stream import EventStream
+from langgraph_agui.protocol.fold import Fold
 from langgraph_agui.protocol.jsonable import to_jsonable
-from langgraph_agui.protocol.sse import MAX_FRAME
+from langgraph_agui.protocol.schema import log_notes
+from langgraph_agui.protocol.sse import MAX_FRAME, SSEDecoder
+from langgraph_agui.protocol.verify import Verifier
+from langgraph_agui.protocol.wire import ProtocolError
 
 T = TypeVar("T")
+Outcome: TypeAlias = Literal["success", "interrupt", "cancelled", "error"]
 
 
 class AGUIClient:
@@ -118,7 +125,7 @@ class AGUIClient:
             return AgentCapabilities.model_validate_json(response.content)
         except ValueError as error:
             where = endpoint.public(response.request.url)
-            raise NotAnEventStreamError(f"{where} answered no AG-UI capabilities.") from error
+            raise errors.NotAnEventStreamError(f"{where} answered no AG-UI capabilities.") from error
 
     async def _get(self, url: httpx2.URL) -> httpx2.Response:
         if isinstance(self._http, httpx2.Client):
@@ -134,29 +141,142 @@ class AGUIClient:
         return self._target.copy_with(raw_path=(own.rstrip(b"/") + path.encode() if path else own) + mark + query)
 
     def _request(self, http: endpoint.HTTPClient, path: str, run_input: RunAgentInput) -> httpx2.Request:
-        messages = [message for message in run_input.messages if not isinstance(message, ActivityMessage)]
-        sent = run_input.model_copy(update={"messages": messages, "protocol_version": PROTOCOL_VERSION})
+        messages = [message for message in run_input.messages if not isinstance(message, core.ActivityMessage)]
+        sent = run_input.model_copy(update={"messages": messages, "protocol_version": core.PROTOCOL_VERSION})
         content = json.dumps(to_jsonable(sent), ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
         headers = self._headers.copy()
         headers.update({"Accept": "text/event-stream", "Content-Type": "application/json"})
         return http.build_request("POST", self._route(path), content=content, headers=headers, timeout=self._timeout)
 
 
-class RemoteRun(RunReader):
+class RemoteRun(EventStream):
     """A run that starts when you iterate it, once, with `async for` or `for`.
 
     `messages`, `state`, `outcome`, `interrupts`, `pending_tool_call_ids`, `usage` and `result` describe the run as far
-    as it has come; `input` is what is sent. It raises the errors of :mod:`langgraph_agui.client.errors`, each after the
-    events that came before it, `RUN_ERROR` included.
+    as it has come; `input` is what is sent. A stream may hold several runs, as a replay does; then they describe the
+    last of them. It raises the errors of :mod:`langgraph_agui.client.errors`, each after the events that came before
+    it, `RUN_ERROR` included.
 
     When you stop reading, the connection closes, and so the agent is told to stop;
     :class:`~langgraph_agui.client.event_stream.EventStream` lists the ways to stop.
     """
 
     def __init__(self, client: AGUIClient, path: str, run_input: RunAgentInput) -> None:
-        super().__init__(run_input, client._max_event)
+        super().__init__()
         self.input = run_input
         self._client, self._path = client, path
+        self.begun = False
+        self._end: core.RunFinishedEvent | core.RunErrorEvent | None = None
+        self._fold = Fold(run_input.messages, run_input.state)
+        self._decoder, self._verifier = SSEDecoder(client._max_event), Verifier()
+        # The calls that the run has started, in their order, and whether each has a result.
+        self._calls: dict[str, bool] = {}
+
+    @property
+    def messages(self) -> list[core.Message]:
+        """The conversation so far. Shared with the events: read only."""
+        return self._fold.messages
+
+    @property
+    def state(self) -> object:
+        """The shared state so far. Shared with the events: read only."""
+        return self._fold.state
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """How the run has ended; None while it is going on, or if its stream broke off."""
+        if isinstance(self._end, core.RunFinishedEvent):
+            return self._end.outcome.type if self._end.outcome is not None else "success"
+        return None if self._end is None else "error"
+
+    @property
+    def usage(self) -> list[core.TokenUsage]:
+        """The tokens of the run, one entry for each provider and model; known at its end."""
+        return (self._end.usage if self._end is not None else None) or []
+
+    @property
+    def result(self) -> object:
+        """What the run returned, if it was a success."""
+        return getattr(self._end, "result", None) if self.outcome == "success" else None
+
+    @property
+    def interrupts(self) -> list[core.Interrupt]:
+        """What the run waits for, if it has paused."""
+        outcome = self._end.outcome if isinstance(self._end, core.RunFinishedEvent) else None
+        return list(outcome.interrupts) if isinstance(outcome, core.RunFinishedInterruptOutcome) else []
+
+    @property
+    def pending_tool_call_ids(self) -> list[str]:
+        """The calls that the run left without a result: those it names, else those it started and did not answer."""
+        if self.outcome not in ("success", "interrupt"):
+            return []
+        outcome = self._end.outcome if isinstance(self._end, core.RunFinishedEvent) else None
+        named = outcome.pending_tool_call_ids if isinstance(outcome, core.RunFinishedSuccessOutcome) else None
+        return named or [call_id for call_id, answered in self._calls.items() if not answered]
+
+    @property
+    def open_call_ids(self) -> list[str]:
+        """The calls that the run left open, and those of the last assistant message, which it may have inherited.
+
+        A run that follows an approval, or only reads the thread, does not name calls that it did not start.
+        """
+        if self.outcome not in ("success", "interrupt"):
+            return []
+        last = next((one for one in reversed(self.messages) if one.role in ("assistant", "user")), None)
+        at_end = [call.id for call in getattr(last, "tool_calls", None) or ()]
+        return list(dict.fromkeys([*self.pending_tool_call_ids, *at_end]))
+
+    def _feed(self, chunk: bytes | None) -> Iterator[Event]:
+        """Yield the events that these bytes complete, or the end of the body (None), each applied.
+
+        An event that cannot be applied, such as a patch that fails, changes nothing and logs a warning.
+
+        Raises:
+            StreamInvalidError: The stream broke a rule; the events before the fault come first.
+        """
+        try:
+            for frame in self._decoder.finish() if chunk is None else self._decoder.feed(chunk):
+                for event in self._verifier.feed(frame):
+                    _check_interrupt_ids(event, frame)
+                    self._apply(event)
+                    yield event
+            self._decoder.feed(b"")  # raises the error of a frame that came behind valid ones
+        except ProtocolError as error:
+            kind = errors.EventTooLargeError if error.code == "frame-too-large" else errors.StreamInvalidError
+            raise self.broken(kind(error)) from error
+
+    def _check_end(self) -> None:
+        """Judge the run at the end of the body.
+
+        Raises:
+            StreamTruncatedError: The stream has no run, or ended before its run did.
+            RunFailedError: The run failed, even if it had finished before (AG-UI 1.0, runs).
+        """
+        if self._end is None:
+            where = "before its run did" if self.begun else "without a run"
+            raise self.broken(errors.StreamTruncatedError(f"The stream ended {where}."))
+        if isinstance(self._end, core.RunErrorEvent):
+            raise self.broken(errors.RunFailedError(self._end))
+
+    def broken(self, error: errors.AgentError) -> errors.AgentError:
+        """Return `error` with the messages and state received so far."""
+        error.messages, error.state = self.messages, self.state
+        return error
+
+    def _apply(self, event: Event) -> None:
+        self.begun = True
+        self._fold.apply(event)
+        log_notes(self._fold.warnings)
+        self._fold.warnings.clear()
+        match event:
+            case core.RunStartedEvent():
+                self._end, self._calls = None, {}
+            case core.ToolCallStartEvent():
+                self._calls.setdefault(event.tool_call_id, False)
+            case core.ToolCallResultEvent():
+                self._calls[event.tool_call_id] = True
+            case core.RunErrorEvent() | core.RunFinishedEvent():
+                self._end = event
 
     async def _read(self, blocking: bool) -> AsyncGenerator[Event]:
         async with AsyncExitStack() as stack:
@@ -169,7 +289,9 @@ class RemoteRun(RunReader):
             except httpx2.RequestError as error:
                 if self.outcome is None:  # a connection that breaks after the run's end does no harm
                     what = "fell silent" if isinstance(error, httpx2.ReadTimeout) else "broke off"
-                    raise self.broken(StreamTruncatedError(f"The stream {what} before its run had ended.")) from error
+                    raise self.broken(
+                        errors.StreamTruncatedError(f"The stream {what} before its run had ended.")
+                    ) from error
             for event in self._feed(None):
                 yield event
             self._check_end()
@@ -243,3 +365,12 @@ async def _error_body(response: httpx2.Response, blocking: bool) -> bytes:
                     if len(body) > endpoint.MAX_BODY:
                         break
     return bytes(body)
+
+
+def _check_interrupt_ids(event: Event, wire: Mapping[str, object]) -> None:
+    """Refuse interrupts that share an id (AG-UI 1.0, interrupts): an answer could not tell them apart."""
+    outcome = event.outcome if isinstance(event, core.RunFinishedEvent) else None
+    if isinstance(outcome, core.RunFinishedInterruptOutcome):
+        name, times = Counter(interrupt.id for interrupt in outcome.interrupts).most_common(1)[0]
+        if times > 1:
+            raise ProtocolError("duplicate-interrupt", f"RUN_FINISHED: {times} interrupts have the id {name!r}.", wire)

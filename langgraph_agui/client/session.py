@@ -18,10 +18,10 @@ from ag_ui.core import ContentPart, Message
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.alias_generators import to_camel
 
-from langgraph_agui.client.agent import AGUIClient, RemoteRun
+from langgraph_agui.client.agent import AGUIClient, Outcome, RemoteRun
 from langgraph_agui.client.endpoint import resume_entries
 from langgraph_agui.client.errors import AgentError, ResumeError
-from langgraph_agui.client.event_stream import EventStream, Outcome
+from langgraph_agui.client.event_stream import EventStream
 from langgraph_agui.client.tools import LocalTool, LocalTools, interrupted
 from langgraph_agui.client.typed_state import StateT, TypedState
 from langgraph_agui.protocol.jsonable import to_jsonable

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import json
 import logging
-from collections import deque
-from collections.abc import Callable, Collection
+from collections import defaultdict, deque
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Final, Generic, cast
 
 from pydantic import TypeAdapter, ValidationError
-from pydantic_core import from_json, to_json
+from pydantic_core import to_json
 from typing_extensions import TypeVar
 
-from langgraph_agui.client.three_way_merge import three_way_merge
 from langgraph_agui.protocol.jsonable import JsonValue, json_equal, to_jsonable
 
 logger = logging.getLogger(__name__)
@@ -77,10 +76,7 @@ class TypedState(Generic[StateT]):
     def set(self, value: StateT) -> None:
         """Replace the state; it is sent with the next run. Raises `ValidationError` if it does not fit."""
         self.read()
-        if self._adapter is None:
-            self._value = cast("StateT", to_jsonable(value))
-        else:
-            self._value = self._adapter.validate_python(value)
+        self._value = self._parse(value) if self._adapter is None else self._adapter.validate_python(value)
 
     def receive(self, state: object) -> None:
         """Take a state from the agent. It replaces what the user has changed until now."""
@@ -112,26 +108,21 @@ class TypedState(Generic[StateT]):
         is_new = errors != self._reported
         unfit = {str(one["loc"][0]) for one in errors if one["loc"]}
         if unfit and isinstance(state, dict):
+            mended = {key: value for key, value in state.items() if key not in unfit}
+            old: JsonValue = None
             with suppress(ValueError):  # the other keys do not fit together, or an old value cannot be written
-                self._load_around(state, unfit)
+                for by_alias in (False, True):  # an agent may call a field by either name
+                    if not isinstance(self._value, _Unset):
+                        old = self._dump(self._value, by_alias)
+                    if isinstance(old, dict):
+                        mended |= {key: old[key] for key in unfit if key in old}
+                if not json_equal(mended, old):
+                    self._load(mended)
         if isinstance(self._base, dict):
             self._base = {key: value for key, value in self._base.items() if key not in unfit}
         self._reported = errors
         if is_new:
             self._on_invalid(error)
-
-    def _load_around(self, state: dict[str, JsonValue], unfit: Collection[str]) -> None:
-        mended = {key: value for key, value in state.items() if key not in unfit}
-        old: JsonValue = None
-        if not isinstance(self._value, _Unset):
-            old = self._dump(self._value)
-            for values in (self._dump(self._value, by_alias=False), old):  # an agent may call a field by either name
-                if isinstance(values, dict):
-                    mended |= {key: values[key] for key in unfit if key in values}
-        if json_equal(mended, old):
-            self._base = old
-        else:
-            self._load(mended)
 
     def to_json(self) -> JsonValue:
         """Return the state as JSON data: what the agent sent, with the user's changes."""
@@ -139,9 +130,7 @@ class TypedState(Generic[StateT]):
         if isinstance(self._value, _Unset):
             return to_jsonable(self._received)
         value = self._dump(self._value)
-        if self._adapter is None:
-            return value
-        return three_way_merge(to_jsonable(self._received), self._base, value)
+        return value if self._adapter is None else three_way_merge(to_jsonable(self._received), self._base, value)
 
     def commit(self) -> JsonValue:
         """Return the same for a run that starts now: then the agent has it.
@@ -150,7 +139,7 @@ class TypedState(Generic[StateT]):
             ValidationError: What the user has changed does not fit.
         """
         state = self.to_json()
-        if self._adapter is not None and not isinstance(self._value, _Unset):
+        if not isinstance(self._value, _Unset):
             value = self._dump(self._value)
             if not json_equal(self._base, value):
                 self._parse(value)
@@ -160,7 +149,7 @@ class TypedState(Generic[StateT]):
     def saved_value(self) -> JsonValue:
         """Return the typed state as JSON data if `to_json` does not give it, because the agent's last did not fit."""
         state = self.to_json()
-        if self._adapter is None or isinstance(self._value, _Unset):
+        if isinstance(self._value, _Unset):
             return None
         value = self._dump(self._value)
         with suppress(ValidationError):
@@ -170,14 +159,13 @@ class TypedState(Generic[StateT]):
 
     def _load(self, state: object) -> StateT:
         self._value = self._parse(state)
-        if self._adapter is not None:
-            self._base = self._dump(self._value)
+        self._base = self._dump(self._value)
         self._reported = None
         return self._value
 
     def _parse(self, state: object) -> StateT:
         if self._adapter is None:
-            return cast("StateT", _copied(state))
+            return cast("StateT", to_jsonable(state))
         # From JSON text, because strict types have other rules for JSON than for Python values.
         try:
             text = to_json(state)
@@ -192,15 +180,51 @@ class TypedState(Generic[StateT]):
         return to_jsonable(dumped)
 
 
-def _copied(data: object) -> JsonValue:
-    """Return a copy of JSON data; this takes a third of the time of `to_jsonable`."""
-    try:
-        copy: JsonValue = from_json(to_json(data))
-    except ValueError:  # halves of surrogate pairs, or very deep data
-        return to_jsonable(data)
-    return copy
-
-
 def _log(error: ValidationError) -> None:
     places = ", ".join("/".join(map(str, one["loc"])) or "/" for one in error.errors())
     logger.warning("The agent's state does not fit at %s; the old values stay.", places)
+
+
+def three_way_merge(document: JsonValue, before: JsonValue, after: JsonValue) -> JsonValue:
+    """Return `document` with the changes from `before` to `after`.
+
+    Keys that only the document has stay. So they do in the elements of a list that keeps its length, whether an element
+    stays, moves or changes in its place. In a list that becomes longer or shorter, elements that stay or move are those
+    of the document; the others are as in `after`, because nothing tells which element they were.
+    """
+    if json_equal(before, after):
+        return document
+    match document, before, after:
+        case list(), list(), list() if len(document) == len(before):
+            return _merge_lists(document, before, after)
+        case dict(), dict(), dict():
+            merged = {key: value for key, value in document.items() if key in after or key not in before}
+            for key, value in after.items():
+                if key not in before or not json_equal(before[key], value):
+                    merged[key] = three_way_merge(document.get(key), before.get(key), value)
+            return merged
+        case _:
+            return after
+
+
+def _merge_lists(document: list[JsonValue], before: list[JsonValue], after: list[JsonValue]) -> list[JsonValue]:
+    # For each index in `after`, the index in `before` that its element comes from.
+    pairs = enumerate(zip(before, after, strict=False))
+    source = {index: index for index, (old, new) in pairs if json_equal(old, new)}
+    moved: defaultdict[str, deque[int]] = defaultdict(deque)
+    for index, old in enumerate(before):
+        if index not in source:
+            moved[json.dumps(old, sort_keys=True)].append(index)
+    for index, new in enumerate(after):
+        if index not in source and (origins := moved[json.dumps(new, sort_keys=True)]):
+            source[index] = origins.popleft()
+    used = set(source.values())
+    merged: list[JsonValue] = []
+    for index, new in enumerate(after):
+        if index in source:
+            merged.append(document[source[index]])
+        elif len(before) == len(after) and index not in used:
+            merged.append(three_way_merge(document[index], before[index], new))
+        else:
+            merged.append(new)
+    return merged

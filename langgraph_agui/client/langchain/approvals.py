@@ -8,7 +8,8 @@ approves here.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
 
 from ag_ui.core import Interrupt, ResumeEntry
 from langchain_core.messages import ToolCall
@@ -17,6 +18,8 @@ from langgraph.types import interrupt as langgraph_interrupt
 from langgraph_agui.custom_events import CANCELLED
 from langgraph_agui.interrupts.decisions import schema_mismatch
 from langgraph_agui.protocol.wire import has_expired
+
+_CANCEL: Final = {CANCELLED: True}
 
 
 def ask(interrupt: Interrupt, error: str | None = None) -> object:
@@ -32,7 +35,7 @@ def ask(interrupt: Interrupt, error: str | None = None) -> object:
     while True:
         # Each pass makes the same calls first, so LangGraph finds the earlier answers for them.
         payload: object = langgraph_interrupt({**value, **({"error": error} if error else {}), CANCELLED: True})
-        if payload == {CANCELLED: True} or has_expired(interrupt):
+        if payload == _CANCEL or has_expired(interrupt):
             return payload
         # Schemas do not mention the short form of an approval.
         is_short = interrupt.reason == "tool_call" and isinstance(payload, bool)
@@ -40,6 +43,14 @@ def ask(interrupt: Interrupt, error: str | None = None) -> object:
         error = schema_mismatch(checked, interrupt.response_schema, interrupt.message or interrupt.id)
         if error is None:
             return payload
+
+
+def valid_answers(
+    interrupts: Sequence[Interrupt], answers: Mapping[str, object]
+) -> tuple[dict[str, object], list[str]]:
+    """Return the answers that `ask` got and that still count, and the ids of the other interrupts, to be cancelled."""
+    cancelled = [one.id for one in interrupts if answers.get(one.id, _CANCEL) == _CANCEL or has_expired(one)]
+    return {one.id: answers[one.id] for one in interrupts if one.id not in cancelled}, cancelled
 
 
 def interrupts_about(interrupts: Iterable[Interrupt], call_id: str | None, name: str | None) -> list[Interrupt]:

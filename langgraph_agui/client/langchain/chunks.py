@@ -6,6 +6,7 @@ In: the events of a run, one by one. Out: `AIMessageChunk`s in LangChain's stand
 from __future__ import annotations
 
 import re
+from codecs import IncrementalDecoder, getincrementaldecoder
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from itertools import count
@@ -17,7 +18,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk
 from langchain_core.messages.tool import tool_call_chunk
 
 from langgraph_agui.client.langchain.approvals import interrupts_about
-from langgraph_agui.client.langchain.event_history import EventHistory, MessageStart, result_event
+from langgraph_agui.client.langchain.event_history import EventHistory, result_event
 from langgraph_agui.client.langchain.to_agui_request import AGUI, PROVIDER, normalized_args
 from langgraph_agui.protocol.event_order import ChunkExpander, EventOrder, Growing, ItemKind, item_of
 from langgraph_agui.protocol.fold import Fold
@@ -136,7 +137,8 @@ class _Block:
     name: str | None = None
     is_invalid: bool = False
     pieces: list[str] = field(default_factory=list)
-    half_pair: str = ""
+    # It keeps the first half of a surrogate pair until the other half comes.
+    decoder: IncrementalDecoder = field(default_factory=lambda: getincrementaldecoder("utf-16-le")("replace"))
     depth: int = 0
     in_string: bool = False
     escape: str = ""
@@ -153,11 +155,7 @@ class _Block:
 
     def append(self, delta: str) -> str:
         """Add text. Return as much of it as a chunk may contain."""
-        text, self.half_pair = self.half_pair + delta, ""
-        if not text.isascii():
-            if "\ud800" <= text[-1] < "\udc00":  # the other half of this surrogate pair comes next
-                text, self.half_pair = text[:-1], text[-1]
-            text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+        text = self.decoder.decode(delta.encode("utf-16-le", "surrogatepass"))
         self.pieces.append(text)
         if self.is_invalid:
             return ""
@@ -167,10 +165,9 @@ class _Block:
 
     def close(self) -> str:
         """Return the text that no other half of a surrogate pair has come for."""
-        if not self.half_pair:
-            return ""
-        self.pieces.append("\ufffd")
-        return "" if self.is_invalid else "\ufffd"
+        text = self.decoder.decode(b"", final=True)
+        self.pieces.append(text)
+        return "" if self.is_invalid else text
 
     def _is_too_deep(self, text: str) -> bool:
         text, deepest = self.escape + text, 0
@@ -212,9 +209,10 @@ class ChunkBuilder:
     def __init__(self, history: EventHistory, tools: Collection[str] | None = None) -> None:
         self._history, self._tools, self._indices = history, tools, count()
         self._blocks: dict[_Key, _Block] = {}
-        # The assistant messages of the blocks, and the results among them by call, as the reducer holds them.
+        # The assistant messages of the blocks, as the reducer holds them.
         self._messages: dict[str, StoredMessage] = {}
-        self._results: dict[str, StoredMessage] = {}
+        # The calls whose results are among the blocks.
+        self._answered: set[str] = set()
 
     def feed(self, event: Event) -> list[AIMessageChunk]:
         """Return the chunks of the next event."""
@@ -280,9 +278,11 @@ class ChunkBuilder:
             return []
         return [call.chunk(call.invalidate(call.text))]
 
-    def _begin_message(self, event: MessageStart) -> list[AIMessageChunk]:
+    def _begin_message(
+        self, event: core.TextMessageStartEvent | core.ReasoningMessageStartEvent
+    ) -> list[AIMessageChunk]:
         """Open the block of a message. One that is opened again continues; one that a call began waits for content."""
-        key, message = item_of(event), self._history.own_message(event)
+        key, message = item_of(event), self._history.own_message(event.message_id)
         message_id = event.message_id if isinstance(event, core.TextMessageStartEvent) else None
         if message is None or key in self._blocks or message_id in self._messages:
             return []
@@ -330,12 +330,11 @@ class ChunkBuilder:
     def _add_result(self, event: core.ToolCallResultEvent) -> list[AIMessageChunk]:
         """Add a result, one for each call. The caller cannot run a call that has one."""
         call_id, call = event.tool_call_id, self._blocks.get(("tool call", event.tool_call_id))
-        stored, is_own = self._history.store.find(event.message_id), self._history.is_own(event.subagent_run_id)
-        if self._tools is None or stored is None or not is_own or call_id in self._results:
+        if self._tools is None or not self._history.is_own(event.subagent_run_id) or call_id in self._answered:
             return []
         if call is None and call_id not in self._history.open_calls:
             return []
-        self._results[call_id] = stored
+        self._answered.add(call_id)
         block = {
             "type": "server_tool_result",
             "id": event.message_id,
@@ -350,10 +349,11 @@ class ChunkBuilder:
     def _details(self) -> dict[str, object]:
         """Return what the blocks have no place for, as `to_agui_request` describes it."""
         messages = {key: self._history.details(stored) for key, stored in self._messages.items()}
+        results = self._history.result_details()
         details = {
             "messages": {key: value for key, value in messages.items() if value},
             "calls": {block.id: self._call_details(call_id, block) for call_id, block in self._calls.items()},
-            "results": self._history.result_details(self._results),
+            "results": {key: value for key, value in results.items() if key in self._answered},
         }
         return {key: value for key, value in details.items() if value}
 

@@ -6,16 +6,13 @@ that a snapshot has dropped or renamed; events for what only a snapshot contains
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import Any
 
 from ag_ui import core
 
 from langgraph_agui.protocol.event_order import ChunkExpander
 from langgraph_agui.protocol.fold import Fold
 from langgraph_agui.protocol.message_store import StoredMessage, StoredToolCall, open_tool_calls
-
-MessageStart: TypeAlias = core.TextMessageStartEvent | core.ReasoningMessageStartEvent
 
 
 class EventHistory:
@@ -27,6 +24,7 @@ class EventHistory:
         sent_calls: The ids of the calls that the agent was sent.
         open_calls: The agent's own calls that it was sent without a result, by id.
         answered: The ids of the calls that have a result.
+        results: The first result of each call, streamed or from a snapshot, by call.
 
     Args:
         fold: The run's reducer. It holds the messages that the agent was sent, and applies each event before `observe`
@@ -57,6 +55,7 @@ class EventHistory:
         self.sent_calls = frozenset(self.calls)
         self.open_calls = self._find_open_calls()
         self.answered = {*(self.sent_calls - self.open_calls.keys()), *answered_before}
+        self.results: dict[str, StoredMessage] = {}
 
     def _add_message(self, message_id: str) -> None:
         stored = self.store.find(message_id)
@@ -67,13 +66,21 @@ class EventHistory:
         if (stored := self.store.find_call(call_id)) is not None:
             self.calls.setdefault(call_id, stored)
 
+    def _add_result(self, message_id: str, call_id: str, subagent_run_id: str | None) -> None:
+        stored = self.store.find(message_id)
+        if stored is not None and call_id in self.calls and self.is_own(subagent_run_id):
+            self.results.setdefault(call_id, stored)
+
     def _find_open_calls(self) -> dict[str, core.ToolCall]:
         calls = open_tool_calls(self.store.views())
         return {call_id: call for call_id, call in calls.items() if self.own_holder(call_id) is not None}
 
     def receive(self, event: core.Event) -> list[core.Event]:
         """Observe an event and return it. If it ends the run, events for what only a snapshot contains come first."""
-        events: list[core.Event] = self._missing_events(event) if isinstance(event, core.RunFinishedEvent) else [event]
+        events = [event]
+        if self._snapshot and isinstance(event, core.RunFinishedEvent):
+            expander = ChunkExpander()
+            events = [one for missing in (*self._missing_events(), event) for one in expander.feed(missing)]
         for one in events:
             self.observe(one)
         return events
@@ -87,8 +94,12 @@ class EventHistory:
                 self._add_call(event.tool_call_id)
             case core.ToolCallResultEvent() if event.tool_call_id in self.calls:
                 self.answered.add(event.tool_call_id)
+                self._add_result(event.message_id, event.tool_call_id, event.subagent_run_id)
             case core.MessagesSnapshotEvent():
                 self._snapshot = event.messages
+                for message in event.messages:
+                    if isinstance(message, core.ToolMessage):
+                        self._add_result(message.id, message.tool_call_id, message.subagent_run_id)
             case core.RunStartedEvent() if event.input is not None:
                 self.open_calls = self._find_open_calls()
             case core.SubagentStartedEvent() if self._joins_subagents and event.parent_tool_call_id is None:
@@ -99,11 +110,9 @@ class EventHistory:
         """Return whether this subagent run, None for the parent agent, is the agent itself."""
         return subagent_run_id in self._own_runs
 
-    def own_message(self, event: MessageStart) -> StoredMessage | None:
-        """Return the message that `event` opens, if it is the agent's own reasoning or answer."""
-        if isinstance(event, core.TextMessageStartEvent) and event.role not in (None, "assistant"):
-            return None
-        return self._if_own(self.store.find(event.message_id))
+    def own_message(self, message_id: str) -> StoredMessage | None:
+        """Return this message, if it is the agent's own reasoning or answer."""
+        return self._if_own(self.store.find(message_id))
 
     def own_holder(self, call_id: str) -> StoredMessage | None:
         """Return the message that holds this call, if it is the agent's own."""
@@ -129,69 +138,58 @@ class EventHistory:
         now = self.store.find_call(model.id) if isinstance(stored, StoredToolCall) else self.store.find(model.id)
         return fields_of(model, *names) | fields_of((now or stored).view(), *names)
 
-    def result_details(self, results: Mapping[str, StoredMessage]) -> dict[str, dict[str, Any]]:
+    def result_details(self) -> dict[str, dict[str, Any]]:
         """Return by call what was not known when its result came.
 
         This is the `error` and `encrypted_value` of the result, and its `id` if a snapshot has another one.
-
-        Args:
-            results: The results that have come, by call.
         """
-        messages = [message for message in self.store.views() if isinstance(message, core.ToolMessage)]
-        by_call = {message.tool_call_id: message for message in messages}
-        by_both_ids = {(message.tool_call_id, message.id): message for message in messages}
+        messages = reversed(self.store.views())  # of two results of one call, the first counts
+        by_call = {message.tool_call_id: message for message in messages if isinstance(message, core.ToolMessage)}
         found: dict[str, dict[str, Any]] = {}
-        for call_id, stored in results.items():
-            result_id = stored.model.id
-            now = by_both_ids.get((call_id, result_id)) or by_call.get(call_id) or stored.model
-            found[call_id] = {
-                **fields_of(stored.model, "error", "encrypted_value"),
-                **fields_of(now, "error", "encrypted_value"),
-                **({"id": now.id} if now.id != result_id else {}),
-            }
+        for call_id, stored in self.results.items():
+            now = by_call.get(call_id, stored.model)
+            names = ("error", "encrypted_value", *(["id"] if now.id != stored.model.id else []))
+            found[call_id] = fields_of(stored.model, *names) | fields_of(now, *names)
         return {call_id: details for call_id, details in found.items() if details}
 
-    def _missing_events(self, end: core.RunFinishedEvent) -> list[core.Event]:
-        """Return events for what only a snapshot contains, from the last user message on, and `end` after them.
+    def _missing_events(self) -> list[core.Event]:
+        """Return events for what only a snapshot contains, from the last user message on.
 
         A server may give a message another id in a snapshot, so one with the same text is the same message. This
         ignores messages before the last user message: an answer may repeat an earlier one.
         """
-        users = [place for place, message in enumerate(self._snapshot) if isinstance(message, core.UserMessage)]
+        messages = [message for message in self._snapshot if message.subagent_run_id is None]
+        users = [place for place, message in enumerate(messages) if isinstance(message, core.UserMessage)]
         earlier = self._earlier if users else ()
+        messages = messages[users[-1] + 1 :] if users else messages
         texts = {stored.view().content for message_id, stored in self._messages.items() if message_id not in earlier}
-        fresh, waiting = set[str](), self.calls.keys() - self.answered
-        events: list[core.Event] = []
-        for message in self._snapshot[users[-1] + 1 if users else 0 :]:
-            if message.subagent_run_id is not None:
-                continue
-            match message:
-                case core.AssistantMessage() | core.ReasoningMessage() if message.id not in self._messages:
-                    if message.content and message.content not in texts:
-                        is_text = isinstance(message, core.AssistantMessage)
-                        kind = core.TextMessageChunkEvent if is_text else core.ReasoningMessageChunkEvent
-                        events.append(kind(message_id=message.id, delta=message.content, metadata=message.metadata))
-                    calls = getattr(message, "tool_calls", None) or ()
-                    calls = [call for call in calls if call.id not in self.calls]
-                    fresh |= {call.id for call in calls}
-                    events += [
-                        core.ToolCallChunkEvent(
-                            tool_call_id=call.id,
-                            tool_call_name=call.function.name,
-                            parent_message_id=message.id,
-                            delta=call.function.arguments,
-                        )
-                        for call in calls
-                    ]
-                case core.ToolMessage() if message.tool_call_id in waiting | fresh:
-                    events.append(result_event(message))
-                    waiting -= {message.tool_call_id}
-                    fresh -= {message.tool_call_id}
+        results = [message for message in messages if isinstance(message, core.ToolMessage)]
+        waiting = self.calls.keys() - self.answered
+        events: list[core.Event] = [result_event(result) for result in results if result.tool_call_id in waiting]
         # A result may have been streamed after the snapshot that introduced its call.
-        results = [message for message in self.store.views() if isinstance(message, core.ToolMessage)]
-        events += [result_event(message) for message in results if message.tool_call_id in fresh]
-        expander = ChunkExpander()
-        return [expanded for event in (*events, end) for expanded in expander.feed(event)]
+        by_call = {
+            message.tool_call_id: message for message in self.store.views() if isinstance(message, core.ToolMessage)
+        }
+        for message in messages:
+            if message.id in self._messages or not isinstance(message, core.AssistantMessage | core.ReasoningMessage):
+                continue
+            if message.content and message.content not in texts:
+                is_text = isinstance(message, core.AssistantMessage)
+                kind = core.TextMessageChunkEvent if is_text else core.ReasoningMessageChunkEvent
+                events.append(kind(message_id=message.id, delta=message.content, metadata=message.metadata))
+            calls = getattr(message, "tool_calls", None) or ()
+            calls = [call for call in calls if call.id not in self.calls]
+            events += [
+                core.ToolCallChunkEvent(
+                    tool_call_id=call.id,
+                    tool_call_name=call.function.name,
+                    parent_message_id=message.id,
+                    delta=call.function.arguments,
+                )
+                for call in calls
+            ]
+            events += [result_event(by_call[call.id]) for call in calls if call.id in by_call]
+        return events
 
 
 def fields_of(model: core.Message | core.ToolCall, *names: str) -> dict[str, Any]:

@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NotRequired, cast
 
 from langchain_core.messages import AIMessage, ToolMessage
 
-from langgraph_agui.client.langchain.approvals import ask
+from langgraph_agui.client.langchain.approvals import ask, valid_answers
 from langgraph_agui.client.langchain.to_agui_request import open_interrupts, withheld_calls
-from langgraph_agui.custom_events import CANCELLED
-from langgraph_agui.protocol.wire import has_expired
 
 try:
     from langchain.agents.middleware import AgentMiddleware, AgentState, hook_config
@@ -27,9 +25,6 @@ if TYPE_CHECKING:
 
 # The result of a call that an interrupt asks about; an approved call is repeated.
 WITHHELD: Final = "The agent asks before this may run."
-
-
-_CANCEL: Final = {CANCELLED: True}
 
 
 class _State(AgentState[Any]):
@@ -52,10 +47,6 @@ class RemoteInterrupts(AgentMiddleware[_State, Any]):
         """Forget the answers of an earlier turn: if its agent did not accept them, it never will."""
         return {"agui_answers": {}} if state.get("agui_answers") else None
 
-    async def abefore_agent(self, state: _State, runtime: Runtime[Any]) -> dict[str, Any] | None:
-        """See `before_agent`."""
-        return self.before_agent(state, runtime)
-
     @hook_config(can_jump_to=["model"])
     def after_model(self, state: _State, runtime: Runtime[Any]) -> dict[str, Any] | None:
         """Ask, if the model's answer has interrupts.
@@ -72,11 +63,6 @@ class RemoteInterrupts(AgentMiddleware[_State, Any]):
         results = [ToolMessage(WITHHELD, tool_call_id=call["id"] or "", name=call["name"]) for call in withheld]
         calls = isinstance(last, AIMessage) and last.tool_calls
         return {"agui_answers": answers, "messages": results, **({} if calls else {"jump_to": "model"})}
-
-    @hook_config(can_jump_to=["model"])
-    async def aafter_model(self, state: _State, runtime: Runtime[Any]) -> dict[str, Any] | None:
-        """See `after_model`."""
-        return self.after_model(state, runtime)
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
@@ -95,9 +81,6 @@ def _with_answers(request: ModelRequest[Any]) -> ModelRequest[Any]:
     interrupts = next((open_interrupts(one) for one in reversed(request.messages) if isinstance(one, AIMessage)), [])
     if not interrupts:
         return request
-    given = cast("dict[str, Any]", request.state.get("agui_answers") or {})
-    valid = {one.id for one in interrupts if given.get(one.id, _CANCEL) != _CANCEL and not has_expired(one)}
     # An interrupt without an answer will get none: a new turn has begun instead.
-    cancel = [one.id for one in interrupts if one.id not in valid]
-    answers = {"resume": {one: given[one] for one in valid}, "cancel": cancel}
-    return request.override(model_settings={**request.model_settings, **answers})
+    answers, cancel = valid_answers(interrupts, cast("dict[str, Any]", request.state.get("agui_answers") or {}))
+    return request.override(model_settings={**request.model_settings, "resume": answers, "cancel": cancel})

@@ -29,15 +29,13 @@ from langgraph_agui.aio import run_sync
 from langgraph_agui.client.agent import AGUIClient
 from langgraph_agui.client.endpoint import resume_entries
 from langgraph_agui.client.errors import AgentError
-from langgraph_agui.client.langchain.approvals import ask, interrupts_about, is_approved
+from langgraph_agui.client.langchain.approvals import ask, interrupts_about, is_approved, valid_answers
 from langgraph_agui.client.langchain.replay import Replay, insert_result, local_state
 from langgraph_agui.client.langchain.to_agui_request import agent_key, to_agui_request
 from langgraph_agui.client.tools import LocalTools
-from langgraph_agui.custom_events import CANCELLED
 from langgraph_agui.messages.extract import as_mapping
 from langgraph_agui.messages.to_agui import cancelled, interrupted
 from langgraph_agui.protocol.jsonable import json_equal, to_jsonable
-from langgraph_agui.protocol.wire import has_expired
 
 
 def _merge_answers(old: dict[str, Any] | None, new: dict[str, Any]) -> dict[str, Any]:
@@ -56,8 +54,8 @@ class _State(TypedDict, total=False):
         open: The agent's open interrupts.
         answers: The answers to them, by id.
         calls: The local calls that run next.
-        asked: The ids of the local calls that an open interrupt asks about.
-        refused: The ids of those that an answer did not approve. They never run, though the agent may leave them open.
+        refused: The ids of local calls that an answer did not approve. They never run, though the agent may leave them
+            open.
         fault: Why the agent has refused the last answers.
     """
 
@@ -68,12 +66,11 @@ class _State(TypedDict, total=False):
     open: list[dict[str, Any]]
     answers: Annotated[dict[str, Any], _merge_answers]
     calls: list[ToolCall]
-    asked: list[str]
     refused: list[str]
     fault: str | None
 
 
-_FRESH: Final[_State] = {"thread": None, "open": [], "answers": {}, "asked": [], "refused": [], "fault": None}
+_FRESH: Final[_State] = {"thread": None, "open": [], "answers": {}, "refused": [], "fault": None}
 
 
 def _state_schema(messages_key: str) -> type[_State]:
@@ -81,13 +78,6 @@ def _state_schema(messages_key: str) -> type[_State]:
     channels = get_type_hints(_State, include_extras=True)
     annotations = {**channels, messages_key: Annotated[list[AnyMessage], add_messages]}
     return cast("type[_State]", type("_StateWithMessages", (), {"__annotations__": annotations}))
-
-
-class _Question(TypedDict):
-    """The input of the node that asks: one AG-UI interrupt, and `fault` as in `_State`."""
-
-    interrupt: dict[str, Any]
-    fault: str | None
 
 
 # The codes of runs that an agent does not begin because of the answers; it accepts other answers.
@@ -262,18 +252,18 @@ class RemoteAgent(Runnable[Any, dict[str, Any]]):
             messages = await Replay(run, self._agent, self._state_keys, config).messages([*state["given"], *before])
         calls = _open_calls([*before, *messages]) if run.outcome != "cancelled" else []
         calls = [call for call in calls if call["name"] in self._tools.names]
-        asked = [call for call in calls if call["id"] in state.get("asked", ())]
         answers, interrupts = run_input.resume or (), _interrupts(state)
+        earlier = [call for call in calls if call in _open_calls(before)]
+        asked = [call for call in earlier if interrupts_about(interrupts, call["id"], call["name"])]
         refused = [call["id"] or "" for call in asked if not is_approved(call, interrupts, answers)]
         refused = [*state.get("refused", ()), *refused]
-        waiting = [call["id"] or "" for call in calls if interrupts_about(run.interrupts, call["id"], call["name"])]
+        waiting = [call["id"] for call in calls if interrupts_about(run.interrupts, call["id"], call["name"])]
         update: _State = {
             "shared": to_jsonable(run.state),
             "thread": run_input.thread_id,
             "open": [one.model_dump(mode="json", by_alias=True) for one in run.interrupts],
             "answers": {},
             "calls": [call for call in calls if call["id"] not in {*waiting, *refused}],
-            "asked": waiting,
             "refused": refused,
             "fault": None,
         }
@@ -283,7 +273,7 @@ class RemoteAgent(Runnable[Any, dict[str, Any]]):
         return cast("list[AnyMessage]", state.get(self._messages_key, []))
 
     def _route(self, state: Mapping[str, Any]) -> list[Send] | str:
-        questions = [_Question(interrupt=one, fault=state.get("fault")) for one in state["open"]]
+        questions = [{"open": [one], "fault": state.get("fault")} for one in state["open"]]
         values = local_state(state["shared"], self._state_keys)
         values[self._messages_key] = [*state["given"], *self._messages(state)]
         calls = [
@@ -308,16 +298,15 @@ def _is_branch(config: RunnableConfig | None) -> bool:
     return "__pregel_push" in (ensure_config(config).get("metadata") or {}).get("langgraph_triggers", ())
 
 
-def _ask(state: _Question) -> _State:
-    interrupt = core.Interrupt.model_validate(state["interrupt"])
+def _ask(state: _State) -> _State:
+    [interrupt] = _interrupts(state)
     return {"answers": {interrupt.id: ask(interrupt, state["fault"])}}
 
 
 def _resume(state: _State) -> list[core.ResumeEntry]:
     """Return the answers to the open interrupts; those that have expired meanwhile are cancelled."""
-    interrupts, answers = _interrupts(state), state.get("answers", {})
-    dropped = {one.id for one in interrupts if has_expired(one) or answers[one.id] == {CANCELLED: True}}
-    return resume_entries(interrupts, {key: answers[key] for key in answers if key not in dropped}, dropped)
+    interrupts = _interrupts(state)
+    return resume_entries(interrupts, *valid_answers(interrupts, state.get("answers", {})))
 
 
 def _interrupts(state: _State) -> list[core.Interrupt]:

@@ -22,12 +22,11 @@ from pydantic import Field
 from langgraph_agui.client.agent import RemoteRun
 from langgraph_agui.client.langchain.chat_model import usage_metadata
 from langgraph_agui.client.langchain.chunks import ChunkBuilder
-from langgraph_agui.client.langchain.event_history import EventHistory, MessageStart, fields_of
+from langgraph_agui.client.langchain.event_history import EventHistory, fields_of
 from langgraph_agui.client.langchain.to_agui_request import AGUI
 from langgraph_agui.custom_events import dispatch_agent_output
 from langgraph_agui.messages.media import content_blocks
 from langgraph_agui.protocol.event_order import Closing, ItemKind, Opening, item_of
-from langgraph_agui.protocol.message_store import StoredMessage
 from langgraph_agui.state.options import emit_state
 
 
@@ -50,8 +49,6 @@ class Replay:
         self._history = EventHistory(run._fold, joins_subagents=True)
         # The messages begun so far, by the id that they have here.
         self._builders: dict[str | None, ChunkBuilder] = {}
-        # The results as the reducer has them, by call.
-        self._results: dict[str, StoredMessage] = {}
         self._result_count = 0
         # Results that are not among the messages yet.
         self._new_results: list[ToolMessage] = []
@@ -75,7 +72,7 @@ class Replay:
             for result in self._new_results:
                 insert_result(messages, result)
             self._new_results.clear()
-        results = self._history.result_details(self._results)
+        results = self._history.result_details()
         return [self._completed(message, results) for message in messages]
 
     async def stream_message(self) -> AsyncIterator[AIMessageChunk]:
@@ -127,10 +124,13 @@ class Replay:
 
     def _opens_item(self, event: core.Event) -> bool:
         """Return whether an event opens something that the agent itself says, and was not sent already."""
-        if isinstance(event, core.ToolCallStartEvent):
-            is_sent = event.tool_call_id in self._history.open_calls
-            return not is_sent and self._history.own_holder(event.tool_call_id) is not None
-        return isinstance(event, MessageStart) and self._history.own_message(event) is not None
+        match event:
+            case core.ToolCallStartEvent():
+                is_sent = event.tool_call_id in self._history.open_calls
+                return not is_sent and self._history.own_holder(event.tool_call_id) is not None
+            case core.TextMessageStartEvent() | core.ReasoningMessageStartEvent():
+                return self._history.own_message(event.message_id) is not None
+        return False
 
     async def _forward(self, event: core.Event) -> None:
         """Pass on what is not part of a message. What comes from subagents that tools have called stays there."""
@@ -154,7 +154,6 @@ class Replay:
         if event.metadata is not None:
             details["metadata"] = event.metadata
         if stored is not None:
-            self._results[event.tool_call_id] = stored
             details |= fields_of(stored.model, "encrypted_value")
         self._result_count += 1
         content = content_blocks(event.content, message_id=event.message_id)
