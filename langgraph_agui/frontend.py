@@ -41,7 +41,7 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 from langgraph.config import get_config
 
-from langgraph_agui.protocol.jsonable import JsonValue, to_jsonable
+from langgraph_agui.protocol.wire import JsonValue, to_jsonable
 
 logger = logging.getLogger(__name__)
 

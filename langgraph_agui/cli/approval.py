@@ -22,8 +22,7 @@ from rich.console import Console, Group, RenderableType
 from langgraph_agui.cli.formatting import card, json_text, printable, safe, shorten
 from langgraph_agui.cli.view import View
 from langgraph_agui.interrupts.decisions import schema_mismatch
-from langgraph_agui.protocol.jsonable import JsonValue
-from langgraph_agui.protocol.wire import has_expired
+from langgraph_agui.protocol.wire import JsonValue, has_expired
 
 ReadLine: TypeAlias = Callable[[str, str], str]
 """Asks for a line: takes the prompt and the text to edit, and raises `EOFError` at the end of the input."""

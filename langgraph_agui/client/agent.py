@@ -21,11 +21,10 @@ from ag_ui.core import AgentCapabilities, Event, RunAgentInput
 from langgraph_agui.client import endpoint, errors
 from langgraph_agui.client.event_stream import EventStream
 from langgraph_agui.protocol.fold import Fold
-from langgraph_agui.protocol.jsonable import to_jsonable
 from langgraph_agui.protocol.schema import log_notes
 from langgraph_agui.protocol.sse import MAX_FRAME, SSEDecoder
 from langgraph_agui.protocol.verify import Verifier
-from langgraph_agui.protocol.wire import ProtocolError
+from langgraph_agui.protocol.wire import ProtocolError, to_jsonable
 
 T = TypeVar("T")
 Outcome: TypeAlias = Literal["success", "interrupt", "cancelled", "error"]

@@ -24,8 +24,8 @@ from langgraph_agui.client.errors import AgentError, ResumeError
 from langgraph_agui.client.event_stream import EventStream
 from langgraph_agui.client.tools import LocalTool, LocalTools, interrupted
 from langgraph_agui.client.typed_state import StateT, TypedState
-from langgraph_agui.protocol.jsonable import to_jsonable
 from langgraph_agui.protocol.message_store import joined, open_tool_calls
+from langgraph_agui.protocol.wire import to_jsonable
 
 # How many runs one turn may take: an agent that calls local tools for ever is stopped.
 MAX_RUNS: Final = 50

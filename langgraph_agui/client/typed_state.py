@@ -17,7 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import to_json
 from typing_extensions import TypeVar
 
-from langgraph_agui.protocol.jsonable import JsonValue, json_equal, to_jsonable
+from langgraph_agui.protocol.wire import JsonValue, json_equal, to_jsonable
 
 logger = logging.getLogger(__name__)
 

@@ -31,7 +31,7 @@ from langgraph_agui.interrupts.decisions import (
 from langgraph_agui.messages.extract import extract_messages
 from langgraph_agui.messages.to_agui import open_tool_calls
 from langgraph_agui.namespaces import subagent_run_id
-from langgraph_agui.protocol.jsonable import to_jsonable
+from langgraph_agui.protocol.wire import to_jsonable
 
 Redact: TypeAlias = Callable[[object], object]
 """Makes of a graph's value what a client may see of it, as JSON data."""

@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple, TypeAlias, cast
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 
-from langgraph_agui.protocol.jsonable import clean_text, to_jsonable
+from langgraph_agui.protocol.wire import clean_text, to_jsonable
 
 logger = logging.getLogger(__name__)
 

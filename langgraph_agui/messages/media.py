@@ -39,7 +39,7 @@ from ag_ui.core import (
 )
 
 from langgraph_agui.messages.blocks import ContentBlock, leave_out
-from langgraph_agui.protocol.jsonable import clean_text
+from langgraph_agui.protocol.wire import clean_text
 
 Kind: TypeAlias = Literal["image", "audio", "video", "document"]
 MediaPart: TypeAlias = ImagePart | AudioPart | VideoPart | DocumentPart

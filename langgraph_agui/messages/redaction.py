@@ -13,7 +13,7 @@ from functools import cache, partial
 
 from langgraph_agui.messages.blocks import is_reasoning
 from langgraph_agui.messages.options import ReasoningOptions
-from langgraph_agui.protocol.jsonable import JsonValue, to_jsonable
+from langgraph_agui.protocol.wire import JsonValue, to_jsonable
 
 logger = logging.getLogger(__name__)
 

@@ -15,7 +15,7 @@ from hashlib import sha256
 from typing import TypeVar, cast
 
 from langgraph_agui.messages.options import RejectReason
-from langgraph_agui.protocol.jsonable import to_jsonable
+from langgraph_agui.protocol.wire import to_jsonable
 
 T = TypeVar("T")
 

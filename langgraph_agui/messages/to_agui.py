@@ -30,7 +30,7 @@ from langgraph_agui.messages.media import content_blocks, content_parts
 from langgraph_agui.messages.options import ReasoningOptions
 from langgraph_agui.messages.redaction import hides_reasoning, redact_content, warn_reasoning_dropped
 from langgraph_agui.messages.template import InvalidEnvelope, VisibleText, same_json
-from langgraph_agui.protocol.jsonable import clean_text
+from langgraph_agui.protocol.wire import clean_text
 
 logger = logging.getLogger(__name__)
 

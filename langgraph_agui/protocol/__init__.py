@@ -9,11 +9,10 @@
 """
 
 from langgraph_agui.protocol.fold import Fold, fold
-from langgraph_agui.protocol.jsonable import to_jsonable
 from langgraph_agui.protocol.schema import parse_event
 from langgraph_agui.protocol.sse import DeltaFrame, SSEDecoder, decode, encode
 from langgraph_agui.protocol.verify import Verifier, verify
-from langgraph_agui.protocol.wire import ProtocolError
+from langgraph_agui.protocol.wire import ProtocolError, to_jsonable
 
 __all__ = [
     "DeltaFrame",

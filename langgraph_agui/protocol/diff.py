@@ -13,7 +13,7 @@ import math
 import sys
 from typing import Any, Final, NamedTuple, TypeAlias, cast
 
-from langgraph_agui.protocol.jsonable import JsonValue
+from langgraph_agui.protocol.wire import JsonValue
 
 Operation: TypeAlias = dict[str, JsonValue]
 """`op` (`add`, `remove` or `replace`), `path` and, unless it is a `remove`, `value`."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from langgraph_agui.protocol.jsonable import json_equal
+from langgraph_agui.protocol.wire import json_equal
 
 _LONGEST_INDEX = 16
 

@@ -16,9 +16,8 @@ from typing import Final, Literal, NoReturn, TypeAlias
 from ag_ui.core import BaseEvent, Event
 from ag_ui.core.types import GeneratedBaseModel
 
-from langgraph_agui.protocol.jsonable import JsonValue, clean_text, to_jsonable
 from langgraph_agui.protocol.schema import parse_event
-from langgraph_agui.protocol.wire import ProtocolError, wire_fields
+from langgraph_agui.protocol.wire import JsonValue, ProtocolError, clean_text, to_jsonable, wire_fields
 
 MAX_FRAME: Final = 10 * 1024 * 1024
 """The longest unfinished frame that a client buffers, in characters."""

@@ -1,17 +1,55 @@
-"""The wire form of SDK models, and small rules about it that server and client share.
+"""The wire form of SDK models and of any other Python value, and what the rest of the package shares about it.
 
-SDK objects enter; plain dicts of wire fields leave. `ProtocolError` is what this package raises about them.
+SDK objects and values of user code enter; plain JSON data leaves, without ever raising. `ProtocolError` is what this
+package raises about streams.
+
+AG-UI carries values of user code (state, metadata, raw events, custom values), and one object that JSON does not have
+must not end a stream. Plain JSON data is copied unchanged. The rest becomes what pydantic would make of it, or a
+*placeholder*, an object whose `__type__` names what it replaces:
+
+================================================  =====================================================
+``bytes``, ``bytearray``, ``memoryview``          ``{"__type__": "bytes", "base64": "..."}``
+an object that contains itself                    ``{"__type__": "cycle"}``, at the back-reference only
+more than ``MAX_DEPTH`` levels around a non-JSON  ``{"__type__": "truncated"}``
+value, or an integer Python refuses to print
+anything else                                     ``{"__type__": "object", "class": "module.Name"}``
+================================================  =====================================================
+
+A placeholder never shows an object's contents or `repr`, which may contain secrets.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from datetime import UTC, datetime
+import base64
+import dataclasses
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence, Set
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from enum import Enum
 from functools import cache
-from typing import NoReturn
+from ipaddress import IPv4Address, IPv6Address
+from pathlib import PurePath
+from typing import NoReturn, TypeAlias
+from uuid import UUID
 
 from ag_ui.core import Event, Interrupt
 from ag_ui.core.types import GeneratedBaseModel
+from pydantic import BaseModel
+from pydantic_core import to_jsonable_python
+
+JsonValue: TypeAlias = "dict[str, JsonValue] | list[JsonValue] | str | int | float | bool | None"
+"""What `json.loads` can return."""
+
+MAX_DEPTH = 200
+"""How deep values that are not plain JSON are followed."""
+
+_MAX_BITS = 14_000
+"""Integers with more are not followed: Python refuses to print them (`sys.get_int_max_str_digits`)."""
+
+_PLAIN = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+_SCALARS = (datetime, date, time, timedelta, UUID, Decimal, IPv4Address, IPv6Address)
 
 
 class ProtocolError(Exception):
@@ -79,3 +117,156 @@ def has_expired(interrupt: Interrupt, now: datetime | None = None) -> bool:
         return False
     # Compare without converting: near the ends of the calendar, a conversion would overflow.
     return (end if end.tzinfo is not None else end.replace(tzinfo=UTC)) <= (now or datetime.now(UTC))
+
+
+# -- any value as JSON data -------------------------------------------------------------------------------------------
+
+
+def to_jsonable(value: object) -> JsonValue:
+    """Return `value` as JSON data: a copy that shares nothing with it. Never raises.
+
+    JSON data is not changed, integers beyond 2**53 included. An object that occurs twice is written twice; only a
+    reference back to an enclosing object is a cycle. Pydantic models are dumped by alias, dataclasses by field, enums
+    by value; sets become sorted lists. NaN and the infinities become `None`, keys become strings, and unpaired
+    surrogates become U+FFFD (a pair split in two is joined).
+    """
+    if value is None or value is True or value is False or (type(value) is int and -(2**63) < value < 2**63):
+        return value
+    try:
+        text = _PLAIN.encode(value)
+        if not text.isascii():
+            text.encode()
+        copy: JsonValue = json.loads(text)
+    except Exception:
+        return _Walk().value(value)
+    return copy
+
+
+def json_equal(left: object, right: object) -> bool:
+    """Return whether two JSON values are the same to a client in JavaScript: `True` is not `1`, but `1.0` is."""
+    pairs = [(left, right)]
+    while pairs:
+        one, other = pairs.pop()
+        if isinstance(one, Mapping) and isinstance(other, Mapping):
+            if one.keys() != other.keys():
+                return False
+            pairs.extend((one[key], other[key]) for key in one)
+        elif isinstance(one, list) and isinstance(other, list):
+            if len(one) != len(other):
+                return False
+            pairs.extend(zip(one, other, strict=True))
+        elif isinstance(one, bool) is not isinstance(other, bool) or not (one == other or _rounded(one, other)):
+            return False
+    return True
+
+
+def _rounded(one: object, other: object) -> bool:
+    """Return whether two numbers are the same to JavaScript, which rounds large integers."""
+    if not isinstance(one, int | float) or not isinstance(other, int | float):
+        return False
+    try:
+        return float(one) == float(other)
+    except OverflowError:
+        return False
+
+
+def clean_text(text: str) -> str:
+    """Return `text` fit for UTF-8: split surrogate pairs joined, unpaired ones replaced by U+FFFD."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+class _Walk:
+    """One walk over a value that is not plain JSON."""
+
+    def __init__(self) -> None:
+        self._path: set[int] = set()
+
+    def value(self, value: object) -> JsonValue:
+        if value is None or isinstance(value, bool):
+            return value
+        if isinstance(value, Enum):
+            return self._container(value)
+        if isinstance(value, str):
+            return clean_text(str.__str__(value))
+        if isinstance(value, int):
+            return int(value) if value.bit_length() < _MAX_BITS else {"__type__": "truncated"}
+        if isinstance(value, float):
+            number = float(value)
+            return number if math.isfinite(number) else None
+        return self._container(value)
+
+    def _container(self, value: object) -> JsonValue:
+        identity = id(value)
+        if identity in self._path:
+            return {"__type__": "cycle"}
+        if len(self._path) >= MAX_DEPTH:
+            return {"__type__": "truncated"}
+        self._path.add(identity)
+        try:
+            return self._open(value)
+        except RecursionError:
+            return {"__type__": "truncated"}
+        except Exception:  # user code: a property, a serializer, an iterator
+            return _unknown(value)
+        finally:
+            self._path.discard(identity)
+
+    def _open(self, value: object) -> JsonValue:
+        if isinstance(value, Enum):
+            return self.value(value.value)
+        if isinstance(value, Mapping):
+            return self._mapping(value.items())
+        if isinstance(value, (bytes, bytearray, memoryview)):
+            return {"__type__": "bytes", "base64": base64.b64encode(value).decode("ascii")}
+        if isinstance(value, Set):
+            return sorted((self.value(item) for item in value), key=_PLAIN.encode)
+        if isinstance(value, Sequence):
+            return [self.value(item) for item in value]
+        if isinstance(value, GeneratedBaseModel):
+            return self._mapping(wire_fields(value).items())
+        if isinstance(value, BaseModel):
+            return self._mapping(_model_items(value))
+        if dataclasses.is_dataclass(value) and not isinstance(value, type):
+            names = (field.name for field in dataclasses.fields(value))
+            return self._mapping((name, getattr(value, name)) for name in names if hasattr(value, name))
+        if isinstance(value, PurePath):
+            return self.value(str(value))
+        if isinstance(value, _SCALARS):
+            return self.value(to_jsonable_python(value))
+        return _unknown(value)
+
+    def _mapping(self, items: Iterable[tuple[object, object]]) -> JsonValue:
+        result: dict[str, JsonValue] = {}
+        for key, item in items:
+            name = self._key(key)
+            while name in result:  # 1 and "1" are one key in JSON: lose neither
+                name += "'"
+            result[name] = self.value(item)
+        return result
+
+    def _key(self, key: object) -> str:
+        plain = self.value(key)
+        if isinstance(plain, str):
+            return plain
+        return f"<{_name(key)}>" if isinstance(plain, dict) else _PLAIN.encode(plain)
+
+
+def _model_items(model: BaseModel) -> Iterable[tuple[object, object]]:
+    try:
+        return model.model_dump(by_alias=True, warnings=False).items()
+    except Exception:  # a cycle, or a serializer that fails: read the fields as they stand
+        fields = type(model).model_fields
+        shown = (name for name, field in fields.items() if not field.exclude and name in model.__dict__)
+        extra = model.model_extra or {}
+        return [(fields[name].alias or name, model.__dict__[name]) for name in shown] + [*extra.items()]
+
+
+def _name(value: object) -> str:
+    kind = type(value)
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _unknown(value: object) -> JsonValue:
+    return {"__type__": "object", "class": _name(value)}

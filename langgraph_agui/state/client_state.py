@@ -22,8 +22,8 @@ from langgraph.types import Overwrite, StateSnapshot
 from langgraph_agui.graphs import GraphAdapter
 from langgraph_agui.messages.extract import as_mapping
 from langgraph_agui.messages.to_agui import agui_role
-from langgraph_agui.protocol.jsonable import json_equal
 from langgraph_agui.protocol.sse import canonical
+from langgraph_agui.protocol.wire import json_equal
 from langgraph_agui.state.contract import StateContract
 from langgraph_agui.state.options import predicted_values
 

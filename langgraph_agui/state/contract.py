@@ -15,7 +15,7 @@ from pydantic import BaseModel
 
 from langgraph_agui.errors import ErrorCode, RunInputError, StateMismatch
 from langgraph_agui.graphs import GraphAdapter
-from langgraph_agui.protocol.jsonable import JsonValue, json_equal, to_jsonable
+from langgraph_agui.protocol.wire import JsonValue, json_equal, to_jsonable
 from langgraph_agui.state.options import StateOptions
 from langgraph_agui.state.schema import (
     Problem,

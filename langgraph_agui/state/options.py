@@ -17,7 +17,7 @@ from langgraph.config import get_config, get_stream_writer
 from langgraph.types import Command
 from pydantic_core import from_json
 
-from langgraph_agui.protocol.jsonable import to_jsonable
+from langgraph_agui.protocol.wire import to_jsonable
 
 if TYPE_CHECKING:
     from langgraph.prebuilt import ToolRuntime

@@ -43,7 +43,7 @@ from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import core_schema
 
-from langgraph_agui.protocol.jsonable import to_jsonable
+from langgraph_agui.protocol.wire import to_jsonable
 from langgraph_agui.state.options import Private
 
 _QUOTING: Final = {

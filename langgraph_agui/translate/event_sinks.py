@@ -18,8 +18,8 @@ from ag_ui.core import BaseEvent, Message, RunAgentInput
 from langgraph_agui.errors import EventTooLarge
 from langgraph_agui.messages.blocks import BlockKind
 from langgraph_agui.messages.conversation import merge_messages
-from langgraph_agui.protocol.jsonable import to_jsonable
 from langgraph_agui.protocol.sse import MAX_FRAME, DeltaFrame, DeltaType, encode
+from langgraph_agui.protocol.wire import to_jsonable
 
 logger = logging.getLogger(__name__)
 

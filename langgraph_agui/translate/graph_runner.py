@@ -18,7 +18,7 @@ from langgraph.types import Interrupt, StreamMode
 from langgraph_agui.configs import merge_run_configs
 from langgraph_agui.graphs import LocalGraphAdapter
 from langgraph_agui.messages.extract import extract_messages
-from langgraph_agui.protocol.jsonable import to_jsonable
+from langgraph_agui.protocol.wire import to_jsonable
 from langgraph_agui.translate.callback_source import LoopCallbackSource
 from langgraph_agui.translate.stream_sequencer import StreamSequencer
 from langgraph_agui.translate.translation import Translation

@@ -34,7 +34,7 @@ from langgraph_agui.messages.extract import (
     encode_for_server,
     extract_messages,
 )
-from langgraph_agui.protocol.jsonable import to_jsonable
+from langgraph_agui.protocol.wire import to_jsonable
 from langgraph_agui.translate.graph_runner import EmitRaw, Fail, GraphRunner, LocalGraphRunner, StreamPart
 from langgraph_agui.translate.remote_models import RemoteModels
 from langgraph_agui.translate.remote_tasks import Namespace, RemoteErrors, RemoteTasks, StartedTask, Task, own_namespace

@@ -14,8 +14,8 @@ from typing import Any, Final, NamedTuple, TypeAlias, cast
 from ag_ui.core import BaseEvent, StateDeltaEvent, StateSnapshotEvent
 
 from langgraph_agui.protocol.diff import NotPlain, Operation, changes, escaped, plain, weigh
-from langgraph_agui.protocol.jsonable import JsonValue, to_jsonable
 from langgraph_agui.protocol.sse import MAX_FRAME
+from langgraph_agui.protocol.wire import JsonValue, to_jsonable
 
 logger = logging.getLogger(__name__)
 

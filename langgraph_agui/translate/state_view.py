@@ -17,8 +17,8 @@ from ag_ui.core import BaseEvent, ToolCallEndEvent, ToolCallResultEvent, ToolCal
 from langgraph_agui.messages.blocks import BlockKind
 from langgraph_agui.messages.extract import as_mapping
 from langgraph_agui.namespaces import task_id
-from langgraph_agui.protocol.jsonable import JsonValue, json_equal, to_jsonable
 from langgraph_agui.protocol.patch import PatchError, apply_patch
+from langgraph_agui.protocol.wire import JsonValue, json_equal, to_jsonable
 from langgraph_agui.state.client_state import ClientStateCache, PreviewHistory
 from langgraph_agui.state.contract import StateContract
 from langgraph_agui.state.options import PredictState, emission_in, predicted_values, predictions_in

@@ -17,7 +17,7 @@ from langgraph.types import Interrupt as GraphInterrupt
 from langgraph_agui.messages.blocks import BlockKind
 from langgraph_agui.messages.conversation import Conversation
 from langgraph_agui.messages.encrypted_values import AGENT, MessageSource
-from langgraph_agui.protocol.jsonable import clean_text
+from langgraph_agui.protocol.wire import clean_text
 from langgraph_agui.settings import Subagents
 from langgraph_agui.translate.event_sinks import Sink, Writer
 

@@ -21,7 +21,7 @@ from langchain_core.messages import AIMessage
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_serializer
 
 from langgraph_agui.protocol import to_jsonable
-from langgraph_agui.protocol.jsonable import MAX_DEPTH
+from langgraph_agui.protocol.wire import MAX_DEPTH
 
 JSON: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),

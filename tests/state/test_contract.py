@@ -48,7 +48,7 @@ from langgraph_agui.errors import RunInputError, StateMismatch
 from langgraph_agui.graphs import RemoteGraphAdapter, adapt_graph
 from langgraph_agui.messages.options import ReasoningOptions
 from langgraph_agui.messages.redaction import redact
-from langgraph_agui.protocol.jsonable import to_jsonable
+from langgraph_agui.protocol.wire import to_jsonable
 from langgraph_agui.state.contract import StateContract
 from langgraph_agui.state.options import PredictState, Private, StateOptions
 from tests.adapter.models import Scripted

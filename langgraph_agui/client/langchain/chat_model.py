@@ -35,7 +35,7 @@ from langgraph_agui.client.langchain.chunks import ChunkBuilder
 from langgraph_agui.client.langchain.event_history import EventHistory
 from langgraph_agui.client.langchain.to_agui_request import AGUIRequest, agent_key, normalized_args, to_agui_request
 from langgraph_agui.client.tools import agui_tool
-from langgraph_agui.protocol.jsonable import to_jsonable
+from langgraph_agui.protocol.wire import to_jsonable
 
 logger = logging.getLogger(__name__)
 

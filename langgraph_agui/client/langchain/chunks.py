@@ -22,9 +22,8 @@ from langgraph_agui.client.langchain.event_history import EventHistory, result_e
 from langgraph_agui.client.langchain.to_agui_request import AGUI, PROVIDER, normalized_args
 from langgraph_agui.protocol.event_order import ChunkExpander, EventOrder, Growing, ItemKind, item_of
 from langgraph_agui.protocol.fold import Fold
-from langgraph_agui.protocol.jsonable import to_jsonable
 from langgraph_agui.protocol.message_store import StoredMessage, StoredToolCall
-from langgraph_agui.protocol.wire import ProtocolError
+from langgraph_agui.protocol.wire import ProtocolError, to_jsonable
 
 _Key: TypeAlias = tuple[ItemKind, str]
 _Stored: TypeAlias = StoredMessage | StoredToolCall

@@ -35,7 +35,7 @@ from langgraph_agui.client.langchain.to_agui_request import agent_key, to_agui_r
 from langgraph_agui.client.tools import LocalTools
 from langgraph_agui.messages.extract import as_mapping
 from langgraph_agui.messages.to_agui import cancelled, interrupted
-from langgraph_agui.protocol.jsonable import json_equal, to_jsonable
+from langgraph_agui.protocol.wire import json_equal, to_jsonable
 
 
 def _merge_answers(old: dict[str, Any] | None, new: dict[str, Any]) -> dict[str, Any]:
