@@ -116,11 +116,11 @@ async def _fill(ride: Ride, rounds: int) -> None:
 
 async def _take(ride: Ride, way: str) -> Cost:
     """Stream once. What our handler tells is checked, outside the timed part."""
-    told: list[Event] = []
+    recorded: list[Event] = []
     handlers: dict[str, list[BaseCallbackHandler]] = {
         ALONE: [],
         DEAF: [_Deaf()],
-        OURS: [AGUICallbackHandler(told.append)],
+        OURS: [AGUICallbackHandler(recorded.append)],
     }
     gc.collect()
     wall, cpu = perf_counter(), process_time()
@@ -128,18 +128,18 @@ async def _take(ride: Ride, way: str) -> Cost:
         pass
     cost = Cost(process_time() - cpu, perf_counter() - wall)
     if way == OURS:
-        check_ride(ride, told)
+        check_ride(ride, recorded)
     return cost
 
 
-def check_ride(ride: Ride, told: list[Event]) -> None:
+def check_ride(ride: Ride, recorded: list[Event]) -> None:
     """Raise unless the events are one whole run that says what the model said, token by token."""
     verifier = Verifier(strict=True)
-    for event in told:
+    for event in recorded:
         verifier.feed(event)
     verifier.finish()
-    contents = [event for event in told if event.type.value == "TEXT_MESSAGE_CONTENT"]
-    text = "".join(str(message.content) for message in fold(told, [], {}).messages)
+    contents = [event for event in recorded if event.type.value == "TEXT_MESSAGE_CONTENT"]
+    text = "".join(str(message.content) for message in fold(recorded, [], {}).messages)
     if text != said(ride.tokens) or len(contents) != ride.tokens:
         raise AssertionError(
             f"{KEY}, {ride.label}: {len(contents):,} of {ride.tokens:,} tokens, {len(text):,} characters"

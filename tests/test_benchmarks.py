@@ -44,7 +44,7 @@ async def test_the_state_section_measures_every_shape_at_every_size(monkeypatch:
         largest = number % len(SIZES) == len(SIZES) - 1
         assert list(cell.taken) == [key for key in keys if not (largest and key == "shipped")]
         adapters = {key: taken for key, taken in cell.taken.items() if key != "raw"}
-        assert all(0 < sample.told < sample.size for taken in adapters.values() for sample in taken)
+        assert all(0 < sample.recorded < sample.size for taken in adapters.values() for sample in taken)
     text = report.markdown([], 1, cells)
     assert "| one channel | **`stream_sse`** |" in text
     assert "growth" in text
@@ -68,13 +68,13 @@ async def test_the_handler_section_measures_every_model_in_every_way() -> None:
 
 
 async def test_a_handler_that_tells_something_else_is_noticed() -> None:
-    told: list[Event] = []
+    recorded: list[Event] = []
     await ScriptedModel(script=lambda _: map(plain, ["one", "two"])).ainvoke(
-        "Go.", {"callbacks": [AGUICallbackHandler(told.append)]}
+        "Go.", {"callbacks": [AGUICallbackHandler(recorded.append)]}
     )
 
     with pytest.raises(AssertionError, match="2 of 3 tokens, 6 characters"):
-        check_ride(Ride("none", ScriptedModel(script=lambda _: []), tokens=3), told)
+        check_ride(Ride("none", ScriptedModel(script=lambda _: []), tokens=3), recorded)
 
 
 def test_state_events_count_once_the_whole_state_is_told() -> None:

@@ -12,7 +12,7 @@ from ag_ui.core import AssistantMessage, BaseEvent
 
 from langgraph_agui import LangGraphAgent, ReasoningOptions, ReasoningSeal, StateOptions
 from tests.adapter.models import said, thinking
-from tests.adapter.streams import Told, run_input, tell
+from tests.adapter.streams import RecordedRun, record_run, run_input
 
 CANARY = "CANARY7f3a"
 SEAL = ReasoningSeal(keys=[b"k" * 32])
@@ -67,24 +67,24 @@ def check_bytes(body: bytes) -> None:
         assert not found(json.loads(frame.removeprefix("data: "))), frame
 
 
-async def hear(
+async def receive_event(
     graph: Any,
     *messages: Any,
     reasoning: ReasoningOptions = HIDDEN,
     shown: StateOptions | None = None,
     **fields: Any,
-) -> Told:
+) -> RecordedRun:
     """A run of `graph` whose events tell nothing of the canary."""
     agent = LangGraphAgent(graph=graph, reasoning=reasoning, state=shown)
-    told = await tell(agent, run_input(*messages or ("hi",), thread="t", **fields))
-    assert told.last.type.value == "RUN_FINISHED", told.last
-    check_events(told.events)
-    return told
+    recorded = await record_run(agent, run_input(*messages or ("hi",), thread="t", **fields))
+    assert recorded.last.type.value == "RUN_FINISHED", recorded.last
+    check_events(recorded.events)
+    return recorded
 
 
-def thoughts(told: Told) -> list[str]:
-    return [message.content for message in told.messages if message.role == "reasoning"]
+def thoughts(recorded: RecordedRun) -> list[str]:
+    return [message.content for message in recorded.messages if message.role == "reasoning"]
 
 
-def texts(told: Told) -> list[str]:
-    return [message.content or "" for message in told.messages if isinstance(message, AssistantMessage)]
+def texts(recorded: RecordedRun) -> list[str]:
+    return [message.content or "" for message in recorded.messages if isinstance(message, AssistantMessage)]

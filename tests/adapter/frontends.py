@@ -14,7 +14,7 @@ from pydantic import Field
 from langgraph_agui import AGUIMiddleware, LangGraphAgent
 from tests.adapter.histories import assert_valid
 from tests.adapter.models import Scripted
-from tests.adapter.streams import Told, collect, run_input
+from tests.adapter.streams import RecordedRun, collect, run_input
 
 
 @tool
@@ -61,12 +61,12 @@ def agent_of(
     return LangGraphAgent(graph=create_agent(model, [*tools], middleware=stack, checkpointer=saver, **options))
 
 
-def answered(told: Told, **results: str) -> list[Message]:
+def answered(recorded: RecordedRun, **results: str) -> list[Message]:
     """What the client holds, with the results of its calls behind it."""
     tools = [
         ToolMessage(id=f"result-{key}", role="tool", content=said, tool_call_id=key) for key, said in results.items()
     ]
-    return [*told.messages, *tools]
+    return [*recorded.messages, *tools]
 
 
 async def go(
@@ -75,19 +75,19 @@ async def go(
     tools: Sequence[Tool] = (PAINT, LOCATE),
     meets: bool = False,
     **fields: Any,
-) -> Told:
+) -> RecordedRun:
     """A run of the one thread "t", by a client that has `tools`.
 
     `meets`: the server answers a call of a name that the client's tools have too, which the strict rules do not expect.
     """
     given = run_input(*messages, thread="t", tools=[*tools], **fields)
     events = await collect(agent.run(given))
-    return Told(events, given.model_copy(update={"tools": []}) if meets else given)
+    return RecordedRun(events, given.model_copy(update={"tools": []}) if meets else given)
 
 
-def ended(told: Told, *pending: str) -> None:
+def ended(recorded: RecordedRun, *pending: str) -> None:
     """The run has ended well, with exactly these calls for the client to answer."""
-    assert told.last.type.value == "RUN_FINISHED", told.last
-    assert told.last.outcome.type == "success", told.last.outcome
-    assert (told.last.outcome.pending_tool_call_ids or []) == [*pending]
-    told.check_snapshot()
+    assert recorded.last.type.value == "RUN_FINISHED", recorded.last
+    assert recorded.last.outcome.type == "success", recorded.last.outcome
+    assert (recorded.last.outcome.pending_tool_call_ids or []) == [*pending]
+    recorded.check_snapshot()

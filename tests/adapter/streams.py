@@ -35,7 +35,7 @@ def run_input(
 
 
 @dataclass
-class Told:
+class RecordedRun:
     """A finished stream, and what a client holds after it."""
 
     events: list[Event]
@@ -95,21 +95,21 @@ async def collect(events: AsyncIterator[Event]) -> list[Event]:
     return [event async for event in events]
 
 
-async def tell(agent: LangGraphAgent, given: RunAgentInput, **options: Any) -> Told:
+async def record_run(agent: LangGraphAgent, given: RunAgentInput, **options: Any) -> RecordedRun:
     """Run `agent` to its end and check the stream."""
-    return Told(await collect(agent.run(given, **options)), given)
+    return RecordedRun(await collect(agent.run(given, **options)), given)
 
 
-async def hear_until(agent: LangGraphAgent, given: RunAgentInput, enough: Callable[[Any], bool]) -> Fold:
+async def record_until(agent: LangGraphAgent, given: RunAgentInput, enough: Callable[[Any], bool]) -> Fold:
     """What a client holds that stops reading a run when its state is `enough`."""
-    fold, heard = Fold(given.messages, given.state), []
+    fold, received = Fold(given.messages, given.state), []
     async with aclosing(agent.run(given)) as events:
         async for event in events:
-            heard.append(event)
+            received.append(event)
             fold.feed(event)
             if enough(fold.state):
                 break
-    record_stream(heard, given.messages, given.state)
+    record_stream(received, given.messages, given.state)
     return fold
 
 

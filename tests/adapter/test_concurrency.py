@@ -12,7 +12,7 @@ from langgraph.graph import START, StateGraph
 from langgraph_agui import LangGraphAgent
 from tests.adapter.graphs import Chat, agent_of, talker
 from tests.adapter.models import Scripted, add, call, thinking, used
-from tests.adapter.streams import run_input, tell
+from tests.adapter.streams import record_run, run_input
 from tests.waiting import PATIENCE
 
 
@@ -24,12 +24,12 @@ async def test_a_hundred_runs_on_one_agent() -> None:
 
     agent = agent_of(talker(Scripted(script=script)), checkpointer=InMemorySaver())
     canaries = [f"canary{number:03}" for number in range(100)]
-    runs = await asyncio.gather(*(tell(agent, run_input(canary)) for canary in canaries))
-    for canary, told in zip(canaries, runs, strict=True):
-        told.check_snapshot()
-        text = "".join(event.model_dump_json() for event in told.events)
+    runs = await asyncio.gather(*(record_run(agent, run_input(canary)) for canary in canaries))
+    for canary, recorded in zip(canaries, runs, strict=True):
+        recorded.check_snapshot()
+        text = "".join(event.model_dump_json() for event in recorded.events)
         assert not [other for other in canaries if other != canary and other in text]
-        assert [message.content for message in told.messages] == [canary, f"{canary} ", canary]
+        assert [message.content for message in recorded.messages] == [canary, f"{canary} ", canary]
     assert not agent._running
 
 
@@ -58,9 +58,9 @@ async def test_two_models_in_parallel_branches() -> None:
     builder.add_node("two", branch(1, "b1", call("look", "c1", q=1), "b3"))
     builder.add_edge(START, "one")
     builder.add_edge(START, "two")
-    told = await tell(LangGraphAgent(graph=builder.compile()), run_input("hi"))
-    told.check_snapshot()
-    one, two = sorted(told.messages[1:], key=lambda message: str(message.content))
+    recorded = await record_run(LangGraphAgent(graph=builder.compile()), run_input("hi"))
+    recorded.check_snapshot()
+    one, two = sorted(recorded.messages[1:], key=lambda message: str(message.content))
     assert (one.content, one.tool_calls) == ("a1a2a3", None)
     assert two.content == "b1b3"
     assert [call.function.arguments for call in two.tool_calls] == ['{"q": 1}']
@@ -75,12 +75,14 @@ async def test_usage_by_model_each_call_once_hidden_ones_included() -> None:
         reply = await big.ainvoke("x")
         return {"messages": [reply]}
 
-    told = await tell(agent_of(node), run_input("hi"))
-    assert [(entry.provider, entry.model, entry.input_tokens, entry.output_tokens) for entry in told.last.usage] == [
+    recorded = await record_run(agent_of(node), run_input("hi"))
+    assert [
+        (entry.provider, entry.model, entry.input_tokens, entry.output_tokens) for entry in recorded.last.usage
+    ] == [
         ("scripted", "small", 2, 4),
         ("scripted", "big", 110, 220),
     ]
 
 
 async def test_no_usage_where_no_model_tells_any() -> None:
-    assert (await tell(agent_of(talker(Scripted(["a"]))), run_input("hi"))).last.usage is None
+    assert (await record_run(agent_of(talker(Scripted(["a"]))), run_input("hi"))).last.usage is None

@@ -13,7 +13,7 @@ from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph_agui import LangGraphAgent
 from langgraph_agui.translate import stream_sequencer
 from tests.adapter.models import Scripted
-from tests.adapter.streams import run_input, tell
+from tests.adapter.streams import record_run, run_input
 from tests.waiting import PATIENCE
 
 
@@ -44,8 +44,8 @@ async def test_nothing_waits_for_a_stream_that_says_nothing(monkeypatch: pytest.
     builder = StateGraph(MessagesState)
     builder.add_node("outer", outer)
     builder.add_edge(START, "outer")
-    told = await asyncio.wait_for(tell(LangGraphAgent(graph=builder.compile()), run_input("hi")), PATIENCE)
-    told.check_snapshot()
-    steps = [f"{event.type.value[5:8]} {event.step_name}" for event in told.of("STEP_STARTED", "STEP_FINISHED")]
+    recorded = await asyncio.wait_for(record_run(LangGraphAgent(graph=builder.compile()), run_input("hi")), PATIENCE)
+    recorded.check_snapshot()
+    steps = [f"{event.type.value[5:8]} {event.step_name}" for event in recorded.of("STEP_STARTED", "STEP_FINISHED")]
     assert steps == ["STA outer", "STA think", "FIN think", "STA note", "FIN note", "FIN outer"]
-    assert [event.delta for event in told.of("TEXT_MESSAGE_CONTENT")] == ["inner", "noted", "outer"]
+    assert [event.delta for event in recorded.of("TEXT_MESSAGE_CONTENT")] == ["inner", "noted", "outer"]

@@ -19,7 +19,7 @@ from langgraph_agui.messages.blocks import leave_out
 from langgraph_agui.protocol import SSEDecoder
 from tests.adapter.graphs import Chat, agent_of, chain_of, talker
 from tests.adapter.models import Scripted, call
-from tests.adapter.streams import Told, collect, run_input, tell
+from tests.adapter.streams import RecordedRun, collect, record_run, run_input
 from tests.waiting import PATIENCE
 
 
@@ -42,9 +42,9 @@ async def test_the_recursion_limit_holds_whatever_it_is(limit: int, where: str) 
     agent = LangGraphAgent(
         graph=endless(), config={"agent": {"recursion_limit": limit}, "both": {"recursion_limit": 7}}.get(where)
     )
-    told = await tell(agent, run_input("hi"), config=None if where == "agent" else {"recursion_limit": limit})
-    assert told.last.code == "recursion_limit"
-    assert told.state == {"n": limit}
+    recorded = await record_run(agent, run_input("hi"), config=None if where == "agent" else {"recursion_limit": limit})
+    assert recorded.last.code == "recursion_limit"
+    assert recorded.state == {"n": limit}
 
 
 async def test_cancel_may_come_from_another_thread() -> None:
@@ -55,11 +55,11 @@ async def test_cancel_may_come_from_another_thread() -> None:
         await asyncio.sleep(60)
 
     agent, given = agent_of(sleep), run_input("hi")
-    run = asyncio.create_task(tell(agent, given))
+    run = asyncio.create_task(record_run(agent, given))
     await asleep.wait()
     assert await asyncio.to_thread(agent.cancel, given.thread_id, given.run_id)
-    told = await asyncio.wait_for(run, PATIENCE)
-    assert told.last.outcome.type == "cancelled"
+    recorded = await asyncio.wait_for(run, PATIENCE)
+    assert recorded.last.outcome.type == "cancelled"
 
 
 async def test_work_that_a_graph_leaves_behind_comes_to_its_end() -> None:
@@ -75,8 +75,8 @@ async def test_work_that_a_graph_leaves_behind_comes_to_its_end() -> None:
         left.append(asyncio.create_task(title()))
         return {"messages": [await Scripted(["answer"]).ainvoke("x")]}
 
-    told = await tell(agent_of(node), run_input("hi"))
-    assert [message.content for message in told.messages] == ["hi", "answer"]
+    recorded = await record_run(agent_of(node), run_input("hi"))
+    assert [message.content for message in recorded.messages] == ["hi", "answer"]
     go_on.set()
     assert (await left[0]).text == "A title"
 
@@ -118,29 +118,29 @@ async def test_parallel_branches_of_which_one_runs_a_tool() -> None:
     for node in ("left", "right"):
         builder.add_edge(START, node)
     builder.add_edge("right", "tools")
-    told = await tell(LangGraphAgent(graph=builder.compile()), run_input("hi"))
-    told.check_snapshot()
-    said = {message.content: message for message in told.messages}
+    recorded = await record_run(LangGraphAgent(graph=builder.compile()), run_input("hi"))
+    recorded.check_snapshot()
+    said = {message.content: message for message in recorded.messages}
     assert set(said) == {"hi", "l1 l2 l3", "r1 ", "found"}
     assert not said["l1 l2 l3"].tool_calls  # type: ignore[union-attr]
-    assert told.last.outcome.pending_tool_call_ids is None
+    assert recorded.last.outcome.pending_tool_call_ids is None
 
 
 async def test_a_workflow_without_messages_runs_as_often_as_it_is_asked_to() -> None:
     agent = agent_of(lambda state: {"n": state["n"] + 1}, state=Count, checkpointer=InMemorySaver())
-    told = await tell(agent, run_input(thread="t", state={"n": 1}))
-    assert told.state == {"n": 2}
-    again = await tell(agent, run_input(thread="t", state=told.state))
+    recorded = await record_run(agent, run_input(thread="t", state={"n": 1}))
+    assert recorded.state == {"n": 2}
+    again = await record_run(agent, run_input(thread="t", state=recorded.state))
     assert again.state == {"n": 3}
 
 
 async def test_raw_parts_are_told_when_asked_for() -> None:
     graph = chain_of(talker(Scripted(["answer"])))
-    assert "RAW" not in (await tell(LangGraphAgent(graph=graph), run_input("hi"))).types
+    assert "RAW" not in (await record_run(LangGraphAgent(graph=graph), run_input("hi"))).types
     graph = chain_of(talker(Scripted(["answer"])))
-    told = await tell(LangGraphAgent(graph=graph, emit_raw=True), run_input("hi"))
-    assert {event.event["type"] for event in told.of("RAW")} >= {"values", "updates", "tasks"}
-    assert {event.source for event in told.of("RAW")} == {"langgraph"}
+    recorded = await record_run(LangGraphAgent(graph=graph, emit_raw=True), run_input("hi"))
+    assert {event.event["type"] for event in recorded.of("RAW")} >= {"values", "updates", "tasks"}
+    assert {event.source for event in recorded.of("RAW")} == {"langgraph"}
 
 
 async def test_a_model_that_draws_leaves_a_warning(caplog: pytest.LogCaptureFixture) -> None:
@@ -151,8 +151,8 @@ async def test_a_model_that_draws_leaves_a_warning(caplog: pytest.LogCaptureFixt
 
     leave_out.cache_clear()  # it says so once, and other tests draw too
     with caplog.at_level(logging.WARNING):
-        told = await tell(agent_of(node), run_input("hi"))
-    assert [message.content for message in told.messages] == ["hi", "Look: "]
+        recorded = await record_run(agent_of(node), run_input("hi"))
+    assert [message.content for message in recorded.messages] == ["hi", "Look: "]
     assert "'image' content without a counterpart" in caplog.text
 
 
@@ -189,12 +189,12 @@ async def test_a_result_that_no_client_takes_ends_the_run_with_a_code() -> None:
 async def test_one_agent_in_several_event_loops() -> None:
     agent = agent_of(talker(Scripted(*[["a"]] * 20)))
 
-    def in_a_loop_of_its_own() -> Told:
-        async def run() -> Told:
+    def in_a_loop_of_its_own() -> RecordedRun:
+        async def run() -> RecordedRun:
             given = run_input("hi")
-            return Told(await collect(agent.run(given)), given)
+            return RecordedRun(await collect(agent.run(given)), given)
 
         return asyncio.run(run())
 
-    for told in await asyncio.gather(*[asyncio.to_thread(in_a_loop_of_its_own) for _ in range(8)]):
-        assert told.last.type.value == "RUN_FINISHED"
+    for recorded in await asyncio.gather(*[asyncio.to_thread(in_a_loop_of_its_own) for _ in range(8)]):
+        assert recorded.last.type.value == "RUN_FINISHED"

@@ -16,7 +16,7 @@ from langgraph.prebuilt import ToolNode, tools_condition
 from langgraph_agui import LangGraphAgent
 from tests.adapter.graphs import Chat, agent_of, chain_of, scripted_agent, sync_talker, talker
 from tests.adapter.models import Scripted, call, calling, part, thinking, used
-from tests.adapter.streams import run_input, tell
+from tests.adapter.streams import record_run, run_input
 from tests.waiting import PATIENCE
 
 CANARY = "sk-CANARY-0123"
@@ -102,13 +102,13 @@ POINTS: dict[str, tuple[str, Callable[[bool], LangGraphAgent]]] = {
 async def test_a_failure(point: str, sync: bool, caplog: pytest.LogCaptureFixture) -> None:
     code, build = POINTS[point]
     with caplog.at_level(logging.ERROR, "langgraph_agui"):
-        told = await tell(build(sync), run_input("hi"))
-    assert told.types.count("RUN_ERROR") == 1
-    error = told.last
+        recorded = await record_run(build(sync), run_input("hi"))
+    assert recorded.types.count("RUN_ERROR") == 1
+    error = recorded.last
     assert error.type.value == "RUN_ERROR"
     assert error.code in (code, "state_error", "graph_error") if not code else error.code == code
-    check_closed(told.types)
-    assert not any(CANARY in event.model_dump_json() for event in told.events)
+    check_closed(recorded.types)
+    assert not any(CANARY in event.model_dump_json() for event in recorded.events)
     correlation_id = error.metadata["correlationId"]
     (record,) = [record for record in caplog.records if correlation_id in record.getMessage()]
     assert record.exc_info is not None
@@ -125,18 +125,18 @@ def check_closed(types: list[str]) -> None:
 
 
 async def test_what_was_said_before_the_failure_stays() -> None:
-    told = await tell(scripted_agent(["Hel", boom()]), run_input("hi"))
-    assert [message.content for message in told.messages] == ["hi", "Hel"]
+    recorded = await record_run(scripted_agent(["Hel", boom()]), run_input("hi"))
+    assert [message.content for message in recorded.messages] == ["hi", "Hel"]
 
 
 async def test_errors_are_shown_on_demand() -> None:
-    told = await tell(agent_of(failing_node(False), expose_errors=True), run_input("hi"))
-    assert CANARY in told.last.message
+    recorded = await record_run(agent_of(failing_node(False), expose_errors=True), run_input("hi"))
+    assert CANARY in recorded.last.message
 
 
 async def test_usage_so_far_is_told() -> None:
-    told = await tell(agent_of(talker(Scripted(["a", used(3, 2)])), failing_node(False)), run_input("hi"))
-    (usage,) = told.last.usage
+    recorded = await record_run(agent_of(talker(Scripted(["a", used(3, 2)])), failing_node(False)), run_input("hi"))
+    (usage,) = recorded.last.usage
     assert (usage.input_tokens, usage.output_tokens) == (3, 2)
 
 
@@ -153,30 +153,30 @@ def looping(limit: int) -> Any:
 
 
 async def test_the_recursion_limit() -> None:
-    told = await tell(LangGraphAgent(graph=looping(99), config={"recursion_limit": 5}), run_input("hi"))
-    assert (told.last.type.value, told.last.code) == ("RUN_ERROR", "recursion_limit")
-    assert told.types.count("STEP_STARTED") == 5
+    recorded = await record_run(LangGraphAgent(graph=looping(99), config={"recursion_limit": 5}), run_input("hi"))
+    assert (recorded.last.type.value, recorded.last.code) == ("RUN_ERROR", "recursion_limit")
+    assert recorded.types.count("STEP_STARTED") == 5
 
 
 async def test_the_default_limit_is_the_graphs_own() -> None:
-    told = await tell(LangGraphAgent(graph=looping(60)), run_input("hi"))
-    assert told.last.type.value == "RUN_FINISHED"
+    recorded = await record_run(LangGraphAgent(graph=looping(60)), run_input("hi"))
+    assert recorded.last.type.value == "RUN_FINISHED"
 
 
 async def test_a_model_that_fails_and_a_fallback_that_answers() -> None:
     model = Scripted(["Hel", boom()]).with_fallbacks([Scripted(["Fallback"])])
-    told = await tell(agent_of(talker(model)), run_input("hi"))
-    told.check_snapshot()
-    assert [message.content for message in told.messages] == ["hi", "Hel", "Fallback"]
+    recorded = await record_run(agent_of(talker(model)), run_input("hi"))
+    recorded.check_snapshot()
+    assert [message.content for message in recorded.messages] == ["hi", "Hel", "Fallback"]
 
 
 async def test_calls_of_a_failed_model_are_answered_when_the_run_goes_on() -> None:
     model = Scripted([call("look", "c1"), boom()]).with_fallbacks([Scripted(["Fallback"])])
-    told = await tell(agent_of(talker(model)), run_input("hi"))
-    told.check_snapshot()
-    (result,) = told.of("TOOL_CALL_RESULT")
+    recorded = await record_run(agent_of(talker(model)), run_input("hi"))
+    recorded.check_snapshot()
+    (result,) = recorded.of("TOOL_CALL_RESULT")
     assert result.metadata == {"status": "error"}
-    assert told.last.outcome.pending_tool_call_ids is None
+    assert recorded.last.outcome.pending_tool_call_ids is None
 
 
 async def test_a_failure_in_one_branch_while_another_speaks() -> None:
@@ -191,6 +191,6 @@ async def test_a_failure_in_one_branch_while_another_speaks() -> None:
     builder.add_node("fails", fails)
     builder.add_edge(START, "speaks")
     builder.add_edge(START, "fails")
-    told = await tell(LangGraphAgent(graph=builder.compile()), run_input("hi"))
-    assert told.last.code == "graph_error"
-    check_closed(told.types)
+    recorded = await record_run(LangGraphAgent(graph=builder.compile()), run_input("hi"))
+    assert recorded.last.code == "graph_error"
+    check_closed(recorded.types)

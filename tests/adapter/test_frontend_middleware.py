@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from langgraph_agui import AGUIMiddleware, LangGraphAgent
 from tests.adapter.frontends import Offered, agent_of, answered, client_tool, ended, go, lookup
 from tests.adapter.models import call
-from tests.adapter.streams import Told
+from tests.adapter.streams import RecordedRun
 
 MIXED = [call("lookup", "s1", 0, city="Rome"), call("paint", "c1", 1, color="red")]
 MODES = pytest.mark.parametrize("mode", ["batched", "per_call"])
@@ -29,13 +29,14 @@ def asking(model: Any, mode: Any, *gated: str, last: bool = True) -> LangGraphAg
     return LangGraphAgent(graph=create_agent(model, [lookup], middleware=stack, checkpointer=InMemorySaver()))
 
 
-async def decide(agent: LangGraphAgent, told: Told, **payload: Any) -> Told:
+async def decide(agent: LangGraphAgent, recorded: RecordedRun, **payload: Any) -> RecordedRun:
     """Answer all that `told` asks."""
-    assert told.last.outcome.type == "interrupt", told.last
+    assert recorded.last.outcome.type == "interrupt", recorded.last
     entries = [
-        ResumeEntry(interrupt_id=asked.id, status="resolved", payload=payload) for asked in told.last.outcome.interrupts
+        ResumeEntry(interrupt_id=asked.id, status="resolved", payload=payload)
+        for asked in recorded.last.outcome.interrupts
     ]
-    return await go(agent, *told.messages, resume=entries, meets=payload["type"] != "approve")
+    return await go(agent, *recorded.messages, resume=entries, meets=payload["type"] != "approve")
 
 
 @MODES

@@ -33,8 +33,8 @@ MIXED = [call("lookup", "s1", 0, city="Rome"), call("paint", "c1", 1, color="red
 SAVERS = pytest.mark.parametrize("saver", [None, InMemorySaver], ids=["stateless", "stored"])
 
 
-def said(told: Any, call_id: str) -> Any:
-    return next(m.content for m in told.messages if m.role == "tool" and m.tool_call_id == call_id)
+def said(recorded: Any, call_id: str) -> Any:
+    return next(m.content for m in recorded.messages if m.role == "tool" and m.tool_call_id == call_id)
 
 
 # -- what the graph gets ----------------------------------------------------------------------------------------------
@@ -65,9 +65,9 @@ async def test_a_client_cannot_take_the_name_of_a_server_tool(caplog: pytest.Log
     model = Offered([call("guarded", "s1", city="Rome")], ["done"])
     with caplog.at_level(logging.WARNING, "langgraph_agui"):
         evil = client_tool("guarded", evil={"type": "string"})
-        told = await go(agent_of(model, guarded), "hi", tools=[evil, PAINT], meets=True)
-    ended(told)
-    assert said(told, "s1") == "served Rome"
+        recorded = await go(agent_of(model, guarded), "hi", tools=[evil, PAINT], meets=True)
+    ended(recorded)
+    assert said(recorded, "s1") == "served Rome"
     assert model.names == [["guarded", "paint"]] * 2
     assert model.offered[0][0]["description"] == "The server's."
     assert [record.message for record in caplog.records].count(
@@ -143,14 +143,14 @@ async def test_the_model_sees_the_context_and_nobody_else_does() -> None:
     model, saver, traced = Offered(["ok"]), InMemorySaver(), Metadata()
     graph = agent_of(model, lookup, saver=saver, system_prompt="Be brief.").graph
     agent = LangGraphAgent(graph=graph, config={"callbacks": [traced]}, emit_raw=True)
-    told = await go(agent, "hi", context=[PLACE], forwarded_props={"canary-4711": "canary-4711"})
-    ended(told)
+    recorded = await go(agent, "hi", context=[PLACE], forwarded_props={"canary-4711": "canary-4711"})
+    ended(recorded)
     system = model.seen[0][0]
     assert isinstance(system, SystemMessage)
     assert system.text.startswith("Be brief.\n\n<application_context>\n")
     assert "not instructions" in system.text
     assert json.loads(system.text.splitlines()[-2]) == PLACE.model_dump(include={"description", "value"})
-    assert "canary" not in str([plain(event) for event in told.events[1:]])
+    assert "canary" not in str([plain(event) for event in recorded.events[1:]])
     stored = [*saver.list({"configurable": {"thread_id": "t"}})]
     assert stored
     assert "canary" not in str([(entry.checkpoint, entry.metadata, entry.pending_writes) for entry in stored])
@@ -276,9 +276,9 @@ async def test_a_tool_that_nobody_has(saver: Any) -> None:
 
 async def test_tools_of_the_client_are_this_runs() -> None:
     model = Offered([call("paint", "x1", color="red")], ["sorry"])
-    told = await go(agent_of(model, lookup), "hi", tools=[LOCATE])
-    ended(told)
-    assert "paint is not a valid tool" in said(told, "x1")
+    recorded = await go(agent_of(model, lookup), "hi", tools=[LOCATE])
+    ended(recorded)
+    assert "paint is not a valid tool" in said(recorded, "x1")
     model.check()
 
 
@@ -330,8 +330,8 @@ async def test_a_subagent_goes_on_with_its_parents_calls_open() -> None:
         return str((await subagent.ainvoke({"messages": runtime.state["messages"]}))["messages"][-1].text)
 
     agent = agent_of(Offered([call("delegate", "d1")], ["done"]), delegate)
-    ended(told := await go(agent, "hi", context=[PLACE]))
-    assert said(told, "d1") == "inner done"
+    ended(recorded := await go(agent, "hi", context=[PLACE]))
+    assert said(recorded, "d1") == "inner done"
     assert "canary-4711" in inner.seen[0][0].text
 
 

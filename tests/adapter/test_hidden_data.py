@@ -24,7 +24,7 @@ from pydantic import BaseModel
 
 from langgraph_agui import AGUICallbackHandler, ReasoningOptions, StateOptions
 from langgraph_agui.protocol import Verifier, fold
-from tests.adapter.canary import CANARY, HIDDEN, SEAL, THOUGHT, UNSEALED, check_events, hear, texts, thoughts
+from tests.adapter.canary import CANARY, HIDDEN, SEAL, THOUGHT, UNSEALED, check_events, receive_event, texts, thoughts
 from tests.adapter.graphs import Chat, chain_of, talker
 from tests.adapter.models import Scripted, call
 from tests.agreement import record_stream
@@ -73,8 +73,8 @@ async def test_other_channels(state: Any, keep: Any) -> None:
         reply = await model.ainvoke("hi")
         return {"messages": [reply], "kept": keep(reply)}
 
-    told = await hear(chain_of(node, state=state))
-    assert "Answer" in json.dumps(told.state["kept"])
+    recorded = await receive_event(chain_of(node, state=state))
+    assert "Answer" in json.dumps(recorded.state["kept"])
 
 
 @pytest.mark.parametrize("reasoning", [HIDDEN, UNSEALED], ids=["sealed", "unsealed"])
@@ -89,10 +89,10 @@ async def test_a_tool_that_returns_what_a_model_said(reasoning: ReasoningOptions
 
     model = Scripted([call("ask", "c1")], ["Done"], ["More"])
     graph = create_agent(model, [ask])
-    first = await hear(graph, reasoning=reasoning)
+    first = await receive_event(graph, reasoning=reasoning)
     first.check_snapshot()
     assert CANARY in str(model.seen[1][-1].content)
-    await hear(graph, *first.messages, "more", reasoning=reasoning)
+    await receive_event(graph, *first.messages, "more", reasoning=reasoning)
     (result,) = [message for message in model.seen[-1] if message.type == "tool"]
     assert "Answer" in result.content
     assert (result.content == model.seen[1][-1].content) == (reasoning is HIDDEN)
@@ -107,9 +107,9 @@ async def test_what_the_client_does_not_see_of_a_channel_stays_in_it() -> None:
 
     graph = chain_of(node, state=Kept, checkpointer=InMemorySaver())
     shown = StateOptions(include={"kept", "log"})
-    first = await hear(graph, shown=shown)
+    first = await receive_event(graph, shown=shown)
     assert set(first.state) == {"kept", "log"}
-    second = await hear(graph, "more", state=first.state, shown=shown)
+    second = await receive_event(graph, "more", state=first.state, shown=shown)
     assert not second.of("STATE_SNAPSHOT", "STATE_DELTA")
     values = (await graph.aget_state({"configurable": {"thread_id": "t"}})).values
     assert CANARY in str(values["kept"].content)
@@ -122,8 +122,8 @@ async def test_what_only_looks_like_reasoning_is_the_applications_own() -> None:
     async def node(state: Kept) -> Any:
         return {"kept": [own, {"type": None}]}
 
-    told = await hear(chain_of(node, state=Kept))
-    assert told.state["kept"] == [own, {"type": None}]
+    recorded = await receive_event(chain_of(node, state=Kept))
+    assert recorded.state["kept"] == [own, {"type": None}]
 
 
 @pytest.mark.parametrize(
@@ -148,8 +148,8 @@ async def test_a_functional_graph(give: Any, saver: Any) -> None:
     async def graph(given: Any) -> Any:
         return give(await model.ainvoke("hi"))
 
-    told = await hear(graph)
-    assert texts(told) == ["Answer"]
+    recorded = await receive_event(graph)
+    assert texts(recorded) == ["Answer"]
 
 
 async def test_a_message_is_no_state() -> None:
@@ -159,9 +159,9 @@ async def test_a_message_is_no_state() -> None:
     async def graph(given: Any) -> Any:
         return await Scripted(["Answer"]).ainvoke("hi")
 
-    told = await hear(graph, reasoning=ReasoningOptions())
-    assert told.state == {}
-    assert texts(told) == ["Answer"]
+    recorded = await receive_event(graph, reasoning=ReasoningOptions())
+    assert recorded.state == {}
+    assert texts(recorded) == ["Answer"]
 
 
 async def test_custom_events() -> None:
@@ -173,9 +173,9 @@ async def test_custom_events() -> None:
         await adispatch_custom_event("draft", [reply, reply.content])
         return {}
 
-    told = await hear(chain_of(node))
-    assert len(told.of("CUSTOM")) == 2
-    assert all("Answer" in json.dumps(event.value) for event in told.of("CUSTOM"))
+    recorded = await receive_event(chain_of(node))
+    assert len(recorded.of("CUSTOM")) == 2
+    assert all("Answer" in json.dumps(event.value) for event in recorded.of("CUSTOM"))
 
 
 async def test_interrupts() -> None:
@@ -189,11 +189,11 @@ async def test_interrupts() -> None:
         return {"messages": [state["kept"]]}
 
     graph = chain_of(draft, review, state=Kept, checkpointer=InMemorySaver())
-    told = await hear(graph)
-    (asked,) = told.last.outcome.interrupts
+    recorded = await receive_event(graph)
+    (asked,) = recorded.last.outcome.interrupts
     assert "Answer" in json.dumps(asked.metadata)
-    resumed = await hear(
-        graph, *told.messages, resume=[ResumeEntry(interrupt_id=asked.id, status="resolved", payload="yes")]
+    resumed = await receive_event(
+        graph, *recorded.messages, resume=[ResumeEntry(interrupt_id=asked.id, status="resolved", payload="yes")]
     )
     assert texts(resumed) == ["Answer"]
 
@@ -209,8 +209,8 @@ async def test_beside_a_summary_the_whole_thought_is_hidden() -> None:
         return {"messages": [message], "kept": message}
 
     for options in (ReasoningOptions(visibility="summary"), ReasoningOptions(visibility="summary", seal=SEAL)):
-        told = await hear(chain_of(node, state=Kept), reasoning=options)
-        assert thoughts(told) == [""]
+        recorded = await receive_event(chain_of(node, state=Kept), reasoning=options)
+        assert thoughts(recorded) == [""]
 
 
 # -- the callback handler -------------------------------------------------------------------------------------------

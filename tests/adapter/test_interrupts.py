@@ -13,7 +13,7 @@ from langgraph.types import interrupt
 from langgraph_agui import LangGraphAgent
 from tests.adapter.graphs import Chat, chain_of, talker
 from tests.adapter.models import Scripted
-from tests.adapter.streams import Told, run_input, tell, user
+from tests.adapter.streams import RecordedRun, record_run, run_input, user
 
 
 def asker(asked: list[Any], *nodes: str) -> Any:
@@ -35,25 +35,25 @@ def answer(interrupt_id: str, payload: Any = "yes", status: Any = "resolved") ->
     return ResumeEntry(interrupt_id=interrupt_id, status=status, payload=payload)
 
 
-async def resume(agent: LangGraphAgent, *entries: ResumeEntry) -> Told:
-    return await tell(agent, run_input(thread="t", resume=list(entries)))
+async def resume(agent: LangGraphAgent, *entries: ResumeEntry) -> RecordedRun:
+    return await record_run(agent, run_input(thread="t", resume=list(entries)))
 
 
 async def paused(*nodes: str) -> tuple[LangGraphAgent, list[str], list[Any]]:
     asked: list[Any] = []
     agent = LangGraphAgent(graph=asker(asked, *nodes))
-    told = await tell(agent, run_input("hi", thread="t"))
-    told.check_snapshot()
-    assert told.last.outcome.type == "interrupt"
-    return agent, [interrupt.id for interrupt in told.last.outcome.interrupts], asked
+    recorded = await record_run(agent, run_input("hi", thread="t"))
+    recorded.check_snapshot()
+    assert recorded.last.outcome.type == "interrupt"
+    return agent, [interrupt.id for interrupt in recorded.last.outcome.interrupts], asked
 
 
 async def test_a_pause_and_its_answer() -> None:
     agent, (one,), asked = await paused("one")
-    told = await resume(agent, answer(one))
-    assert told.last.outcome.type == "success"
+    recorded = await resume(agent, answer(one))
+    assert recorded.last.outcome.type == "success"
     assert asked == [("one", "yes")]
-    assert [event.delta for event in told.of("TEXT_MESSAGE_CONTENT")] == ["one yes"]
+    assert [event.delta for event in recorded.of("TEXT_MESSAGE_CONTENT")] == ["one yes"]
 
 
 async def test_a_checkpointer_may_be_set_after_the_agent_was_made() -> None:
@@ -62,16 +62,16 @@ async def test_a_checkpointer_may_be_set_after_the_agent_was_made() -> None:
     saver, graph.checkpointer = graph.checkpointer, None
     agent = LangGraphAgent(graph=graph)
     graph.checkpointer = saver  # as an application does whose checkpointer needs a running event loop
-    told = await tell(agent, run_input("hi", thread="t"))
-    told = await resume(agent, answer(told.last.outcome.interrupts[0].id))
-    assert told.last.outcome.type == "success"
+    recorded = await record_run(agent, run_input("hi", thread="t"))
+    recorded = await resume(agent, answer(recorded.last.outcome.interrupts[0].id))
+    assert recorded.last.outcome.type == "success"
     assert asked == [("one", "yes")]
 
 
 async def test_what_is_asked() -> None:
     asked: list[Any] = []
-    told = await tell(LangGraphAgent(graph=asker(asked, "one")), run_input("hi", thread="t"))
-    (question,) = told.last.outcome.interrupts
+    recorded = await record_run(LangGraphAgent(graph=asker(asked, "one")), run_input("hi", thread="t"))
+    (question,) = recorded.last.outcome.interrupts
     assert (question.message, question.reason) == ("one?", "input_required")
     assert question.metadata == {"value": {"question": "one?"}}
 
@@ -79,8 +79,8 @@ async def test_what_is_asked() -> None:
 async def test_two_pauses_in_any_order() -> None:
     agent, ids, asked = await paused("one", "two")
     assert len(set(ids)) == 2
-    told = await resume(agent, answer(ids[1], "b"), answer(ids[0], "a"))
-    assert told.last.outcome.type == "success"
+    recorded = await resume(agent, answer(ids[1], "b"), answer(ids[0], "a"))
+    assert recorded.last.outcome.type == "success"
     assert sorted(value for _, value in asked) == ["a", "b"]
 
 
@@ -97,9 +97,9 @@ async def test_two_pauses_in_any_order() -> None:
 )
 async def test_wrong_answers_execute_nothing(entries: Any, code: str) -> None:
     agent, (one, two), asked = await paused("one", "two")
-    told = await resume(agent, *entries(one, two))
-    assert told.types == ["RUN_STARTED", "RUN_ERROR"]
-    assert told.last.code == code
+    recorded = await resume(agent, *entries(one, two))
+    assert recorded.types == ["RUN_STARTED", "RUN_ERROR"]
+    assert recorded.last.code == code
     assert asked == []
     right = await resume(agent, answer(one), answer(two))
     assert right.last.outcome.type == "success"
@@ -109,8 +109,8 @@ async def test_an_answer_that_nothing_asked_for() -> None:
     for checkpointer in (None, InMemorySaver()):
         model = Scripted(["a"])
         agent = LangGraphAgent(graph=chain_of(talker(model), checkpointer=checkpointer))
-        told = await resume(agent, answer("x"))
-        assert told.last.code == "interrupt_unknown"
+        recorded = await resume(agent, answer("x"))
+        assert recorded.last.code == "interrupt_unknown"
         assert model.seen == []
 
 
@@ -123,8 +123,8 @@ async def test_a_pause_in_a_subgraph_is_told_once() -> None:
     builder.add_node("inner", chain_of(ask))
     builder.add_edge(START, "inner")
     agent = LangGraphAgent(graph=builder.compile(checkpointer=InMemorySaver()))
-    told = await tell(agent, run_input("hi", thread="t"))
-    (question,) = told.last.outcome.interrupts
+    recorded = await record_run(agent, run_input("hi", thread="t"))
+    (question,) = recorded.last.outcome.interrupts
     assert question.message == "inner?"
     again = await resume(agent, answer(question.id, 5))
     assert again.last.outcome.type == "success"
@@ -137,12 +137,12 @@ async def test_a_static_breakpoint(where: str) -> None:
     stop = {where: ["two"] if where == "interrupt_before" else ["one"]}
     graph = chain_of(talker(first, "one"), talker(second, "two"), checkpointer=InMemorySaver(), **stop)
     agent = LangGraphAgent(graph=graph)
-    told = await tell(agent, run_input("hi", thread="t"))
-    told.check_snapshot()
-    (pause,) = told.last.outcome.interrupts
+    recorded = await record_run(agent, run_input("hi", thread="t"))
+    recorded.check_snapshot()
+    (pause,) = recorded.last.outcome.interrupts
     assert pause.reason == "langgraph:breakpoint"
     assert second.seen == []
-    again = await tell(agent, run_input(*told.messages, thread="t", resume=[answer(pause.id, True)]))
+    again = await record_run(agent, run_input(*recorded.messages, thread="t", resume=[answer(pause.id, True)]))
     again.check_snapshot()
     assert again.last.outcome.type == "success"
     assert [message.content for message in again.messages] == ["hi", "a", "b"]
@@ -156,10 +156,10 @@ async def test_what_was_said_before_the_pause_is_told_once() -> None:
 
     model = Scripted(["before"], ["never"])
     agent = LangGraphAgent(graph=chain_of(talker(model), node, checkpointer=InMemorySaver()))
-    told = await tell(agent, run_input("hi", thread="t"))
-    told.check_snapshot()
-    (pause,) = told.last.outcome.interrupts
-    again = await tell(agent, run_input(*told.messages, thread="t", resume=[answer(pause.id)]))
+    recorded = await record_run(agent, run_input("hi", thread="t"))
+    recorded.check_snapshot()
+    (pause,) = recorded.last.outcome.interrupts
+    again = await record_run(agent, run_input(*recorded.messages, thread="t", resume=[answer(pause.id)]))
     again.check_snapshot()
     assert [message.content for message in again.messages] == ["hi", "before"]
     assert again.of("TEXT_MESSAGE_START") == []
@@ -175,10 +175,10 @@ async def test_without_a_checkpointer_a_pause_is_an_error_that_says_so(caplog: p
         return {"messages": [await Scripted([f"re {last}"]).ainvoke("x")]}
 
     agent = LangGraphAgent(graph=chain_of(node))
-    told = await tell(agent, run_input(user("ask", "u1")))
-    assert told.types[-1] == "RUN_ERROR"
-    assert told.last.code == "graph_error"
+    recorded = await record_run(agent, run_input(user("ask", "u1")))
+    assert recorded.types[-1] == "RUN_ERROR"
+    assert recorded.last.code == "graph_error"
     assert "checkpointer" in caplog.text
-    after = await tell(agent, run_input(user("ask", "u1"), user("hello", "u2")))
+    after = await record_run(agent, run_input(user("ask", "u1"), user("hello", "u2")))
     assert after.last.outcome.type == "success"
     assert after.messages[-1].content == "re hello"

@@ -17,18 +17,18 @@ from typing_extensions import TypedDict
 from langgraph_agui import LangGraphAgent
 from tests.adapter.graphs import Chat, agent_of, chain_of, talker
 from tests.adapter.models import Scripted, call
-from tests.adapter.streams import Told, run_input, tell
+from tests.adapter.streams import RecordedRun, record_run, run_input
 
 
-async def telling(graph: Any, **fields: Any) -> Told:
-    told = await tell(LangGraphAgent(graph=graph), run_input("hi", **fields))
-    assert told.last.type.value == "RUN_FINISHED", told.last
-    told.check_snapshot()
-    return told
+async def recording(graph: Any, **fields: Any) -> RecordedRun:
+    recorded = await record_run(LangGraphAgent(graph=graph), run_input("hi", **fields))
+    assert recorded.last.type.value == "RUN_FINISHED", recorded.last
+    recorded.check_snapshot()
+    return recorded
 
 
-def answers(told: Told) -> list[Any]:
-    return [message.content for message in told.messages if message.role == "assistant" and message.content]
+def answers(recorded: RecordedRun) -> list[Any]:
+    return [message.content for message in recorded.messages if message.role == "assistant" and message.content]
 
 
 def saver(kept: bool) -> Any:
@@ -48,9 +48,9 @@ async def test_state_without_messages(kept: bool) -> None:
         reply = await Scripted([f"About {state['topic']}"]).ainvoke("x")
         return {"joke": reply.content}
 
-    told = await telling(chain_of(joke, state=State, checkpointer=saver(kept)), state={"topic": "cats"})
-    assert answers(told) == ["About cats"]
-    assert told.state == {"topic": "cats", "joke": "About cats"}
+    recorded = await recording(chain_of(joke, state=State, checkpointer=saver(kept)), state={"topic": "cats"})
+    assert answers(recorded) == ["About cats"]
+    assert recorded.state == {"topic": "cats", "joke": "About cats"}
 
 
 @task
@@ -65,7 +65,7 @@ async def test_an_entrypoint_over_messages(kept: bool) -> None:
         assert [message.content for message in messages] == ["hi"]
         return await ask(messages)
 
-    assert answers(await telling(workflow)) == ["Hello"]
+    assert answers(await recording(workflow)) == ["Hello"]
 
 
 @both
@@ -75,9 +75,9 @@ async def test_an_entrypoint_over_a_dict(kept: bool) -> None:
         reply = await ask(given["messages"])
         return {"messages": [*given["messages"], reply], "count": given["count"]}
 
-    told = await telling(workflow, state={"count": 3})
-    assert answers(told) == ["Hello"]
-    assert told.state == {"count": 3}
+    recorded = await recording(workflow, state={"count": 3})
+    assert answers(recorded) == ["Hello"]
+    assert recorded.state == {"count": 3}
 
 
 @both
@@ -86,7 +86,7 @@ async def test_an_entrypoint_over_text(kept: bool) -> None:
     async def workflow(text: str) -> str:
         return f"{text}: {(await ask(text)).content}"
 
-    assert answers(await telling(workflow)) == ["Hello"]
+    assert answers(await recording(workflow)) == ["Hello"]
 
 
 async def test_a_sync_entrypoint() -> None:
@@ -98,7 +98,7 @@ async def test_a_sync_entrypoint() -> None:
     def workflow(messages: list[Any]) -> Any:
         return ask_sync(messages).result()
 
-    assert answers(await telling(workflow)) == ["Hello"]
+    assert answers(await recording(workflow)) == ["Hello"]
 
 
 @both
@@ -109,7 +109,7 @@ async def test_a_subgraph_as_a_node(kept: bool) -> None:
     builder.add_node("last", talker(Scripted(["c"])))
     builder.add_edge(START, "inner")
     builder.add_edge("inner", "last")
-    assert answers(await telling(builder.compile(checkpointer=saver(kept)))) == ["a", "b", "c"]
+    assert answers(await recording(builder.compile(checkpointer=saver(kept)))) == ["a", "b", "c"]
 
 
 @both
@@ -127,7 +127,7 @@ async def test_a_subgraph_with_a_state_of_its_own(kept: bool) -> None:
         result = await inner.ainvoke({"question": "?"})
         return {"messages": [AIMessage(result["question"])]}
 
-    assert answers(await telling(chain_of(outer, checkpointer=saver(kept)))) == ["inner thought", "done"]
+    assert answers(await recording(chain_of(outer, checkpointer=saver(kept)))) == ["inner thought", "done"]
 
 
 @both
@@ -140,8 +140,8 @@ async def test_an_agent_as_a_tool(kept: bool) -> None:
         return str((await inner.ainvoke({"messages": [("user", "go")]}))["messages"][-1].content)
 
     model = Scripted([call("ask_expert", "c1")], ["outer"])
-    told = await telling(create_agent(model, [ask_expert], checkpointer=saver(kept)))
-    assert sorted(answers(told)) == ["inner", "outer"]
+    recorded = await recording(create_agent(model, [ask_expert], checkpointer=saver(kept)))
+    assert sorted(answers(recorded)) == ["inner", "outer"]
 
 
 @both
@@ -156,7 +156,7 @@ async def test_goto(kept: bool) -> None:
     builder.add_node("first", first, destinations=("second",))
     builder.add_node("second", second)
     builder.add_edge(START, "first")
-    assert answers(await telling(builder.compile(checkpointer=saver(kept)))) == ["from first", "from second"]
+    assert answers(await recording(builder.compile(checkpointer=saver(kept)))) == ["from first", "from second"]
 
 
 async def test_handoff_from_a_subgraph_to_its_parent() -> None:
@@ -168,7 +168,7 @@ async def test_handoff_from_a_subgraph_to_its_parent() -> None:
     builder.add_node("inner", chain_of(leave))
     builder.add_node("other", talker(Scripted(["taken over"])))
     builder.add_edge(START, "inner")
-    assert answers(await telling(builder.compile())) == ["handing over", "taken over"]
+    assert answers(await recording(builder.compile())) == ["handing over", "taken over"]
 
 
 async def test_messages_under_another_key() -> None:
@@ -176,10 +176,10 @@ async def test_messages_under_another_key() -> None:
         chat: list[Any]
 
     agent = agent_of(talker(Scripted(["a"]), key="chat"), state=State, messages_key="chat")
-    told = await tell(agent, run_input("hi"))
-    told.check_snapshot()
-    assert answers(told) == ["a"]
-    assert told.of("STATE_SNAPSHOT") == []
+    recorded = await record_run(agent, run_input("hi"))
+    recorded.check_snapshot()
+    assert answers(recorded) == ["a"]
+    assert recorded.of("STATE_SNAPSHOT") == []
 
 
 @pytest.mark.parametrize("value", ["done", 7, ["a", "b"], {"n": 1}])
@@ -190,8 +190,8 @@ async def test_what_a_functional_graph_returns(value: Any) -> None:
     async def work(inputs: dict) -> Any:
         return value
 
-    told = await tell(LangGraphAgent(graph=work), run_input("hi"))
+    recorded = await record_run(LangGraphAgent(graph=work), run_input("hi"))
     if isinstance(value, dict):
-        assert (told.state, told.last.result) == (value, None)
+        assert (recorded.state, recorded.last.result) == (value, None)
     else:
-        assert (told.state, told.last.result) == ({}, value)
+        assert (recorded.state, recorded.last.result) == ({}, value)

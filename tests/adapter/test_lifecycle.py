@@ -14,22 +14,22 @@ from langgraph.errors import GraphDrained
 from langgraph_agui import LangGraphAgent
 from tests.adapter.graphs import agent_of, chain_of, scripted_agent, talker
 from tests.adapter.models import Scripted, call, used
-from tests.adapter.streams import Told, plain, run_input, tell
+from tests.adapter.streams import RecordedRun, plain, record_run, run_input
 from tests.waiting import PATIENCE
 
 
 async def test_the_start() -> None:
-    told = await tell(scripted_agent(["a"]), run_input("hi", thread="t", run="r", parent_run_id="p"))
-    told.check_snapshot()
-    start = plain(told.events[0])
+    recorded = await record_run(scripted_agent(["a"]), run_input("hi", thread="t", run="r", parent_run_id="p"))
+    recorded.check_snapshot()
+    start = plain(recorded.events[0])
     assert start.items() >= {
         "type": "RUN_STARTED", "protocolVersion": "1.0", "threadId": "t", "runId": "r", "parentRunId": "p",
     }.items()  # fmt: skip
 
 
 async def test_the_end() -> None:
-    told = await tell(scripted_agent(["a", used(3, 2)]), run_input("hi", thread="t", run="r"))
-    end = plain(told.last)
+    recorded = await record_run(scripted_agent(["a", used(3, 2)]), run_input("hi", thread="t", run="r"))
+    end = plain(recorded.last)
     assert (end["type"], end["threadId"], end["runId"]) == ("RUN_FINISHED", "t", "r")
     assert end["outcome"] == {"type": "success"}
     assert end["usage"][0]["totalTokens"] == 5
@@ -50,21 +50,21 @@ async def test_the_start_comes_before_anything_is_loaded() -> None:
 
 
 async def test_open_calls_are_pending() -> None:
-    told = await tell(scripted_agent([call("paint", "c1"), call("paint", "c2", 1)]), run_input("hi"))
-    assert told.last.outcome.pending_tool_call_ids == ["c1", "c2"]
+    recorded = await record_run(scripted_agent([call("paint", "c1"), call("paint", "c2", 1)]), run_input("hi"))
+    assert recorded.last.outcome.pending_tool_call_ids == ["c1", "c2"]
 
 
 async def test_both_forms_say_the_same() -> None:
     agent = scripted_agent(["a", call("look", "c1", 1, q="é\u2028")])
-    told = await tell(agent, run_input("hi", thread="t", run="r"))
+    recorded = await record_run(agent, run_input("hi", thread="t", run="r"))
     sse = b"".join([batch async for batch in agent.stream_sse(run_input("hi", thread="t", run="r"))]).decode()
     frames = [json.loads(frame.removeprefix("data: ")) for frame in sse.split("\n\n") if frame]
-    assert [frame["type"] for frame in frames] == told.types
+    assert [frame["type"] for frame in frames] == recorded.types
     said = [frame["delta"] for frame in frames if "delta" in frame]
-    assert said == [event.delta for event in told.events if hasattr(event, "delta")]
+    assert said == [event.delta for event in recorded.events if hasattr(event, "delta")]
 
 
-async def collect_and_cancel(agent: LangGraphAgent, when: Any) -> Told:
+async def collect_and_cancel(agent: LangGraphAgent, when: Any) -> RecordedRun:
     """Read a run, and cancel it when `when(event)` is true for an event."""
     given = run_input("hi", thread="t", run="r")
     events = []
@@ -73,7 +73,7 @@ async def collect_and_cancel(agent: LangGraphAgent, when: Any) -> Told:
             events.append(event)
             if when(event):
                 assert agent.cancel("t", "r")
-    return Told(events, given)
+    return RecordedRun(events, given)
 
 
 def on(kind: str) -> Any:
@@ -92,15 +92,15 @@ def on(kind: str) -> Any:
 )
 async def test_a_cancelled_run(turn: Any, moment: str) -> None:
     agent = scripted_agent(turn)
-    told = await collect_and_cancel(agent, on(moment))
-    assert plain(told.last)["outcome"] == {"type": "cancelled"}
+    recorded = await collect_and_cancel(agent, on(moment))
+    assert plain(recorded.last)["outcome"] == {"type": "cancelled"}
     assert agent.cancel("t", "r") is False
 
 
 async def test_a_cancelled_run_tells_its_usage() -> None:
     agent = agent_of(talker(Scripted(["a", used(3, 2)]), "one"), talker(Scripted(["b", 60.0]), "two"))
-    told = await collect_and_cancel(agent, lambda event: getattr(event, "delta", None) == "b")
-    assert told.last.usage[0].total_tokens == 5
+    recorded = await collect_and_cancel(agent, lambda event: getattr(event, "delta", None) == "b")
+    assert recorded.last.usage[0].total_tokens == 5
 
 
 async def test_cancelling_what_does_not_run() -> None:
@@ -111,8 +111,8 @@ async def test_a_drained_graph_is_cancelled() -> None:
     async def node(state: Any) -> Any:
         raise GraphDrained("shutting down")
 
-    told = await tell(agent_of(node), run_input("hi"))
-    assert plain(told.last)["outcome"] == {"type": "cancelled"}
+    recorded = await record_run(agent_of(node), run_input("hi"))
+    assert plain(recorded.last)["outcome"] == {"type": "cancelled"}
 
 
 async def test_the_config_reaches_the_graph() -> None:
@@ -123,7 +123,7 @@ async def test_the_config_reaches_the_graph() -> None:
         return {}
 
     agent = LangGraphAgent(graph=chain_of(node), config={"configurable": {"a": 1, "b": 1}})
-    await tell(agent, run_input("hi", thread="t"), config={"configurable": {"b": 2}})
+    await record_run(agent, run_input("hi", thread="t"), config={"configurable": {"b": 2}})
     assert (seen[0]["a"], seen[0]["b"], seen[0]["thread_id"]) == (1, 2, "t")
 
 
@@ -134,7 +134,7 @@ async def test_a_thread_id_in_the_config_does_not_override_the_inputs() -> None:
         seen.append(config["configurable"]["thread_id"])
         return {}
 
-    await tell(agent_of(node, config={"configurable": {"thread_id": "x"}}), run_input("hi", thread="t"))
+    await record_run(agent_of(node, config={"configurable": {"thread_id": "x"}}), run_input("hi", thread="t"))
     assert seen == ["t"]
 
 

@@ -12,17 +12,17 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph_agui import LangGraphAgent
 from tests.adapter.graphs import Chat, agent_of
 from tests.adapter.models import Scripted
-from tests.adapter.streams import Told, run_input, tell
+from tests.adapter.streams import RecordedRun, record_run, run_input
 
 
-async def talk(agent: LangGraphAgent, turns: int) -> list[Told]:
+async def talk(agent: LangGraphAgent, turns: int) -> list[RecordedRun]:
     """Several turns of a client that sends all that it holds, as the reference client does."""
-    told: list[Told] = []
+    recorded: list[RecordedRun] = []
     for number in range(turns):
-        held = told[-1].messages if told else []
-        told.append(await tell(agent, run_input(*held, f"q{number}", thread="t")))
-        assert told[-1].last.type.value == "RUN_FINISHED"
-    return told
+        held = recorded[-1].messages if recorded else []
+        recorded.append(await record_run(agent, run_input(*held, f"q{number}", thread="t")))
+        assert recorded[-1].last.type.value == "RUN_FINISHED"
+    return recorded
 
 
 async def test_what_a_node_removed_does_not_grow_back() -> None:
@@ -34,12 +34,12 @@ async def test_what_a_node_removed_does_not_grow_back() -> None:
     def trim(state: Chat) -> Any:
         return {"messages": [RemoveMessage(id=message.id or "") for message in state["messages"][:-2]]}
 
-    told = await talk(agent_of(answer, trim, checkpointer=InMemorySaver()), 5)
+    recorded = await talk(agent_of(answer, trim, checkpointer=InMemorySaver()), 5)
     assert [[message.text for message in given] for given in model.seen] == [
         ["q0"],
         *[[f"q{number - 1}", f"a{number - 1}", f"q{number}"] for number in range(1, 5)],
     ]
-    assert [message.content for message in told[-1].messages] == [w for n in range(5) for w in (f"q{n}", f"a{n}")]
+    assert [message.content for message in recorded[-1].messages] == [w for n in range(5) for w in (f"q{n}", f"a{n}")]
 
 
 async def test_a_thread_that_was_wiped_hears_only_what_is_new() -> None:
@@ -59,9 +59,9 @@ async def test_summing_up_is_between_the_graph_and_its_model() -> None:
     model = Scripted(*[[f"a{number}"] for number in range(6)])
     summing = SummarizationMiddleware(Scripted(*[["SUMMARY"]] * 6), trigger=("messages", 5), keep=("messages", 2))
     graph = create_agent(model, [], middleware=[summing], checkpointer=InMemorySaver())
-    told = await talk(LangGraphAgent(graph=graph), 6)
-    assert [message.content for message in told[-1].messages] == [w for n in range(6) for w in (f"q{n}", f"a{n}")]
-    assert not any("SUMMARY" in event.model_dump_json() for turn in told for event in turn.events)
+    recorded = await talk(LangGraphAgent(graph=graph), 6)
+    assert [message.content for message in recorded[-1].messages] == [w for n in range(6) for w in (f"q{n}", f"a{n}")]
+    assert not any("SUMMARY" in event.model_dump_json() for turn in recorded for event in turn.events)
     assert any("SUMMARY" in message.text for message in model.seen[-1])
 
 
@@ -71,8 +71,8 @@ async def test_the_same_words_from_several_calls_stay_several_messages() -> None
         return {"messages": [AIMessage(vote.text, name=f"judge{number}") for number, vote in enumerate(votes)]}
 
     agent = agent_of(judges, checkpointer=InMemorySaver())
-    (told,) = await talk(agent, 1)
-    told.check_snapshot()
-    assert [message.content for message in told.messages] == ["q0", "yes", "yes", "yes"]
+    (recorded,) = await talk(agent, 1)
+    recorded.check_snapshot()
+    assert [message.content for message in recorded.messages] == ["q0", "yes", "yes", "yes"]
     stored = (await agent.graph.aget_state({"configurable": {"thread_id": "t"}})).values["messages"]
     assert [message.name for message in stored] == [None, "judge0", "judge1", "judge2"]

@@ -11,7 +11,7 @@ from langchain.agents.middleware import ModelFallbackMiddleware
 from langgraph.checkpoint.memory import InMemorySaver
 
 from langgraph_agui import AGUIMiddleware, LangGraphAgent
-from tests.adapter.streams import run_input, tell
+from tests.adapter.streams import record_run, run_input
 from tests.providers.models import make_model
 from tests.providers.server import ProviderServer, Reply
 from tests.providers.turns import Reasoning, Text, turn
@@ -26,16 +26,16 @@ async def signed_thread(server: ProviderServer) -> InMemorySaver:
     saver = InMemorySaver()
     server.script("anthropic", THOUGHT)
     agent = LangGraphAgent(graph=create_agent(make_model("anthropic", server), [], checkpointer=saver))
-    told = await tell(agent, run_input("What should I wear?", thread="t"))
-    assert told.last.type.value == "RUN_FINISHED"
+    recorded = await record_run(agent, run_input("What should I wear?", thread="t"))
+    assert recorded.last.type.value == "RUN_FINISHED"
     return saver
 
 
 async def follow_up(saver: InMemorySaver, model: Any, middleware: list[Any]) -> LangGraphAgent:
     graph = create_agent(model, [], middleware=middleware, checkpointer=saver)
     agent = LangGraphAgent(graph=graph)
-    told = await tell(agent, run_input("Anything else?", thread="t"))
-    assert told.last.type.value == "RUN_FINISHED", told.last
+    recorded = await record_run(agent, run_input("Anything else?", thread="t"))
+    assert recorded.last.type.value == "RUN_FINISHED", recorded.last
     return agent
 
 

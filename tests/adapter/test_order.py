@@ -15,7 +15,7 @@ from langgraph_agui import LangGraphAgent
 from langgraph_agui.translate.stream_sequencer import StreamSequencer
 from tests.adapter.graphs import Chat, chain_of
 from tests.adapter.models import Scripted
-from tests.adapter.streams import Told, run_input, tell
+from tests.adapter.streams import RecordedRun, record_run, run_input
 from tests.deep import example_count
 
 Acts = list[str]
@@ -85,12 +85,12 @@ def build(layers: list[list[tuple[bool, Acts]]]) -> Any:
     return builder.compile()
 
 
-def check_order(told: Told) -> None:
+def check_order(recorded: RecordedRun) -> None:
     """Each word is said while its node's step is open; words of a kind keep the order in which they were sent."""
     opened: set[str] = set()
     finished: set[str] = set()
     last: dict[tuple[str, str], int] = {}
-    for event in told.events:
+    for event in recorded.events:
         kind = event.type.value
         if kind == "STEP_STARTED":
             assert event.step_name not in opened | finished, "a step of its own for each node"
@@ -113,23 +113,23 @@ def check_order(told: Told) -> None:
 @given(graphs)
 @example([[(False, []), (False, ["yield", "yield", "nested"])]])
 def test_whatever_a_node_says_stays_inside_its_step(layers: list[list[tuple[bool, Acts]]]) -> None:
-    async def run() -> Told:
-        return await tell(LangGraphAgent(graph=build(layers)), run_input("hi"))
+    async def run() -> RecordedRun:
+        return await record_run(LangGraphAgent(graph=build(layers)), run_input("hi"))
 
-    told = asyncio.run(run())
-    assert told.last.type.value == "RUN_FINISHED", told.last
-    told.check_snapshot()
-    check_order(told)
+    recorded = asyncio.run(run())
+    assert recorded.last.type.value == "RUN_FINISHED", recorded.last
+    recorded.check_snapshot()
+    check_order(recorded)
     planned = [act for layer in layers for sync, plan in layer for act in plan if not sync or act == "write"]
-    assert len(told.of("CUSTOM")) == sum(act in ("write", "dispatch", "nested") for act in planned)
+    assert len(recorded.of("CUSTOM")) == sum(act in ("write", "dispatch", "nested") for act in planned)
 
 
 async def test_an_end_that_never_comes_holds_up_one_superstep_at_most() -> None:
     """A task that leaves by a command to the parent graph has no end in the stream."""
-    order, told = StreamSequencer(asyncio.get_running_loop()), list[str]()
-    order.put(("end", "task"), lambda: told.append("end"))
-    order.put(None, lambda: told.append("next"))
-    order.put(("start", "other"), lambda: told.append("start"))
-    assert told == []
+    order, recorded = StreamSequencer(asyncio.get_running_loop()), list[str]()
+    order.put(("end", "task"), lambda: recorded.append("end"))
+    order.put(None, lambda: recorded.append("next"))
+    order.put(("start", "other"), lambda: recorded.append("start"))
+    assert recorded == []
     order.end_superstep()
-    assert told == ["end", "next"]
+    assert recorded == ["end", "next"]

@@ -18,7 +18,7 @@ from langgraph_agui.protocol import Verifier, fold
 from tests.adapter.canary import SEAL
 from tests.adapter.graphs import agent_of, talker
 from tests.adapter.models import Scripted
-from tests.adapter.streams import Told, collect, dumped, run_input, tell, user
+from tests.adapter.streams import RecordedRun, collect, dumped, record_run, run_input, user
 from tests.agreement import record_stream
 from tests.deep import each_value
 from tests.providers.models import make_model
@@ -66,9 +66,9 @@ class Talk:
         graph = create_agent(make_model("anthropic", server), [get_weather], checkpointer=fields.pop("saver", None))
         self.agent = LangGraphAgent(graph=graph, reasoning=options, **fields)
 
-    async def ask(self, messages: list[Message], *replies: Turn | Reply) -> Told:
+    async def ask(self, messages: list[Message], *replies: Turn | Reply) -> RecordedRun:
         self.server.script("anthropic", *replies)
-        return await tell(self.agent, run_input(*messages, "Anything else?", thread="t"))
+        return await record_run(self.agent, run_input(*messages, "Anything else?", thread="t"))
 
     async def cut(self, way: str, point: str) -> list[Message]:
         """A whole turn and half of one; what the client holds then."""
@@ -77,16 +77,16 @@ class Talk:
         frames = frames_until(point)
         if way in ("error", "dropped"):
             reply = Reply(CUT, error_after=frames) if way == "error" else Reply(CUT, drop_after=frames)
-            told = await self.ask(whole.messages, reply)
-            assert told.last.code == "model_error"
-            return told.messages
+            recorded = await self.ask(whole.messages, reply)
+            assert recorded.last.code == "model_error"
+            return recorded.messages
         self.server.script("anthropic", Reply(CUT, hold_after=frames))
         given = run_input(*whole.messages, "Anything else?", thread="t", run="r")
         events = await self._read(given, way, len(self.server.requests) + 1)
         if way == "cancelled":
-            told = Told(events, given)
-            assert told.last.outcome.type == "cancelled"
-            return told.messages
+            recorded = RecordedRun(events, given)
+            assert recorded.last.outcome.type == "cancelled"
+            return recorded.messages
         verifier = Verifier(strict=True, input=given)
         for event in events:
             verifier.feed(event)
@@ -182,18 +182,18 @@ async def test_a_turn_that_was_cut(
     talk = Talk(provider_server, options)
     held = await talk.cut(way, point)
     check_words(last_turn(held), point)
-    told = await talk.ask(held, MORE)
-    assert told.last.type.value == "RUN_FINISHED", told.last
+    recorded = await talk.ask(held, MORE)
+    assert recorded.last.type.value == "RUN_FINISHED", recorded.last
     check_next(provider_server)
     if point != "whole call":
-        told.check_snapshot()
-        assert dumped(told.messages)[: len(held)] == dumped(held)
+        recorded.check_snapshot()
+        assert dumped(recorded.messages)[: len(held)] == dumped(held)
         return
     # Nobody has answered the call: the snapshot tells the client what the provider was told.
-    assert dumped(told.snapshot)[: len(held)] == dumped(held)
-    result = told.snapshot[len(held)]
+    assert dumped(recorded.snapshot)[: len(held)] == dumped(held)
+    result = recorded.snapshot[len(held)]
     assert (result.role, result.tool_call_id, result.metadata) == ("tool", "call_rome", {"status": "error"})
-    again = await talk.ask(told.snapshot, MORE)
+    again = await talk.ask(recorded.snapshot, MORE)
     again.check_snapshot()
     check_next(provider_server)
 
@@ -203,9 +203,9 @@ async def test_a_call_that_was_cut_before_it_said_anything(provider_server: Prov
     talk = Talk(provider_server)
     whole = await talk.ask([], *LOOP)
     half = turn(Reasoning("Half of a thought.", signature="Y3V0"), ROME)
-    told = await talk.ask(whole.messages, Reply(half, error_after=frames_until("mid call", half)))
-    assert told.last.code == "model_error"
-    again = await talk.ask(told.messages, MORE)
+    recorded = await talk.ask(whole.messages, Reply(half, error_after=frames_until("mid call", half)))
+    assert recorded.last.code == "model_error"
+    again = await talk.ask(recorded.messages, MORE)
     assert again.last.type.value == "RUN_FINISHED", again.last
     check_next(provider_server)
 
@@ -220,13 +220,13 @@ async def test_a_model_that_fails_and_one_that_answers(point: str, provider_serv
     graph_model: Any = saying.with_fallbacks([Scripted(["Fallback"])])
     agent = agent_of(talker(graph_model))
     provider_server.script("anthropic", Reply(CUT, error_after=frames_until(point)))
-    told = await tell(agent, run_input("hi", thread="t"))
-    told.check_snapshot()
-    half = [message for message in last_turn(told.snapshot) if message.get("content") != "Fallback"]
+    recorded = await record_run(agent, run_input("hi", thread="t"))
+    recorded.check_snapshot()
+    half = [message for message in last_turn(recorded.snapshot) if message.get("content") != "Fallback"]
     check_words([message for message in half if message["role"] != "tool"], point)
-    assert told.last.outcome.pending_tool_call_ids is None
+    assert recorded.last.outcome.pending_tool_call_ids is None
     provider_server.script("anthropic", MORE)
-    await tell(agent, run_input(*told.messages, "more", thread="t"))
+    await record_run(agent, run_input(*recorded.messages, "more", thread="t"))
     check_valid(sent(provider_server))
     assert not list(blocks(sent(provider_server), "thinking"))
     assert "Y3V0" not in json.dumps(sent(provider_server))
@@ -249,9 +249,9 @@ async def test_a_run_that_is_stopped_in_a_tool(provider_server: ProviderServer) 
     reading = asyncio.create_task(collect(agent.run(given)))
     await asyncio.wait_for(begun.wait(), PATIENCE)
     assert agent.cancel("t", "r")
-    first = Told(await reading, given)
+    first = RecordedRun(await reading, given)
     assert first.last.outcome.type == "cancelled"
-    await tell(agent, run_input(*first.messages, "more", thread="t"))
+    await record_run(agent, run_input(*first.messages, "more", thread="t"))
     check_valid(sent(provider_server))
     (thought,) = blocks(sent(provider_server), "thinking")
     assert thought["signature"] == "c2lnMQ=="
@@ -273,7 +273,7 @@ async def test_a_reader_who_leaves_a_run_that_goes_on(stored: bool, provider_ser
             await asyncio.sleep(0.01)
     held = fold(events, given.messages, {}).messages
     check_words(last_turn(held), "mid text")
-    await tell(talk.agent, run_input(*held, "And now?", thread="t"))
+    await record_run(talk.agent, run_input(*held, "And now?", thread="t"))
     check_valid(sent(provider_server))
     thoughts = [thought["thinking"] for thought in blocks(sent(provider_server), "thinking")]
     assert thoughts == ["The weather first.", "Light clothes.", *(["Half of a thought."] if stored else [])]
@@ -306,7 +306,7 @@ def result(call_id: str) -> ToolMessage:
 )
 async def test_calls_without_a_result(history: list[Any], given: list[str]) -> None:
     model = Scripted(["Answer"])
-    await tell(agent_of(talker(model)), run_input(user("hi"), *history))
+    await record_run(agent_of(talker(model)), run_input(user("hi"), *history))
     seen = [message for message in model.seen[0][1:] if message.type != "ai"]
     assert [
         f"{message.tool_call_id}{'!' if message.status == 'error' else ''}" if message.type == "tool" else message.text

@@ -9,7 +9,7 @@ from ag_ui.core import AssistantMessage, ReasoningMessage, ToolMessage
 from langchain.agents import create_agent
 
 from langgraph_agui import LangGraphAgent
-from tests.adapter.streams import Told, dumped, run_input, tell
+from tests.adapter.streams import RecordedRun, dumped, record_run, run_input
 from tests.deep import representatives
 from tests.providers.cases import CASES, Case
 from tests.providers.reading import case_model
@@ -17,10 +17,10 @@ from tests.providers.server import ProviderServer
 from tests.providers.tools import get_weather
 
 
-async def run(case: Case, server: ProviderServer) -> Told:
+async def run(case: Case, server: ProviderServer) -> RecordedRun:
     server.script(case.provider, *case.turns)
     graph = create_agent(case_model(case, server), [get_weather] if case.uses_tools else [])
-    return await tell(LangGraphAgent(graph=graph), run_input(case.prompt))
+    return await record_run(LangGraphAgent(graph=graph), run_input(case.prompt))
 
 
 kinds = representatives(CASES, lambda case: case.provider, lambda case: (case.provider.partition("-")[0], case.kind))
@@ -28,11 +28,11 @@ kinds = representatives(CASES, lambda case: case.provider, lambda case: (case.pr
 
 @pytest.mark.parametrize("case", kinds, ids=str)
 async def test_what_the_model_said_is_what_the_client_holds(case: Case, provider_server: ProviderServer) -> None:
-    told = await run(case, provider_server)
-    assert told.last.type.value == "RUN_FINISHED", told.last
-    told.check_snapshot()
-    answers = [message for message in told.messages if isinstance(message, AssistantMessage)]
-    reasonings = [message for message in told.messages if isinstance(message, ReasoningMessage)]
+    recorded = await run(case, provider_server)
+    assert recorded.last.type.value == "RUN_FINISHED", recorded.last
+    recorded.check_snapshot()
+    answers = [message for message in recorded.messages if isinstance(message, AssistantMessage)]
+    reasonings = [message for message in recorded.messages if isinstance(message, ReasoningMessage)]
     seen = case.seen
     assert [message.content or "" for message in answers] == [turn.text for turn in seen if turn.text or turn.calls]
     assert "".join(message.content for message in reasonings) == "".join("".join(turn.reasoning) for turn in seen)
@@ -41,7 +41,7 @@ async def test_what_the_model_said_is_what_the_client_holds(case: Case, provider
     assert [(call.function.name, json.loads(call.function.arguments)) for call in calls] == [
         (name, arguments) for name, arguments in expected
     ]
-    results = [message for message in told.messages if isinstance(message, ToolMessage)]
+    results = [message for message in recorded.messages if isinstance(message, ToolMessage)]
     assert sorted(result.tool_call_id for result in results) == sorted(call.id for call in calls)
-    text = json.dumps(dumped(told.messages))
-    assert len({message.id for message in told.messages}) == len(told.messages), text
+    text = json.dumps(dumped(recorded.messages))
+    assert len({message.id for message in recorded.messages}) == len(recorded.messages), text

@@ -14,7 +14,7 @@ from langgraph_agui import LangGraphAgent, ReasoningOptions
 from tests.adapter.canary import SEAL
 from tests.adapter.graphs import Chat, agent_of, talker
 from tests.adapter.models import Scripted, said, thinking
-from tests.adapter.streams import Told, dumped, run_input, tell
+from tests.adapter.streams import RecordedRun, dumped, record_run, run_input
 from tests.deep import each_value
 from tests.providers.models import make_model
 from tests.providers.server import ProviderServer
@@ -28,15 +28,15 @@ def thoughts(messages: list[Message]) -> list[ReasoningMessage]:
     return [message for message in messages if isinstance(message, ReasoningMessage)]
 
 
-async def hear(*turn: Any, reasoning: ReasoningOptions | None = ASKED, **fields: Any) -> Told:
-    told = await tell(agent_of(talker(Scripted(turn, **fields)), reasoning=reasoning), run_input("hi"))
-    told.check_snapshot()
-    return told
+async def receive_event(*turn: Any, reasoning: ReasoningOptions | None = ASKED, **fields: Any) -> RecordedRun:
+    recorded = await record_run(agent_of(talker(Scripted(turn, **fields)), reasoning=reasoning), run_input("hi"))
+    recorded.check_snapshot()
+    return recorded
 
 
 async def test_a_thought_tells_who_and_how_long() -> None:
-    told = await hear(*TURN)
-    one, other = (message.metadata or {} for message in thoughts(told.messages))
+    recorded = await receive_event(*TURN)
+    one, other = (message.metadata or {} for message in thoughts(recorded.messages))
     assert (one["provider"], one["model"]) == ("scripted", "scripted-1")
     assert 40 <= one["durationMs"] < 5_000
     assert other["durationMs"] < 40
@@ -44,26 +44,26 @@ async def test_a_thought_tells_who_and_how_long() -> None:
 
 
 async def test_the_start_tells_who_and_the_end_how_long() -> None:
-    told = await hear(*TURN)
-    (start, _), (end, _) = told.of("REASONING_MESSAGE_START"), told.of("REASONING_MESSAGE_END")
+    recorded = await receive_event(*TURN)
+    (start, _), (end, _) = recorded.of("REASONING_MESSAGE_START"), recorded.of("REASONING_MESSAGE_END")
     assert start.metadata == {"provider": "scripted", "model": "scripted-1"}
     assert [*end.metadata] == ["durationMs"]
 
 
 async def test_by_default_there_is_none() -> None:
-    told = await hear(*TURN, reasoning=None)
-    assert [message.metadata for message in thoughts(told.messages)] == [None, None]
-    assert [event.metadata for event in told.of("REASONING_MESSAGE_START", "REASONING_MESSAGE_END")] == [None] * 4
+    recorded = await receive_event(*TURN, reasoning=None)
+    assert [message.metadata for message in thoughts(recorded.messages)] == [None, None]
+    assert [event.metadata for event in recorded.of("REASONING_MESSAGE_START", "REASONING_MESSAGE_END")] == [None] * 4
 
 
 async def test_only_reasoning_has_it() -> None:
-    told = await hear("Answer")
-    assert [message.metadata for message in told.messages] == [None, None]
+    recorded = await receive_event("Answer")
+    assert [message.metadata for message in recorded.messages] == [None, None]
 
 
 async def test_hidden_reasoning_has_it_too() -> None:
-    told = await hear(*TURN, reasoning=ReasoningOptions(visibility="hidden", seal=SEAL, metadata=True))
-    assert [(message.content, set(message.metadata or ())) for message in thoughts(told.messages)] == [
+    recorded = await receive_event(*TURN, reasoning=ReasoningOptions(visibility="hidden", seal=SEAL, metadata=True))
+    assert [(message.content, set(message.metadata or ())) for message in thoughts(recorded.messages)] == [
         ("", {"provider", "model", "durationMs"})
     ] * 2
 
@@ -91,9 +91,9 @@ async def test_it_survives_a_second_turn(
     provider_server.script(provider, turn(thought, Text("A jacket.")), turn(thought, Text("An umbrella.")))
     graph = create_agent(make_model(provider, provider_server, disable_streaming=whole), [])
     agent = LangGraphAgent(graph=graph, reasoning=ASKED)
-    first = await tell(agent, run_input("What should I wear?"))
+    first = await record_run(agent, run_input("What should I wear?"))
     first.check_snapshot()
-    second = await tell(agent, run_input(*first.messages, "Anything else?"))
+    second = await record_run(agent, run_input(*first.messages, "Anything else?"))
     second.check_snapshot()
     assert dumped(second.messages)[: len(first.messages)] == dumped(first.messages)
     found = [message.metadata or {} for message in thoughts(second.messages)]
@@ -105,14 +105,14 @@ async def test_it_survives_a_second_turn(
 async def test_a_thread_from_the_server_tells_who() -> None:
     """How long it took is not stored; who it was is in the message."""
     saver = InMemorySaver()
-    told = {"model_provider": "anthropic", "model_name": "claude"}
+    recorded = {"model_provider": "anthropic", "model_name": "claude"}
     blocks = [{"type": "thinking", "thinking": "hm", "signature": "s"}, {"type": "text", "text": "Built"}]
 
     async def node(state: Chat) -> Any:
-        return {"messages": [AIMessage(blocks, response_metadata=told)]}  # type: ignore[arg-type]
+        return {"messages": [AIMessage(blocks, response_metadata=recorded)]}  # type: ignore[arg-type]
 
-    await tell(agent_of(node, checkpointer=saver), run_input("hi", thread="t"))
+    await record_run(agent_of(node, checkpointer=saver), run_input("hi", thread="t"))
     other = agent_of(talker(Scripted(["More"]), "node"), checkpointer=saver, reasoning=ASKED)
-    second = await tell(other, run_input("more", thread="t"))
+    second = await record_run(other, run_input("more", thread="t"))
     (thought,) = thoughts(second.snapshot)
     assert thought.metadata == {"provider": "anthropic", "model": "claude"}

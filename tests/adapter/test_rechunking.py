@@ -14,7 +14,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk, message_chunk_to_
 from langgraph_agui import langchain_messages_to_agui
 from tests.adapter.graphs import agent_of, talker
 from tests.adapter.models import Scripted, add, calling, part
-from tests.adapter.streams import dumped, run_input, tell
+from tests.adapter.streams import dumped, record_run, run_input
 from tests.deep import example_count
 
 MESSAGE_ID = "msg_1"
@@ -170,10 +170,10 @@ _agent = agent_of(talker(Scripted(script=lambda _: _now[0])))
 
 def check(cut: tuple[Cut, AIMessage]) -> None:
     _now[0], whole = cut
-    told = asyncio.run(tell(_agent, run_input("hi")))
-    assert told.last.type.value == "RUN_FINISHED", told.last
-    told.check_snapshot()
-    assert spaced(dumped(told.messages[1:])) == spaced(dumped(langchain_messages_to_agui([whole])))
+    recorded = asyncio.run(record_run(_agent, run_input("hi")))
+    assert recorded.last.type.value == "RUN_FINISHED", recorded.last
+    recorded.check_snapshot()
+    assert spaced(dumped(recorded.messages[1:])) == spaced(dumped(langchain_messages_to_agui([whole])))
 
 
 def spaced(dumps: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ from langgraph.graph.message import add_messages
 
 from langgraph_agui import LangGraphAgent
 from tests.adapter.models import Scripted
-from tests.adapter.streams import run_input, tell
+from tests.adapter.streams import record_run, run_input
 
 
 @pytest.mark.parametrize("stored", [False, True])
@@ -26,9 +26,9 @@ async def test_a_list_of_messages_is_the_input(stored: bool) -> None:
     saver = InMemorySaver() if stored else None
     agent = LangGraphAgent(graph=builder.add_node("node", node).add_edge(START, "node").compile(checkpointer=saver))
 
-    first = await tell(agent, run_input("hi", thread="t"))
+    first = await record_run(agent, run_input("hi", thread="t"))
     first.check_snapshot()
-    second = await tell(agent, run_input(*first.messages, "more", thread="t"))
+    second = await record_run(agent, run_input(*first.messages, "more", thread="t"))
 
     assert [message.content for message in second.messages] == ["hi", "Hello", "more", "Hello"]
     assert [[message.content for message in seen] for seen in model.seen] == [["hi"], ["hi", "Hello", "more"]]

@@ -14,7 +14,7 @@ from langchain.agents import create_agent
 from pydantic import TypeAdapter
 
 from langgraph_agui import LangGraphAgent, ReasoningOptions, ReasoningSeal
-from tests.adapter.streams import Told, dumped, run_input, tell
+from tests.adapter.streams import RecordedRun, dumped, record_run, run_input
 from tests.providers.models import make_model
 from tests.providers.server import ProviderServer
 from tests.providers.tools import get_weather
@@ -42,17 +42,17 @@ class Talk:
         self._server.script("anthropic", *LOOP, MORE)
         return held(await self._turn(options, "t", "What should I wear?"))
 
-    async def second(self, history: Held, options: ReasoningOptions = SEALED, thread: str = "t") -> Told:
+    async def second(self, history: Held, options: ReasoningOptions = SEALED, thread: str = "t") -> RecordedRun:
         self._caplog.clear()
         return await self._turn(options, thread, *MESSAGES.validate_python(history), "Anything else?")
 
-    async def _turn(self, options: ReasoningOptions, thread: str, *messages: Any) -> Told:
+    async def _turn(self, options: ReasoningOptions, thread: str, *messages: Any) -> RecordedRun:
         graph = create_agent(make_model("anthropic", self._server), [get_weather])
-        told = await tell(LangGraphAgent(graph=graph, reasoning=options), run_input(*messages, thread=thread))
-        assert told.last.type.value == "RUN_FINISHED", told.last
-        assert told.last.outcome.type == "success"
-        told.check_snapshot()
-        return told
+        recorded = await record_run(LangGraphAgent(graph=graph, reasoning=options), run_input(*messages, thread=thread))
+        assert recorded.last.type.value == "RUN_FINISHED", recorded.last
+        assert recorded.last.outcome.type == "success"
+        recorded.check_snapshot()
+        return recorded
 
     @property
     def warnings(self) -> list[str]:
@@ -83,8 +83,8 @@ def as_list(message: dict[str, Any]) -> list[dict[str, Any]]:
     return [{"type": "text", "text": content}] if isinstance(content, str) else content
 
 
-def held(told: Told) -> Held:
-    return json.loads(json.dumps(dumped(told.messages)))  # type: ignore[no-any-return]
+def held(recorded: RecordedRun) -> Held:
+    return json.loads(json.dumps(dumped(recorded.messages)))  # type: ignore[no-any-return]
 
 
 def by_role(history: Held, role: str) -> Iterator[dict[str, Any]]:

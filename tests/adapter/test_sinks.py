@@ -18,26 +18,28 @@ KINDS = [
 ]
 
 
-@pytest.mark.parametrize("lane", [None, "tools:1"])
+@pytest.mark.parametrize("subagent_id", [None, "tools:1"])
 @pytest.mark.parametrize(("kind", "event", "key"), KINDS)
-def test_a_fragment_is_an_event_like_any_other(kind: Any, event: Any, key: str, lane: str | None) -> None:
-    told: list[Any] = []
-    write = EventSink(told.append).writer(kind, "id", lane)
+def test_a_fragment_is_an_event_like_any_other(kind: Any, event: Any, key: str, subagent_id: str | None) -> None:
+    recorded: list[Any] = []
+    write = EventSink(recorded.append).writer(kind, "id", subagent_id)
     write("one")
     write("two")
-    owner = {} if lane is None else {"subagent_run_id": lane}
+    owner = {} if subagent_id is None else {"subagent_run_id": subagent_id}
     made = [event(**{key: "id", "delta": delta, **owner}) for delta in ("one", "two")]
-    assert told == made
-    assert [one.model_dump_json(by_alias=True) for one in told] == [one.model_dump_json(by_alias=True) for one in made]
-    assert [one.model_fields_set for one in told] == [one.model_fields_set for one in made]
-    assert [pickle.loads(pickle.dumps(one)) for one in told] == [copy.deepcopy(one) for one in made]
+    assert recorded == made
+    assert [one.model_dump_json(by_alias=True) for one in recorded] == [
+        one.model_dump_json(by_alias=True) for one in made
+    ]
+    assert [one.model_fields_set for one in recorded] == [one.model_fields_set for one in made]
+    assert [pickle.loads(pickle.dumps(one)) for one in recorded] == [copy.deepcopy(one) for one in made]
 
 
 def test_what_a_reader_does_with_one_event_does_not_touch_the_next() -> None:
-    told: list[Any] = []
-    write = EventSink(told.append).writer("text", "id")
+    recorded: list[Any] = []
+    write = EventSink(recorded.append).writer("text", "id")
     write("one")
-    told[0].metadata = {"mine": True}
-    told[0].unknown = 1
+    recorded[0].metadata = {"mine": True}
+    recorded[0].unknown = 1
     write("two")
-    assert told[1] == TextMessageContentEvent(message_id="id", delta="two")
+    assert recorded[1] == TextMessageContentEvent(message_id="id", delta="two")

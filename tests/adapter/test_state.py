@@ -17,7 +17,7 @@ from typing_extensions import TypedDict
 from langgraph_agui import LangGraphAgent
 from tests.adapter.graphs import agent_of, talker
 from tests.adapter.models import Scripted
-from tests.adapter.streams import Told, run_input, tell
+from tests.adapter.streams import RecordedRun, record_run, run_input
 
 Messages = Annotated[list[AnyMessage], add_messages]
 
@@ -48,11 +48,11 @@ def writing(name: str = "node", **values: Any) -> Any:
     return node
 
 
-async def telling(*nodes: Any, state: Any = Typed, held: Any = None, **options: Any) -> Told:
-    told = await tell(agent_of(*nodes, state=state, **options), run_input("hi", state=held or {}))
-    assert told.last.type.value == "RUN_FINISHED", told.last
-    told.check_snapshot()
-    return told
+async def recording(*nodes: Any, state: Any = Typed, held: Any = None, **options: Any) -> RecordedRun:
+    recorded = await record_run(agent_of(*nodes, state=state, **options), run_input("hi", state=held or {}))
+    assert recorded.last.type.value == "RUN_FINISHED", recorded.last
+    recorded.check_snapshot()
+    return recorded
 
 
 async def sse_of(agent: LangGraphAgent, given: Any) -> str:
@@ -61,9 +61,9 @@ async def sse_of(agent: LangGraphAgent, given: Any) -> str:
 
 @pytest.mark.parametrize("state", [Typed, Model, Data], ids=["TypedDict", "pydantic", "dataclass"])
 async def test_state_of_every_kind(state: Any) -> None:
-    told = await telling(writing(count=1), talker_of_any("a"), state=state)
-    assert told.state["count"] == 1
-    assert [message.content for message in told.messages] == ["hi", "a"]
+    recorded = await recording(writing(count=1), talker_of_any("a"), state=state)
+    assert recorded.state["count"] == 1
+    assert [message.content for message in recorded.messages] == ["hi", "a"]
 
 
 def talker_of_any(text: str) -> Any:
@@ -74,22 +74,22 @@ def talker_of_any(text: str) -> Any:
 
 
 async def test_each_superstep_is_told_and_messages_are_no_state() -> None:
-    told = await telling(writing("one", count=1), writing("two", count=2, notes=["n"]), held={"notes": []})
-    snapshots = [event.snapshot for event in told.of("STATE_SNAPSHOT")]
+    recorded = await recording(writing("one", count=1), writing("two", count=2, notes=["n"]), held={"notes": []})
+    snapshots = [event.snapshot for event in recorded.of("STATE_SNAPSHOT")]
     assert [snapshot["count"] for snapshot in snapshots] == [1, 2]
     assert all("messages" not in snapshot for snapshot in snapshots)
 
 
 async def test_nothing_is_told_when_nothing_changed() -> None:
-    assert (await telling(talker_of_any("a"), state=Data, held={"count": 0})).of("STATE_SNAPSHOT") == []
-    same = await telling(writing(count=1), held={"count": 1, "notes": []})
+    assert (await recording(talker_of_any("a"), state=Data, held={"count": 0})).of("STATE_SNAPSHOT") == []
+    same = await recording(writing(count=1), held={"count": 1, "notes": []})
     assert same.of("STATE_SNAPSHOT") == []
 
 
 async def test_what_only_the_client_knows_survives() -> None:
-    told = await telling(writing(count=2), held={"count": 1, "theme": "dark"})
-    assert told.state["theme"] == "dark"
-    assert told.state["count"] == 2
+    recorded = await recording(writing(count=2), held={"count": 1, "theme": "dark"})
+    assert recorded.state["theme"] == "dark"
+    assert recorded.state["count"] == 2
 
 
 async def test_the_output_schema_is_respected() -> None:
@@ -105,7 +105,7 @@ async def test_the_output_schema_is_respected() -> None:
     builder.add_edge(START, "node")
     agent, given = LangGraphAgent(graph=builder.compile()), run_input("hi", state={"secret": "from outside"})
     assert "CANARY" not in await sse_of(agent, given)
-    assert (await tell(agent, given)).state["count"] == 1
+    assert (await record_run(agent, given)).state["count"] == 1
 
 
 async def test_a_system_prompt_never_leaves() -> None:
@@ -147,9 +147,9 @@ class Bad:
 )
 async def test_what_is_no_json_never_cuts_the_stream(value: Any, seen: Any) -> None:
     agent = agent_of(writing(thing=value), talker(Scripted(["a"])), state=Typed)
-    told = await tell(agent, run_input("hi"))
-    assert told.last.type.value == "RUN_FINISHED", told.last
-    assert told.state["thing"] == seen
+    recorded = await record_run(agent, run_input("hi"))
+    assert recorded.last.type.value == "RUN_FINISHED", recorded.last
+    assert recorded.state["thing"] == seen
     assert "RUN_FINISHED" in await sse_of(agent, run_input("hi"))
 
 
@@ -160,8 +160,8 @@ async def test_a_change_in_place_is_seen_at_the_end() -> None:
         state["thing"]["n"] = 5
         return {"count": 1}
 
-    told = await telling(writing("one", thing=thing), later)
-    assert told.state["thing"] == {"n": 5}
+    recorded = await recording(writing("one", thing=thing), later)
+    assert recorded.state["thing"] == {"n": 5}
 
 
 @pytest.mark.parametrize("fresh", [False, True], ids=["the-same", "under-a-fresh-top"])
@@ -171,14 +171,14 @@ async def test_a_change_in_place_that_is_returned_is_seen_with_its_superstep(fre
         return {"thing": {**state["thing"]} if fresh else state["thing"]}
 
     rows = [{"n": 0, "text": "x" * 99}, {"n": 1, "text": "y" * 99}]
-    told = await telling(writing("one", thing={"rows": rows}), changing, talker_of_any("a"))
-    assert told.state["thing"]["rows"][0]["n"] == 5
-    (patch,) = told.of("STATE_DELTA")
+    recorded = await recording(writing("one", thing={"rows": rows}), changing, talker_of_any("a"))
+    assert recorded.state["thing"]["rows"][0]["n"] == 5
+    (patch,) = recorded.of("STATE_DELTA")
     assert [operation.model_dump() for operation in patch.delta] == [
         {"op": "replace", "path": "/thing/rows/0/n", "value": 5}
     ]
-    started = next(event for event in told.of("STEP_STARTED") if event.step_name == "model")
-    assert told.events.index(patch) < told.events.index(started)
+    started = next(event for event in recorded.of("STEP_STARTED") if event.step_name == "model")
+    assert recorded.events.index(patch) < recorded.events.index(started)
 
 
 async def test_state_in_reaches_the_node() -> None:
@@ -188,7 +188,7 @@ async def test_state_in_reaches_the_node() -> None:
         seen.append({key: value for key, value in state.items() if key != "messages"})
         return {}
 
-    await telling(node, held={"count": 3, "notes": ["a"], "unknown": 1, "messages": ["forged"]})
+    await recording(node, held={"count": 3, "notes": ["a"], "unknown": 1, "messages": ["forged"]})
     assert seen == [{"count": 3, "notes": ["a"]}]
 
 
@@ -197,9 +197,9 @@ async def test_an_echoed_state_does_not_run_reducers_again() -> None:
         return {"notes": [f"turn {len(state['messages'])}"], "count": state.get("count", 0) + 1}
 
     agent = agent_of(node, state=Typed, checkpointer=InMemorySaver())
-    first = await tell(agent, run_input("hi", thread="t"))
+    first = await record_run(agent, run_input("hi", thread="t"))
     assert first.state == {"notes": ["turn 1"], "count": 1}
-    second = await tell(agent, run_input(*first.messages, "more", thread="t", state=first.state))
+    second = await record_run(agent, run_input(*first.messages, "more", thread="t", state=first.state))
     assert second.state == {"notes": ["turn 1", "turn 2"], "count": 2}
 
 
@@ -211,8 +211,8 @@ async def test_an_echoed_placeholder_does_not_replace_the_value_behind_it() -> N
         return {"thing": b"hi"}
 
     agent = agent_of(node, state=Typed, checkpointer=InMemorySaver())
-    first = await tell(agent, run_input("hi", thread="t"))
-    await tell(agent, run_input(*first.messages, "more", thread="t", state=first.state))
+    first = await record_run(agent, run_input("hi", thread="t"))
+    await record_run(agent, run_input(*first.messages, "more", thread="t", state=first.state))
     assert seen == [None, b"hi"]
 
 
@@ -224,17 +224,17 @@ async def test_messages_in_the_state_do_not_enter() -> None:
         return {"count": 1}
 
     agent = agent_of(node, state=Typed, checkpointer=InMemorySaver())
-    first = await tell(agent, run_input("hi", thread="t"))
+    first = await record_run(agent, run_input("hi", thread="t"))
     forged = {**first.state, "messages": [{"role": "user", "content": "FORGED"}]}
-    await tell(agent, run_input(*first.messages, thread="t", state=forged))
+    await record_run(agent, run_input(*first.messages, thread="t", state=forged))
     assert all("FORGED" not in str(seen) for seen in calls)
 
 
 async def test_what_the_client_changed_overwrites() -> None:
     agent = agent_of(writing("node", count=9), state=Typed, checkpointer=InMemorySaver())
-    first = await tell(agent, run_input("hi", thread="t", state={"notes": ["a"]}))
+    first = await record_run(agent, run_input("hi", thread="t", state={"notes": ["a"]}))
     changed = {**first.state, "notes": ["b"], "theme": "dark"}
-    second = await tell(agent, run_input(*first.messages, "more", thread="t", state=changed))
+    second = await record_run(agent, run_input(*first.messages, "more", thread="t", state=changed))
     assert second.state == {"count": 9, "notes": ["b"], "theme": "dark"}
     stored = agent.graph.get_state({"configurable": {"thread_id": "t"}}).values
     assert stored["notes"] == ["b"]
@@ -242,5 +242,5 @@ async def test_what_the_client_changed_overwrites() -> None:
 
 @pytest.mark.parametrize("value", [None, [], 3, "text"])
 async def test_a_state_that_is_no_object(value: Any) -> None:
-    told = await tell(agent_of(writing(count=1), state=Typed), run_input("hi", state=value))
-    assert told.state == {"count": 1, "notes": []}
+    recorded = await record_run(agent_of(writing(count=1), state=Typed), run_input("hi", state=value))
+    assert recorded.state == {"count": 1, "notes": []}

@@ -15,7 +15,7 @@ from langgraph_agui import LangGraphAgent
 from langgraph_agui.protocol import decode
 from tests.adapter.graphs import scripted_agent, talker
 from tests.adapter.models import Scripted
-from tests.adapter.streams import Told, run_input, tell
+from tests.adapter.streams import RecordedRun, record_run, run_input
 from tests.adapter.test_state import Messages
 
 STEPS = 50
@@ -78,10 +78,10 @@ async def frames_of(shape: type, size: int) -> list[bytes]:
     """The frames of one run, which is verified and folded as a client would do it."""
     agent, given = stepping(shape, size), run_input("hi")
     body = b"".join([batch async for batch in agent.stream_sse(given)])
-    told = Told(list(decode([body])), given)
-    assert told.last.type.value == "RUN_FINISHED", told.last
-    assert told.state == held(shape, size, STEPS)
-    assert [message.content for message in told.messages] == ["hi", "done"]
+    recorded = RecordedRun(list(decode([body])), given)
+    assert recorded.last.type.value == "RUN_FINISHED", recorded.last
+    assert recorded.state == held(shape, size, STEPS)
+    assert [message.content for message in recorded.messages] == ["hi", "done"]
     *frames, rest = body.split(b"\n\n")
     assert rest == b""
     return [frame + b"\n\n" for frame in frames]
@@ -113,8 +113,8 @@ async def test_the_cost_of_a_clients_own_keys_grows_with_their_number() -> None:
     for count in (2_000, 20_000):
         agent, given = scripted_agent(["done"]), run_input("hi", state={f"key {n}": n for n in range(count)})
         start = process_time()
-        told = await tell(agent, given)
+        recorded = await record_run(agent, given)
         costs.append(process_time() - start)
-        assert told.last.outcome.type == "success"
-        assert len(told.state) == count
+        assert recorded.last.outcome.type == "success"
+        assert len(recorded.state) == count
     assert costs[1] < 40 * costs[0]

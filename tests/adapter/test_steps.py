@@ -16,13 +16,13 @@ from typing_extensions import TypedDict
 from langgraph_agui import LangGraphAgent
 from tests.adapter.graphs import Chat, agent_of, chain_of, sync_talker, talker
 from tests.adapter.models import Scripted
-from tests.adapter.streams import Told, run_input, tell
+from tests.adapter.streams import RecordedRun, record_run, run_input
 from tests.waiting import PATIENCE
 
 
-def steps(told: Told) -> list[str]:
+def steps(recorded: RecordedRun) -> list[str]:
     """ "+name" where a step opens, "-name" where it closes; other events of interest by what they say."""
-    return [word for event in told.events if (word := _word(event))]
+    return [word for event in recorded.events if (word := _word(event))]
 
 
 def _word(event: Any) -> str | None:
@@ -59,24 +59,26 @@ def writing(name: str, *values: str, sync: bool = False) -> Any:
 
 
 async def test_nodes_one_after_the_other() -> None:
-    told = await tell(agent_of(talker(Scripted(["a"]), "one"), talker(Scripted(["b"]), "two")), run_input("hi"))
-    told.check_snapshot()
-    assert steps(told) == ["+one", "a", "-one", "+two", "b", "-two"]
+    recorded = await record_run(
+        agent_of(talker(Scripted(["a"]), "one"), talker(Scripted(["b"]), "two")), run_input("hi")
+    )
+    recorded.check_snapshot()
+    assert steps(recorded) == ["+one", "a", "-one", "+two", "b", "-two"]
 
 
 @pytest.mark.parametrize("node", [talker, sync_talker])
 async def test_a_step_opens_before_what_its_node_streams(node: Any) -> None:
-    told = await tell(agent_of(node(Scripted(["a", "b"]), "one")), run_input("hi"))
-    told.check_snapshot()
-    assert steps(told) == ["+one", "a", "b", "-one"]
+    recorded = await record_run(agent_of(node(Scripted(["a", "b"]), "one")), run_input("hi"))
+    recorded.check_snapshot()
+    assert steps(recorded) == ["+one", "a", "b", "-one"]
 
 
 @pytest.mark.parametrize("sync", [False, True])
 async def test_writer_events_stay_inside_their_step(sync: bool) -> None:
     agent = agent_of(writing("one", "1", "2", sync=sync), writing("two", "3", "4", sync=sync))
-    told = await tell(agent, run_input("hi"))
+    recorded = await record_run(agent, run_input("hi"))
     expected = ["+one", "custom:1", "custom:2", "-one", "+two", "custom:3", "custom:4", "-two"]
-    assert steps(told) == expected
+    assert steps(recorded) == expected
 
 
 async def test_dispatched_events_are_in_place() -> None:
@@ -86,8 +88,8 @@ async def test_dispatched_events_are_in_place() -> None:
         await adispatch_custom_event("progress", "after")
         return {"messages": [reply]}
 
-    told = await tell(agent_of(one), run_input("hi"))
-    assert steps(told) == ["+one", "progress:before", "a", "progress:after", "-one"]
+    recorded = await record_run(agent_of(one), run_input("hi"))
+    assert steps(recorded) == ["+one", "progress:before", "a", "progress:after", "-one"]
 
 
 async def test_fan_out_overlaps_under_names_of_their_own() -> None:
@@ -104,11 +106,11 @@ async def test_fan_out_overlaps_under_names_of_their_own() -> None:
     builder = StateGraph(State)
     builder.add_node("work", work)
     builder.add_conditional_edges(START, lambda _: [Send("work", {}) for _ in range(3)])
-    told = await tell(LangGraphAgent(graph=builder.compile()), run_input("hi"))
-    found = steps(told)
+    recorded = await record_run(LangGraphAgent(graph=builder.compile()), run_input("hi"))
+    found = steps(recorded)
     assert sorted(found[:3]) == ["+work", "+work (2)", "+work (3)"]
     assert sorted(found[3:]) == ["-work", "-work (2)", "-work (3)"]
-    assert told.state == {"done": ["x", "x", "x"]}
+    assert recorded.state == {"done": ["x", "x", "x"]}
 
 
 async def test_sync_fan_out() -> None:
@@ -116,9 +118,9 @@ async def test_sync_fan_out() -> None:
     for name in ("one", "two", "three"):
         builder.add_node(name, sync_talker(Scripted([f"{name}-a", 0.01, f"{name}-b"]), name))
         builder.add_edge(START, name)
-    told = await tell(LangGraphAgent(graph=builder.compile()), run_input("hi"))
-    told.check_snapshot()
-    found = steps(told)
+    recorded = await record_run(LangGraphAgent(graph=builder.compile()), run_input("hi"))
+    recorded.check_snapshot()
+    found = steps(recorded)
     for name in ("one", "two", "three"):
         own = [word for word in found if name in word]
         assert own == [f"+{name}", f"{name}-a", f"{name}-b", f"-{name}"]
@@ -129,9 +131,9 @@ async def test_a_subgraph_is_a_step_around_its_nodes() -> None:
     builder = StateGraph(Chat)
     builder.add_node("outer", inner)
     builder.add_edge(START, "outer")
-    told = await tell(LangGraphAgent(graph=builder.compile()), run_input("hi"))
-    told.check_snapshot()
-    assert steps(told) == ["+outer", "+inner", "a", "-inner", "+last", "custom:w", "-last", "-outer"]
+    recorded = await record_run(LangGraphAgent(graph=builder.compile()), run_input("hi"))
+    recorded.check_snapshot()
+    assert steps(recorded) == ["+outer", "+inner", "a", "-inner", "+last", "custom:w", "-last", "-outer"]
 
 
 @pytest.mark.parametrize("sync", [False, True])
@@ -145,9 +147,9 @@ async def test_a_subgraph_invoked_in_a_node(sync: bool) -> None:
         return inner.invoke(state)
 
     outer_sync.__name__ = "outer"
-    told = await tell(agent_of(outer_sync if sync else outer), run_input("hi"))
-    told.check_snapshot()
-    assert steps(told) == ["+outer", "+inner", "a", "-inner", "-outer"]
+    recorded = await record_run(agent_of(outer_sync if sync else outer), run_input("hi"))
+    recorded.check_snapshot()
+    assert steps(recorded) == ["+outer", "+inner", "a", "-inner", "-outer"]
 
 
 async def test_each_try_of_a_node_is_a_step() -> None:
@@ -167,9 +169,9 @@ async def test_each_try_of_a_node_is_a_step() -> None:
     builder.add_edge(START, "shaky")
     builder.add_edge("shaky", "after")
     builder.add_edge("after", END)
-    told = await tell(LangGraphAgent(graph=builder.compile()), run_input("hi"))
-    told.check_snapshot()
-    found = steps(told)
+    recorded = await record_run(LangGraphAgent(graph=builder.compile()), run_input("hi"))
+    recorded.check_snapshot()
+    found = steps(recorded)
     assert [word for word in found if word[0] in "+-"] == [*["+shaky", "-shaky"] * 3, "+after", "-after"]
     customs = [word for word in found if word.startswith("custom")]
     assert customs == ["custom:try 1", "custom:try 2", "custom:try 3", "custom:w"]
@@ -190,6 +192,6 @@ async def test_loops_take_the_same_name_again() -> None:
     builder.add_node("count", count)
     builder.add_edge(START, "count")
     builder.add_conditional_edges("count", lambda state: "count" if state["n"] < 40 else END)
-    told = await tell(LangGraphAgent(graph=builder.compile()), run_input("hi", state={"n": 0}))
-    assert steps(told) == ["+count", "-count"] * 40
-    assert told.state == {"n": 40}
+    recorded = await record_run(LangGraphAgent(graph=builder.compile()), run_input("hi", state={"n": 0}))
+    assert steps(recorded) == ["+count", "-count"] * 40
+    assert recorded.state == {"n": 40}

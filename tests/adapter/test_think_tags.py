@@ -21,7 +21,7 @@ from langgraph_agui import AGUICallbackHandler, LangGraphAgent, ReasoningOptions
 from tests.adapter.canary import CANARY, SEAL, check_events, found
 from tests.adapter.graphs import Chat, agent_of, chain_of, sync_talker, talker
 from tests.adapter.models import Scripted, call, said
-from tests.adapter.streams import Told, dumped, run_input, tell
+from tests.adapter.streams import RecordedRun, dumped, record_run, run_input
 from tests.deep import example_count
 from tests.providers.models import make_model
 from tests.providers.server import ProviderServer
@@ -51,25 +51,25 @@ ANSWERS = {
 """What models say, and what a client holds of it: reasoning and text."""
 
 
-def seen(told: Told) -> list[str]:
+def seen(recorded: RecordedRun) -> list[str]:
     """What the model said: the reasoning messages, then the answer, without empty ones."""
-    words = [f"r:{message.content}" for message in told.messages if message.role == "reasoning"]
-    texts = [f"t:{message.content or ''}" for message in told.messages if isinstance(message, AssistantMessage)]
+    words = [f"r:{message.content}" for message in recorded.messages if message.role == "reasoning"]
+    texts = [f"t:{message.content or ''}" for message in recorded.messages if isinstance(message, AssistantMessage)]
     return [*words, *(text for text in texts if text != "t:")]
 
 
-def kinds(told: Told) -> list[str]:
+def kinds(recorded: RecordedRun) -> list[str]:
     """Items in the order in which they open."""
     words = {"TEXT_MESSAGE_START": "text", "REASONING_MESSAGE_START": "reasoning", "TOOL_CALL_START": "call"}
-    return [words[event.type.value] for event in told.events if event.type.value in words]
+    return [words[event.type.value] for event in recorded.events if event.type.value in words]
 
 
-async def turns(agent: LangGraphAgent, model: Scripted) -> tuple[Told, Any]:
+async def turns(agent: LangGraphAgent, model: Scripted) -> tuple[RecordedRun, Any]:
     """Two turns; the first stream, and what the model was sent of it."""
-    first = await tell(agent, run_input("hi", thread="t"))
+    first = await record_run(agent, run_input("hi", thread="t"))
     assert first.last.type.value == "RUN_FINISHED", first.last
     first.check_snapshot()
-    second = await tell(agent, run_input(*first.messages, "more", thread="t"))
+    second = await record_run(agent, run_input(*first.messages, "more", thread="t"))
     second.check_snapshot()
     assert dumped(second.messages)[: len(first.messages)] == dumped(first.messages)
     return first, model.seen[-1][1]
@@ -84,8 +84,8 @@ def cut(text: str, places: set[int]) -> list[str]:
 @given(st.sampled_from([*ANSWERS]), st.sets(st.integers(1, 60)))
 async def test_any_cutting(answer: str, places: set[int]) -> None:
     model = Scripted(cut(answer, places), ["More"])
-    told, sent = await turns(agent_of(talker(model), reasoning=SPLIT), model)
-    assert seen(told) == ANSWERS[answer]
+    recorded, sent = await turns(agent_of(talker(model), reasoning=SPLIT), model)
+    assert seen(recorded) == ANSWERS[answer]
     assert sent.content == answer
 
 
@@ -93,8 +93,8 @@ async def test_any_cutting(answer: str, places: set[int]) -> None:
 @pytest.mark.parametrize("size", [1, 7, 1000])
 async def test_an_answer(answer: str, size: int) -> None:
     model = Scripted(cut(answer, set(range(0, 1000, size))), ["More"])
-    told, sent = await turns(agent_of(talker(model), reasoning=SPLIT), model)
-    assert seen(told) == ANSWERS[answer]
+    recorded, sent = await turns(agent_of(talker(model), reasoning=SPLIT), model)
+    assert seen(recorded) == ANSWERS[answer]
     assert sent.content == answer
 
 
@@ -102,8 +102,8 @@ async def test_an_answer(answer: str, size: int) -> None:
 @pytest.mark.parametrize("sync", [False, True], ids=["async", "threads"])
 async def test_an_answer_in_one_piece(answer: str, sync: bool) -> None:
     model = Scripted([answer], ["More"], disable_streaming=True)
-    told, sent = await turns(agent_of((sync_talker if sync else talker)(model), reasoning=SPLIT), model)
-    assert seen(told) == ANSWERS[answer]
+    recorded, sent = await turns(agent_of((sync_talker if sync else talker)(model), reasoning=SPLIT), model)
+    assert seen(recorded) == ANSWERS[answer]
     assert sent.content == answer
 
 
@@ -112,29 +112,29 @@ async def test_no_answer_begins_before_the_reasoning(begin: str) -> None:
     answer = f"{begin}Hm.</think>\nYes."
     for size in (1, 3, 1000):
         model = Scripted(cut(answer, set(range(0, 99, size))))
-        told = await tell(agent_of(talker(model), reasoning=SPLIT), run_input("hi"))
-        assert kinds(told) == ["reasoning", "text"]
-        assert told.of("TEXT_MESSAGE_CONTENT")[0].delta.startswith("Y")
+        recorded = await record_run(agent_of(talker(model), reasoning=SPLIT), run_input("hi"))
+        assert kinds(recorded) == ["reasoning", "text"]
+        assert recorded.of("TEXT_MESSAGE_CONTENT")[0].delta.startswith("Y")
 
 
 async def test_white_space_alone_is_an_answer() -> None:
-    told = await tell(agent_of(talker(Scripted([" ", "\n"])), reasoning=SPLIT), run_input("hi"))
-    told.check_snapshot()
-    assert seen(told) == ["t: \n"]
+    recorded = await record_run(agent_of(talker(Scripted([" ", "\n"])), reasoning=SPLIT), run_input("hi"))
+    recorded.check_snapshot()
+    assert seen(recorded) == ["t: \n"]
 
 
 async def test_stretches_are_told_apart() -> None:
     model = Scripted(["Well. <think>One.</think>First. <think>Two.</think>Second."], ["More"])
-    told, sent = await turns(agent_of(talker(model), reasoning=SPLIT), model)
-    assert kinds(told) == ["text", "reasoning", "text", "reasoning", "text"]
-    assert len({message.id for message in told.messages}) == 4
+    recorded, sent = await turns(agent_of(talker(model), reasoning=SPLIT), model)
+    assert kinds(recorded) == ["text", "reasoning", "text", "reasoning", "text"]
+    assert len({message.id for message in recorded.messages}) == 4
     assert sent.content == "Well. <think>One.</think>First. <think>Two.</think>Second."
 
 
 async def test_blocks_of_text() -> None:
     model = Scripted([said("<thi", 0), said("nk>Hm.</think>Yes.", 0), said(" <think>So.</think>No.", 1)], ["More"])
-    told, sent = await turns(agent_of(talker(model), reasoning=SPLIT), model)
-    assert seen(told) == ["r:Hm.", "r:So.", "t:Yes. No."]
+    recorded, sent = await turns(agent_of(talker(model), reasoning=SPLIT), model)
+    assert seen(recorded) == ["r:Hm.", "r:So.", "t:Yes. No."]
     assert [block["text"] for block in sent.content] == ["<think>Hm.</think>Yes.", " <think>So.</think>No."]
 
 
@@ -142,8 +142,8 @@ async def test_blocks_of_text() -> None:
 async def test_a_template_that_opens_the_reasoning(whole: bool) -> None:
     opened = ReasoningOptions(think_tags=ThinkTagSplitter(opened=True))
     model = Scripted(["Hm.\n</th", "ink>\n\nYes."], ["</think>More"], disable_streaming=whole)
-    told, sent = await turns(agent_of(talker(model), reasoning=opened), model)
-    assert seen(told) == ["r:Hm.", "t:Yes."]
+    recorded, sent = await turns(agent_of(talker(model), reasoning=opened), model)
+    assert seen(recorded) == ["r:Hm.", "t:Yes."]
     assert sent.content == "Hm.\n</think>\n\nYes."
 
 
@@ -151,8 +151,8 @@ async def test_a_template_that_opens_the_reasoning(whole: bool) -> None:
 async def test_other_tags(whole: bool) -> None:
     options = ReasoningOptions(think_tags=ThinkTagSplitter("[THINK]", "[/THINK]"))
     model = Scripted(["[THINK]Hm.[/TH", "INK]Yes."], ["More"], disable_streaming=whole)
-    told, sent = await turns(agent_of(talker(model), reasoning=options), model)
-    assert seen(told) == ["r:Hm.", "t:Yes."]
+    recorded, sent = await turns(agent_of(talker(model), reasoning=options), model)
+    assert seen(recorded) == ["r:Hm.", "t:Yes."]
     assert sent.content == "[THINK]Hm.[/THINK]Yes."
 
 
@@ -175,12 +175,12 @@ async def test_a_tool_loop(options: ReasoningOptions, whole: bool) -> None:
         disable_streaming=whole,
     )
     agent = LangGraphAgent(graph=create_agent(model, [look]), reasoning=options)
-    first = await tell(agent, run_input("hi", thread="t"))
+    first = await record_run(agent, run_input("hi", thread="t"))
     first.check_snapshot()
     thoughts = ["", ""] if options is HIDDEN else ["I must look.", "Found."]
     assert [message.content for message in first.messages if message.role == "reasoning"] == thoughts
     assert kinds(first) == ["reasoning", "call", "reasoning", "text"]
-    second = await tell(agent, run_input(*first.messages, "more", thread="t"))
+    second = await record_run(agent, run_input(*first.messages, "more", thread="t"))
     second.check_snapshot()
     asked, answered = [message for message in model.seen[-1] if isinstance(message, AIMessage)]
     assert asked.content == "<think>\nI must look.\n</think>\n\n"
@@ -192,8 +192,8 @@ async def test_a_call_in_the_middle_of_reasoning() -> None:
     """What is held back when a call comes is not lost, and the call is not in the way of what follows."""
     model = Scripted(["<think>Hm", call("look", "c1", q=1), "m.</think>", "Yes."], ["Done"], ["More"])
     agent = LangGraphAgent(graph=create_agent(model, [look]), reasoning=SPLIT)
-    told, sent = await turns(agent, model)
-    assert [message.content for message in told.messages if message.role == "reasoning"] == ["Hmm."]
+    recorded, sent = await turns(agent, model)
+    assert [message.content for message in recorded.messages if message.role == "reasoning"] == ["Hmm."]
     assert sent.content == "<think>Hmm.</think>Yes."
 
 
@@ -206,11 +206,11 @@ async def test_groq(options: ReasoningOptions, whole: bool, provider_server: Pro
     provider_server.script("groq", *loop, turn(Text("An umbrella.")))
     model = make_model("groq", provider_server, reasoning_format="raw", disable_streaming=whole)
     agent = LangGraphAgent(graph=create_agent(model, [get_weather]), reasoning=options)
-    first = await tell(agent, run_input("What should I wear?", thread="t"))
+    first = await record_run(agent, run_input("What should I wear?", thread="t"))
     first.check_snapshot()
     thought = "" if options is HIDDEN else "The weather first."
     assert seen(first) == [f"r:{thought}", f"r:{thought}", "t:A jacket."]
-    await tell(agent, run_input(*first.messages, "Anything else?", thread="t"))
+    await record_run(agent, run_input(*first.messages, "Anything else?", thread="t"))
     asked = [body["content"] for body in provider_server.bodies[-1]["messages"] if body["role"] == "assistant"]
     assert asked == [raw, f"{raw}A jacket."]
 
@@ -226,9 +226,9 @@ async def test_it_can_be_hidden(visibility: Any, whole: bool) -> None:
     options = ReasoningOptions(visibility=visibility, seal=SEAL, think_tags=TAGS)
     for size in (1, 5, 1000):
         model = Scripted(cut(SECRET, set(range(0, 99, size))), ["More"], disable_streaming=whole)
-        told, sent = await turns(agent_of(talker(model), reasoning=options), model)
-        check_events(told.events)
-        assert seen(told) == ["r:", "t:A jacket."]
+        recorded, sent = await turns(agent_of(talker(model), reasoning=options), model)
+        check_events(recorded.events)
+        assert seen(recorded) == ["r:", "t:A jacket."]
         assert sent.content == SECRET
 
 
@@ -236,8 +236,8 @@ async def test_it_can_be_hidden(visibility: Any, whole: bool) -> None:
 async def test_without_a_seal_it_does_not_come_back(whole: bool) -> None:
     options = ReasoningOptions(visibility="hidden", think_tags=TAGS)
     model = Scripted([SECRET], ["More"], disable_streaming=whole)
-    told, sent = await turns(agent_of(talker(model), reasoning=options), model)
-    check_events(told.events)
+    recorded, sent = await turns(agent_of(talker(model), reasoning=options), model)
+    check_events(recorded.events)
     assert sent.content == "A jacket."
 
 
@@ -249,9 +249,9 @@ async def test_summaries_of_a_provider_do_not_show_what_stands_between_tags() ->
         return {"messages": [message]}
 
     options = ReasoningOptions(visibility="summary", seal=SEAL, think_tags=TAGS)
-    told = await tell(agent_of(node, reasoning=options), run_input("hi"))
-    check_events(told.events)
-    assert seen(told) == ["r:", "t:A jacket."]
+    recorded = await record_run(agent_of(node, reasoning=options), run_input("hi"))
+    check_events(recorded.events)
+    assert seen(recorded) == ["r:", "t:A jacket."]
 
 
 class Kept(Chat):
@@ -274,18 +274,18 @@ async def test_state_and_results(keep: Any, opened: bool) -> None:
         reply = await model.ainvoke("hi")
         return {"messages": [reply], "kept": keep(reply)}
 
-    told = await tell(agent_of(node, state=Kept, reasoning=options), run_input("hi"))
-    check_events(told.events)
-    assert found({"a": told.state}) == []
-    assert "A jacket." in json.dumps(told.state)
+    recorded = await record_run(agent_of(node, state=Kept, reasoning=options), run_input("hi"))
+    check_events(recorded.events)
+    assert found({"a": recorded.state}) == []
+    assert "A jacket." in json.dumps(recorded.state)
 
     @entrypoint()
     async def graph(given: Any) -> Any:
         return [{"kept": keep(await model.ainvoke("hi"))}]
 
-    told = await tell(LangGraphAgent(graph=graph, reasoning=options), run_input("hi"))
-    check_events(told.events)
-    assert "A jacket." in json.dumps(told.last.result)
+    recorded = await record_run(LangGraphAgent(graph=graph, reasoning=options), run_input("hi"))
+    check_events(recorded.events)
+    assert "A jacket." in json.dumps(recorded.last.result)
 
 
 @pytest.mark.parametrize("ends", [True, False], ids=["closed", "cut"])
@@ -302,9 +302,9 @@ async def test_tags_in_several_blocks(opened: bool, ends: bool) -> None:
         strings = AIMessage([*texts])
         return {"messages": [reply, strings], "kept": [reply, strings, {"a": [*reply.content]} if ends else ""]}
 
-    told = await tell(agent_of(node, state=Kept, reasoning=options), run_input("hi"))
-    assert told.last.type.value == "RUN_FINISHED", told.last
-    check_events(told.events)
+    recorded = await record_run(agent_of(node, state=Kept, reasoning=options), run_input("hi"))
+    assert recorded.last.type.value == "RUN_FINISHED", recorded.last
+    check_events(recorded.events)
 
 
 async def test_the_callback_handler() -> None:
@@ -333,11 +333,11 @@ async def test_what_an_agent_answers_to_another(seal: Any) -> None:
 
     model = Scripted([call("ask", "c1")], ["Done"], ["More"])
     agent = LangGraphAgent(graph=create_agent(model, [ask]), reasoning=options)
-    told = await tell(agent, run_input("hi", thread="t"))
-    told.check_snapshot()
-    check_events(told.events)
-    assert [message.content for message in told.messages if message.role == "tool"] == ["A jacket."]
-    await tell(agent, run_input(*told.messages, "more", thread="t"))
+    recorded = await record_run(agent, run_input("hi", thread="t"))
+    recorded.check_snapshot()
+    check_events(recorded.events)
+    assert [message.content for message in recorded.messages if message.role == "tool"] == ["A jacket."]
+    await record_run(agent, run_input(*recorded.messages, "more", thread="t"))
     (result,) = [message for message in model.seen[-1] if message.type == "tool"]
     assert result.content == (SECRET if seal else "A jacket.")
 
@@ -352,10 +352,10 @@ async def test_an_answer_in_the_users_place(seal: Any) -> None:
         return {"messages": [HumanMessage(reply.content, name="researcher", id=f"r{len(state['messages'])}")]}
 
     agent = agent_of(research, talker(writer), reasoning=options)
-    told = await tell(agent, run_input("hi", thread="t"))
-    told.check_snapshot()
-    check_events(told.events)
-    await tell(agent, run_input(*told.messages, "more", thread="t"))
+    recorded = await record_run(agent, run_input("hi", thread="t"))
+    recorded.check_snapshot()
+    check_events(recorded.events)
+    await record_run(agent, run_input(*recorded.messages, "more", thread="t"))
     (sent,) = [message for message in writer.seen[-1] if message.id == "r1"]
     assert sent.content == (SECRET if seal else "A jacket.")
 
@@ -370,12 +370,12 @@ async def test_a_thread_on_the_server(options: ReasoningOptions) -> None:
     def agent(*turns: Any) -> LangGraphAgent:
         return agent_of(talker(Scripted(*turns)), checkpointer=saver, reasoning=options)
 
-    first = await tell(agent([SECRET]), run_input("hi", thread="t"))
+    first = await record_run(agent([SECRET]), run_input("hi", thread="t"))
     first.check_snapshot()
-    second = await tell(agent(["More"]), run_input("more", thread="t"))
+    second = await record_run(agent(["More"]), run_input("more", thread="t"))
     assert dumped(second.snapshot)[: len(first.messages)] == dumped(first.messages) or options is HIDDEN
     assert [message.role for message in second.snapshot] == ["user", "reasoning", "assistant", "user", "assistant"]
-    third = await tell(agent(["Third"]), run_input(*second.snapshot, "again", thread="t"))
+    third = await record_run(agent(["Third"]), run_input(*second.snapshot, "again", thread="t"))
     third.check_snapshot()
 
 
@@ -388,13 +388,13 @@ async def test_an_answer_stored_under_an_id_of_its_own_is_not_told_again() -> No
         return {"messages": [AIMessage(reply.text, id=f"own-{len(state['messages'])}")]}
 
     agent = agent_of(node, checkpointer=saver, reasoning=SPLIT)
-    first = await tell(agent, run_input("hi", thread="t"))
+    first = await record_run(agent, run_input("hi", thread="t"))
     first.check_snapshot()
-    second = await tell(agent, run_input(*first.messages, "more", thread="t"))
+    second = await record_run(agent, run_input(*first.messages, "more", thread="t"))
     assert [message.content for message in second.messages] == ["hi", CANARY, "A jacket.", "more", "More"]
 
 
 async def test_without_the_option_tags_are_text() -> None:
-    told = await tell(LangGraphAgent(graph=chain_of(talker(Scripted([SECRET])))), run_input("hi"))
-    told.check_snapshot()
-    assert seen(told) == [f"t:{SECRET}"]
+    recorded = await record_run(LangGraphAgent(graph=chain_of(talker(Scripted([SECRET])))), run_input("hi"))
+    recorded.check_snapshot()
+    assert seen(recorded) == [f"t:{SECRET}"]

@@ -19,7 +19,7 @@ from langgraph.types import Command
 from langgraph_agui import LangGraphAgent
 from tests.adapter.graphs import Chat, talker
 from tests.adapter.models import Scripted, call, calling, part
-from tests.adapter.streams import Told, run_input, tell
+from tests.adapter.streams import RecordedRun, record_run, run_input
 from tests.waiting import PATIENCE
 
 
@@ -68,15 +68,15 @@ def created(model: Any, *tools: Any) -> LangGraphAgent:
     return LangGraphAgent(graph=create_agent(model, list(tools), checkpointer=InMemorySaver()))
 
 
-async def telling(agent: LangGraphAgent, **fields: Any) -> Told:
-    told = await tell(agent, run_input("hi", **fields))
-    assert told.last.type.value == "RUN_FINISHED", told.last
-    told.check_snapshot()
-    return told
+async def recording(agent: LangGraphAgent, **fields: Any) -> RecordedRun:
+    recorded = await record_run(agent, run_input("hi", **fields))
+    assert recorded.last.type.value == "RUN_FINISHED", recorded.last
+    recorded.check_snapshot()
+    return recorded
 
 
-def state_results(agent: LangGraphAgent, told: Told) -> list[Any]:
-    stored = agent.graph.get_state({"configurable": {"thread_id": told.input.thread_id}})
+def state_results(agent: LangGraphAgent, recorded: RecordedRun) -> list[Any]:
+    stored = agent.graph.get_state({"configurable": {"thread_id": recorded.input.thread_id}})
     return [message for message in stored.values["messages"] if message.type == "tool"]
 
 
@@ -84,39 +84,41 @@ def state_results(agent: LangGraphAgent, told: Told) -> list[Any]:
 @pytest.mark.parametrize("build", [loop, created])
 async def test_the_result_has_the_state_messages_id_and_comes_before_the_answer(build: Any, which: Any) -> None:
     agent = build(Scripted([call(which.name, "c1", q=7)], ["Answer"]), which)
-    told = await telling(agent)
-    (result,) = told.of("TOOL_CALL_RESULT")
+    recorded = await recording(agent)
+    (result,) = recorded.of("TOOL_CALL_RESULT")
     assert (result.tool_call_id, result.content, result.metadata) == ("c1", "found 7", None)
-    assert [message.id for message in state_results(agent, told)] == [result.message_id]
-    order = [kind for kind in told.types if kind in ("TOOL_CALL_END", "TOOL_CALL_RESULT", "TEXT_MESSAGE_START")]
+    assert [message.id for message in state_results(agent, recorded)] == [result.message_id]
+    order = [kind for kind in recorded.types if kind in ("TOOL_CALL_END", "TOOL_CALL_RESULT", "TEXT_MESSAGE_START")]
     assert order == ["TOOL_CALL_END", "TOOL_CALL_RESULT", "TEXT_MESSAGE_START"]
-    assert told.last.outcome.pending_tool_call_ids is None
+    assert recorded.last.outcome.pending_tool_call_ids is None
 
 
 async def test_a_failed_tool() -> None:
-    told = await telling(loop(Scripted([call("fail", "c1", q=7)], ["Sorry"]), fail, handle_tool_errors=True))
-    (result,) = told.of("TOOL_CALL_RESULT")
+    recorded = await recording(loop(Scripted([call("fail", "c1", q=7)], ["Sorry"]), fail, handle_tool_errors=True))
+    (result,) = recorded.of("TOOL_CALL_RESULT")
     assert result.metadata == {"status": "error"}
-    (held,) = [message for message in told.messages if isinstance(message, ToolMessage)]
+    (held,) = [message for message in recorded.messages if isinstance(message, ToolMessage)]
     assert held.error is not None
     assert "no 7" in held.error
 
 
 async def test_a_failed_tool_that_nobody_handles() -> None:
-    told = await tell(loop(Scripted([call("fail", "c1", q=7)]), fail, handle_tool_errors=False), run_input("hi"))
-    assert (told.last.type.value, told.last.code) == ("RUN_ERROR", "tool_error")
+    recorded = await record_run(
+        loop(Scripted([call("fail", "c1", q=7)]), fail, handle_tool_errors=False), run_input("hi")
+    )
+    assert (recorded.last.type.value, recorded.last.code) == ("RUN_ERROR", "tool_error")
 
 
 async def test_media() -> None:
-    told = await telling(loop(Scripted([call("picture", "c1")], ["Nice"]), picture))
-    (result,) = told.of("TOOL_CALL_RESULT")
+    recorded = await recording(loop(Scripted([call("picture", "c1")], ["Nice"]), picture))
+    (result,) = recorded.of("TOOL_CALL_RESULT")
     assert [part.type for part in result.content] == ["text", "image"]
     assert result.content[1].source.value == "aGk="
 
 
 async def test_a_tool_that_returns_a_command() -> None:
-    told = await telling(loop(Scripted([call("commanding", "c1")], ["Answer"]), commanding))
-    (result,) = told.of("TOOL_CALL_RESULT")
+    recorded = await recording(loop(Scripted([call("commanding", "c1")], ["Answer"]), commanding))
+    (result,) = recorded.of("TOOL_CALL_RESULT")
     assert (result.message_id, result.content) == ("r1", "done")
 
 
@@ -147,9 +149,9 @@ async def test_a_fast_tool_is_told_before_a_slow_one_ends() -> None:
         events.append(event)
         if event.type.value == "TOOL_CALL_RESULT":
             fast_told.set()
-    told = Told(events, given)
-    told.check_snapshot()
-    assert [event.content for event in told.of("TOOL_CALL_RESULT")] == ["fast", "slow"]
+    recorded = RecordedRun(events, given)
+    recorded.check_snapshot()
+    assert [event.content for event in recorded.of("TOOL_CALL_RESULT")] == ["fast", "slow"]
 
 
 async def test_a_tool_that_runs_an_agent() -> None:
@@ -161,8 +163,10 @@ async def test_a_tool_that_runs_an_agent() -> None:
         result = await inner.ainvoke({"messages": [("user", "go")]})
         return str(result["messages"][-1].content)
 
-    told = await telling(LangGraphAgent(graph=create_agent(Scripted([call("ask", "c1")], ["outer answer"]), [ask])))
-    assert sorted((event.tool_call_id, event.content) for event in told.of("TOOL_CALL_RESULT")) == [
+    recorded = await recording(
+        LangGraphAgent(graph=create_agent(Scripted([call("ask", "c1")], ["outer answer"]), [ask]))
+    )
+    assert sorted((event.tool_call_id, event.content) for event in recorded.of("TOOL_CALL_RESULT")) == [
         ("c1", "inner answer"),
         ("c2", "found 1"),
     ]
@@ -177,10 +181,10 @@ async def test_frontend_tools_stay_open() -> None:
     builder.add_edge(START, "model")
     agent = LangGraphAgent(graph=builder.compile(checkpointer=InMemorySaver()))
     tools = [Tool(name="paint", description="Paint.", parameters={"type": "object"})]
-    told = await telling(agent, tools=tools, thread="t")
-    assert told.last.outcome.pending_tool_call_ids == ["c1", "c2"]
+    recorded = await recording(agent, tools=tools, thread="t")
+    assert recorded.last.outcome.pending_tool_call_ids == ["c1", "c2"]
     answers = [ToolMessage(id=f"r{n}", role="tool", tool_call_id=f"c{n}", content="ok") for n in (1, 2)]
-    second = await tell(agent, run_input(*told.messages, *answers, tools=tools, thread="t"))
+    second = await record_run(agent, run_input(*recorded.messages, *answers, tools=tools, thread="t"))
     second.check_snapshot()
     assert [message.role for message in second.messages] == ["user", "assistant", "tool", "tool", "assistant"]
     assert second.last.outcome.pending_tool_call_ids is None
@@ -193,6 +197,6 @@ async def test_results_are_json_safe() -> None:
         """Give data."""
         return {"b": [1, None], "é": 1.5}
 
-    told = await telling(loop(Scripted([call("data", "c1")], ["ok"]), data))
-    (result,) = told.of("TOOL_CALL_RESULT")
+    recorded = await recording(loop(Scripted([call("data", "c1")], ["ok"]), data))
+    (result,) = recorded.of("TOOL_CALL_RESULT")
     assert json.loads(result.content) == {"b": [1, None], "é": 1.5}

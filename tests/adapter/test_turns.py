@@ -16,7 +16,7 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph_agui import LangGraphAgent
 from tests.adapter.graphs import Chat, agent_of
 from tests.adapter.models import Scripted, call, said, thinking
-from tests.adapter.streams import Told, dumped, run_input, tell
+from tests.adapter.streams import RecordedRun, dumped, record_run, run_input
 
 
 @tool
@@ -40,11 +40,11 @@ def thinker(saver: Any) -> tuple[LangGraphAgent, Scripted]:
     return LangGraphAgent(graph=create_agent(model, [look], checkpointer=saver)), model
 
 
-async def turn(agent: LangGraphAgent, *messages: Any, **fields: Any) -> Told:
-    told = await tell(agent, run_input(*messages, thread="t", **fields))
-    assert told.last.type.value == "RUN_FINISHED", told.last
-    told.check_snapshot()
-    return told
+async def turn(agent: LangGraphAgent, *messages: Any, **fields: Any) -> RecordedRun:
+    recorded = await record_run(agent, run_input(*messages, thread="t", **fields))
+    assert recorded.last.type.value == "RUN_FINISHED", recorded.last
+    recorded.check_snapshot()
+    return recorded
 
 
 async def stored(agent: LangGraphAgent) -> list[Any]:
@@ -67,7 +67,7 @@ async def test_a_second_turn_with_the_full_history(saver: Any) -> None:
 async def test_a_second_turn_with_the_newest_message_only(saver: Any) -> None:
     agent, model = thinker(saver)
     first = await turn(agent, "one")
-    second = await tell(agent, run_input("two", thread="t"))
+    second = await record_run(agent, run_input("two", thread="t"))
     assert [message.type for message in model.seen[-1]] == ["human", "ai", "tool", "ai", "human"]
     # The snapshot says more than the stream: what the client had forgotten.
     ids = {message.id for message in second.messages}
@@ -79,7 +79,7 @@ async def test_a_second_turn_with_the_newest_message_only(saver: Any) -> None:
 async def test_another_process_says_the_same_ids(saver: Any) -> None:
     first = await turn(thinker(saver)[0], "one")
     other = LangGraphAgent(graph=create_agent(Scripted(["Second"]), [look], checkpointer=saver))
-    second = await tell(other, run_input("two", thread="t"))
+    second = await record_run(other, run_input("two", thread="t"))
     kept = [message for message in dumped(second.messages) if message["id"] in {m.id for m in first.messages}]
     assert kept == dumped(first.messages)
 
@@ -108,21 +108,21 @@ def forged() -> list[Any]:
 async def test_forged_messages_do_not_enter(turns_before: int) -> None:
     agent, model = thinker(InMemorySaver())
     history = [message for _ in range(turns_before) for message in (await turn(agent, "one")).messages]
-    await tell(agent, run_input(*history, *forged(), "two", thread="t"))
+    await record_run(agent, run_input(*history, *forged(), "two", thread="t"))
     for seen in [*model.seen, await stored(agent)]:
         assert not any("FORGED" in str(message.content) for message in seen)
 
 
 async def test_system_messages_of_the_client_do_not_enter_without_a_checkpointer() -> None:
     agent, model = thinker(None)
-    await tell(agent, run_input(*forged()[:2], "two", thread="t"))
+    await record_run(agent, run_input(*forged()[:2], "two", thread="t"))
     assert [message.type for message in model.seen[0]] == ["human"]
 
 
 async def test_threads_do_not_mix() -> None:
     agent, model = thinker(InMemorySaver())
     await turn(agent, "one")
-    await tell(agent, run_input("other", thread="u"))
+    await record_run(agent, run_input("other", thread="u"))
     assert [message.content for message in model.seen[-1]] == ["other"]
 
 
@@ -149,9 +149,9 @@ async def test_a_node_that_stores_the_text_alone_is_believed() -> None:
         return {"messages": [AIMessage(message.text, id=message.id)]}
 
     agent = agent_of(node)
-    first = await tell(agent, run_input("one", thread="t"))
+    first = await record_run(agent, run_input("one", thread="t"))
     first.check_snapshot()
     assert [message.role for message in first.messages] == ["user", "reasoning", "assistant"]
-    second = await tell(agent, run_input(*first.messages, "two", thread="t"))
+    second = await record_run(agent, run_input(*first.messages, "two", thread="t"))
     second.check_snapshot()
     assert [message.content for message in model.seen[1]] == ["one", "Answer", "two"]

@@ -14,10 +14,10 @@ from langgraph.graph import START, StateGraph
 from langgraph.types import Command
 
 from langgraph_agui import LangGraphAgent, ReasoningOptions
-from tests.adapter.canary import CANARY, HIDDEN, SEAL, THOUGHT, UNSEALED, check_events, hear, texts, thoughts
+from tests.adapter.canary import CANARY, HIDDEN, SEAL, THOUGHT, UNSEALED, check_events, receive_event, texts, thoughts
 from tests.adapter.graphs import Chat, agent_of, chain_of, sync_talker, talker
 from tests.adapter.models import Scripted, call, said, thinking
-from tests.adapter.streams import Told, dumped, run_input, tell
+from tests.adapter.streams import RecordedRun, dumped, record_run, run_input
 from tests.deep import each_value
 from tests.providers.models import make_model
 from tests.providers.server import ProviderServer
@@ -36,9 +36,9 @@ def reasoned(message_id: str | None = None, **fields: Any) -> AIMessage:
 
 
 async def test_by_default_all_of_it_is_shown() -> None:
-    told = await tell(agent_of(talker(Scripted(THOUGHT))), run_input("hi"))
-    told.check_snapshot()
-    assert thoughts(told) == [f"so {CANARY}"]
+    recorded = await record_run(agent_of(talker(Scripted(THOUGHT))), run_input("hi"))
+    recorded.check_snapshot()
+    assert thoughts(recorded) == [f"so {CANARY}"]
 
 
 @pytest.mark.parametrize("visibility", ["summary", "hidden"])
@@ -62,20 +62,20 @@ def test_other_words_for_visibility_are_refused() -> None:
 async def test_hidden_reasoning_is_an_empty_message(sync: bool, whole: bool) -> None:
     model = Scripted(THOUGHT, ["More"], disable_streaming=whole)
     graph = chain_of((sync_talker if sync else talker)(model))
-    first = await hear(graph)
+    first = await receive_event(graph)
     first.check_snapshot()
     assert thoughts(first) == [""]
     assert texts(first) == ["Answer"]
-    await hear(graph, *first.messages, "more")
+    await receive_event(graph, *first.messages, "more")
     assert f"so {CANARY}" in str(model.seen[-1])
     assert model.seen[-1][1].content[0]["signature"] == "s"
 
 
 async def test_each_hidden_block_is_announced() -> None:
-    told = await hear(
+    recorded = await receive_event(
         chain_of(talker(Scripted([thinking(CANARY, 0), said("a", 1), thinking(CANARY, 2), said("b", 3)])))
     )
-    assert thoughts(told) == ["", ""]
+    assert thoughts(recorded) == ["", ""]
 
 
 def built(way: str) -> Any:
@@ -101,10 +101,10 @@ def built(way: str) -> Any:
 
 @pytest.mark.parametrize("way", ["node", "command", "subgraph", "nested"])
 async def test_a_message_that_a_node_builds(way: str) -> None:
-    told = await hear(built(way))
-    told.check_snapshot()
-    assert thoughts(told) == [""]
-    assert texts(told) == ["Built"]
+    recorded = await receive_event(built(way))
+    recorded.check_snapshot()
+    assert thoughts(recorded) == [""]
+    assert texts(recorded) == ["Built"]
 
 
 async def test_a_message_that_a_node_changes() -> None:
@@ -116,8 +116,8 @@ async def test_a_message_that_a_node_changes() -> None:
         return {"messages": [reasoned(reply.id)]}
 
     for options in (HIDDEN, UNSEALED):
-        told = await hear(chain_of(node), reasoning=options)
-        assert texts(told) == ["Built"]
+        recorded = await receive_event(chain_of(node), reasoning=options)
+        assert texts(recorded) == ["Built"]
 
 
 async def test_a_thread_from_the_server() -> None:
@@ -129,9 +129,9 @@ async def test_a_thread_from_the_server() -> None:
         return {"messages": [reasoned(f"built-{len(state['messages'])}")]}
 
     graph = chain_of(build, talker(model), checkpointer=saver)
-    await hear(graph)
-    told = await hear(chain_of(talker(Scripted(["More"]), "model"), checkpointer=saver), "more")
-    assert [message.content for message in told.snapshot] == ["hi", "", "Built", "", "Answer", "more", "More"]
+    await receive_event(graph)
+    recorded = await receive_event(chain_of(talker(Scripted(["More"]), "model"), checkpointer=saver), "more")
+    assert [message.content for message in recorded.snapshot] == ["hi", "", "Built", "", "Answer", "more", "More"]
     assert CANARY in str((await graph.aget_state({"configurable": {"thread_id": "t"}})).values)
 
 
@@ -164,8 +164,8 @@ def below(way: str, model: Scripted) -> Any:
 @pytest.mark.parametrize("way", ["node", "nested", "subgraph", "tool"])
 @pytest.mark.parametrize("whole", [False, True])
 async def test_a_model_below(way: str, whole: bool) -> None:
-    told = await hear(below(way, Scripted(THOUGHT, disable_streaming=whole)))
-    assert "Answer" in texts(told)
+    recorded = await receive_event(below(way, Scripted(THOUGHT, disable_streaming=whole)))
+    assert "Answer" in texts(recorded)
 
 
 async def test_parallel_models() -> None:
@@ -174,10 +174,10 @@ async def test_parallel_models() -> None:
         model = Scripted([thinking(CANARY[:5], 0), 0.001, thinking(CANARY[5:], 0), 0.001, said(f"Answer {number}", 1)])
         builder.add_node(f"model{number}", talker(model))
         builder.add_edge(START, f"model{number}")
-    told = await hear(builder.compile())
-    told.check_snapshot()
-    assert sorted(texts(told)) == ["Answer 0", "Answer 1", "Answer 2"]
-    assert thoughts(told) == ["", "", ""]
+    recorded = await receive_event(builder.compile())
+    recorded.check_snapshot()
+    assert sorted(texts(recorded)) == ["Answer 0", "Answer 1", "Answer 2"]
+    assert thoughts(recorded) == ["", "", ""]
 
 
 def repeated(kind: str) -> list[Any]:
@@ -200,10 +200,10 @@ async def test_a_users_or_a_tools_message_that_repeats_it(kind: str, reasoning: 
         return {"messages": repeated(kind) if len(state["messages"]) == 1 else []}
 
     graph = chain_of(node, talker(model))
-    first = await hear(graph, reasoning=reasoning)
+    first = await receive_event(graph, reasoning=reasoning)
     first.check_snapshot()
     assert "Built" in [message.content for message in first.messages]
-    await hear(graph, *first.messages, "more", reasoning=reasoning)
+    await receive_event(graph, *first.messages, "more", reasoning=reasoning)
     (sent,) = [message for message in model.seen[-1] if message.id == "r1"]
     assert (CANARY in str(sent)) == (reasoning is HIDDEN)
     assert sent.text == "Built"
@@ -215,10 +215,10 @@ async def test_a_users_or_a_tools_message_that_repeats_it(kind: str, reasoning: 
 async def test_without_a_seal_nothing_opaque_is_sent(caplog: pytest.LogCaptureFixture) -> None:
     model = Scripted([*THOUGHT, call("look", "c1", 2)], ["More"])
     graph = chain_of(talker(model))
-    first = await hear(graph, reasoning=UNSEALED)
+    first = await receive_event(graph, reasoning=UNSEALED)
     first.check_snapshot()
     assert not first.of("REASONING_ENCRYPTED_VALUE")
-    await hear(graph, *first.messages, "more", reasoning=UNSEALED)
+    await receive_event(graph, *first.messages, "more", reasoning=UNSEALED)
     sent = model.seen[-1][1]
     assert sent.content == "Answer"
     assert [call["name"] for call in sent.tool_calls] == ["look"]
@@ -228,8 +228,8 @@ async def test_without_a_seal_plain_messages_keep_what_is_opaque() -> None:
     """Only reasoning has to be sealed."""
     model = Scripted([AIMessageChunk("Answer", additional_kwargs={"phase": "final"})], ["More"])
     graph = chain_of(talker(model))
-    first = await hear(graph, reasoning=UNSEALED)
-    await hear(graph, *first.messages, "more", reasoning=UNSEALED)
+    first = await receive_event(graph, reasoning=UNSEALED)
+    await receive_event(graph, *first.messages, "more", reasoning=UNSEALED)
     assert model.seen[-1][1].additional_kwargs == {"phase": "final"}
 
 
@@ -240,8 +240,8 @@ async def test_without_a_seal_plain_messages_keep_what_is_opaque() -> None:
 @pytest.mark.parametrize("provider", ["openai", "openai-v0", "openai-v1", "google", "google-v1"])
 @each_value()
 async def test_a_providers_summary_is_shown(provider: str, whole: bool, provider_server: ProviderServer) -> None:
-    told, sent = await summed(provider, whole, provider_server)
-    assert thoughts(told) == [f"{CANARY} summed up"]
+    recorded, sent = await summed(provider, whole, provider_server)
+    assert thoughts(recorded) == [f"{CANARY} summed up"]
     assert CANARY in sent
 
 
@@ -251,22 +251,22 @@ async def test_a_providers_summary_is_shown(provider: str, whole: bool, provider
 )
 @each_value()
 async def test_what_is_no_summary_is_not(provider: str, whole: bool, provider_server: ProviderServer) -> None:
-    told, sent = await summed(provider, whole, provider_server)
-    check_events(told.events)
-    assert thoughts(told) == [""]
+    recorded, sent = await summed(provider, whole, provider_server)
+    check_events(recorded.events)
+    assert thoughts(recorded) == [""]
     if provider.startswith(("anthropic", "bedrock", "ollama", "openrouter")):
         assert CANARY in sent
 
 
-async def summed(provider: str, whole: bool, server: ProviderServer) -> tuple[Told, str]:
+async def summed(provider: str, whole: bool, server: ProviderServer) -> tuple[RecordedRun, str]:
     """A first turn under `"summary"`, and what the provider was sent on the second one."""
     thought = Reasoning(f"{CANARY} summed up", signature="c2lnbmF0dXJl", encrypted="gAAAAABcipher")
     server.script(provider, turn(thought, Text("A jacket.")), turn(Text("And an umbrella.")))
     graph = create_agent(make_model(provider, server, disable_streaming=whole), [])
     agent = LangGraphAgent(graph=graph, reasoning=ReasoningOptions(visibility="summary", seal=SEAL))
-    first = await tell(agent, run_input("What should I wear?", thread="t"))
+    first = await record_run(agent, run_input("What should I wear?", thread="t"))
     first.check_snapshot()
-    second = await tell(agent, run_input(*first.messages, "Anything else?", thread="t"))
+    second = await record_run(agent, run_input(*first.messages, "Anything else?", thread="t"))
     second.check_snapshot()
     assert dumped(second.messages)[: len(first.messages)] == dumped(first.messages)
     return first, json.dumps(server.bodies[-1])
@@ -277,11 +277,11 @@ async def summed(provider: str, whole: bool, server: ProviderServer) -> tuple[To
 
 @sync
 async def test_plain_text_has_no_opaque_values(sync: bool) -> None:
-    told = await tell(agent_of((sync_talker if sync else talker)(Scripted(["Hel", "lo"]))), run_input("hi"))
+    recorded = await record_run(agent_of((sync_talker if sync else talker)(Scripted(["Hel", "lo"]))), run_input("hi"))
     kinds = ["TEXT_MESSAGE_START", "TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_END"]
     steps = ["STEP_STARTED", *kinds, "STEP_FINISHED"]
-    assert told.types == ["RUN_STARTED", *steps, "MESSAGES_SNAPSHOT", "RUN_FINISHED"]
-    assert not any(message.encrypted_value for message in told.messages)
+    assert recorded.types == ["RUN_STARTED", *steps, "MESSAGES_SNAPSHOT", "RUN_FINISHED"]
+    assert not any(message.encrypted_value for message in recorded.messages)
 
 
 async def test_calls_and_results_have_none_either() -> None:
@@ -290,19 +290,19 @@ async def test_calls_and_results_have_none_either() -> None:
         """Look."""
         return "found"
 
-    told = await tell(
+    recorded = await record_run(
         LangGraphAgent(graph=create_agent(Scripted(["Look", call("look", "c1", q=1)], ["Done"]), [look])),
         run_input("hi"),
     )
-    assert "encryptedValue" not in json.dumps(dumped(told.messages))
-    assert not told.of("REASONING_ENCRYPTED_VALUE")
+    assert "encryptedValue" not in json.dumps(dumped(recorded.messages))
+    assert not recorded.of("REASONING_ENCRYPTED_VALUE")
 
 
 async def test_the_name_of_an_agent_reaches_the_provider(provider_server: ProviderServer) -> None:
     provider_server.script("openai-chat", turn(Text("A jacket.")), turn(Text("And an umbrella.")))
     agent = LangGraphAgent(graph=create_agent(make_model("openai-chat", provider_server), [], name="ada"))
-    first = await tell(agent, run_input("What should I wear?"))
+    first = await record_run(agent, run_input("What should I wear?"))
     first.check_snapshot()
-    await tell(agent, run_input(*first.messages, "Anything else?"))
+    await record_run(agent, run_input(*first.messages, "Anything else?"))
     (answer,) = [message for message in provider_server.bodies[-1]["messages"] if message["role"] == "assistant"]
     assert answer == {"role": "assistant", "content": "A jacket.", "name": "ada"}

@@ -15,7 +15,7 @@ from langgraph.types import CachePolicy
 from langgraph_agui import LangGraphAgent
 from tests.adapter.graphs import Chat, agent_of, chain_of, sync_talker, talker
 from tests.adapter.models import Scripted, call, said, thinking
-from tests.adapter.streams import Told, dumped, run_input, tell
+from tests.adapter.streams import RecordedRun, dumped, record_run, run_input
 
 
 def returning(*messages: Any, name: str = "node") -> Any:
@@ -28,32 +28,32 @@ def returning(*messages: Any, name: str = "node") -> Any:
     return node
 
 
-async def telling(*nodes: Any, **options: Any) -> Told:
-    told = await tell(agent_of(*nodes, **options), run_input("hi"))
-    assert told.last.type.value == "RUN_FINISHED", told.last
-    told.check_snapshot()
-    return told
+async def recording(*nodes: Any, **options: Any) -> RecordedRun:
+    recorded = await record_run(agent_of(*nodes, **options), run_input("hi"))
+    assert recorded.last.type.value == "RUN_FINISHED", recorded.last
+    recorded.check_snapshot()
+    return recorded
 
 
-def texts(told: Told) -> list[Any]:
-    return [(message.role, message.content) for message in told.messages[1:]]
+def texts(recorded: RecordedRun) -> list[Any]:
+    return [(message.role, message.content) for message in recorded.messages[1:]]
 
 
-def starts(told: Told) -> int:
-    return len(told.of("TEXT_MESSAGE_START"))
+def starts(recorded: RecordedRun) -> int:
+    return len(recorded.of("TEXT_MESSAGE_START"))
 
 
 @pytest.mark.parametrize("node", [talker, sync_talker])
 async def test_a_model_that_does_not_stream(node: Any) -> None:
     turn = [thinking("hm"), said("Look", 1), call("look", "c1", 2, q=1)]
-    told = await telling(node(Scripted(turn, disable_streaming=True)))
-    streamed = await telling(node(Scripted(turn)))
-    assert without_ids(told) == without_ids(streamed)
-    assert told.types.count("TEXT_MESSAGE_CONTENT") == 1
+    recorded = await recording(node(Scripted(turn, disable_streaming=True)))
+    streamed = await recording(node(Scripted(turn)))
+    assert without_ids(recorded) == without_ids(streamed)
+    assert recorded.types.count("TEXT_MESSAGE_CONTENT") == 1
 
 
-def without_ids(told: Told) -> list[Any]:
-    return [{**dump, "id": ""} for dump in dumped(told.messages[1:])]
+def without_ids(recorded: RecordedRun) -> list[Any]:
+    return [{**dump, "id": ""} for dump in dumped(recorded.messages[1:])]
 
 
 @pytest.mark.parametrize(
@@ -70,39 +70,39 @@ def without_ids(told: Told) -> list[Any]:
     ids=str,
 )
 async def test_a_node_that_writes_a_message(message: Any) -> None:
-    told = await telling(returning(message))
-    assert texts(told) == [("assistant", "Hello")]
-    assert starts(told) == 1
-    assert told.types.index("TEXT_MESSAGE_END") < told.types.index("MESSAGES_SNAPSHOT")
+    recorded = await recording(returning(message))
+    assert texts(recorded) == [("assistant", "Hello")]
+    assert starts(recorded) == 1
+    assert recorded.types.index("TEXT_MESSAGE_END") < recorded.types.index("MESSAGES_SNAPSHOT")
 
 
 async def test_a_written_message_is_inside_the_step_of_its_node() -> None:
-    told = await telling(returning(AIMessage("Hello")), returning(AIMessage("x"), name="b"))
+    recorded = await recording(returning(AIMessage("Hello")), returning(AIMessage("x"), name="b"))
     names = {"STEP_STARTED": "(", "STEP_FINISHED": ")", "TEXT_MESSAGE_START": "text"}
-    assert [names[kind] for kind in told.types if kind in names] == ["(", "text", ")"] * 2
+    assert [names[kind] for kind in recorded.types if kind in names] == ["(", "text", ")"] * 2
 
 
 async def test_a_message_not_in_a_list() -> None:
     async def node(state: Any) -> Any:
         return {"messages": AIMessage("Hello")}
 
-    assert texts(await telling(node)) == [("assistant", "Hello")]
+    assert texts(await recording(node)) == [("assistant", "Hello")]
 
 
 async def test_calls_and_results_of_plain_nodes() -> None:
     calls = [{"name": "look", "args": {"q": 1}, "id": "c1"}]
-    told = await telling(
+    recorded = await recording(
         returning(AIMessage("", tool_calls=calls), name="ask"),
         returning(ToolMessage("found", tool_call_id="c1", id="r1")),
     )
-    (result,) = told.of("TOOL_CALL_RESULT")
+    (result,) = recorded.of("TOOL_CALL_RESULT")
     assert (result.message_id, result.content) == ("r1", "found")
-    assert told.last.outcome.pending_tool_call_ids is None
+    assert recorded.last.outcome.pending_tool_call_ids is None
 
 
 async def test_a_users_message_written_by_a_node() -> None:
-    told = await telling(returning(HumanMessage("And?", id="h1")))
-    assert texts(told) == [("user", "And?")]
+    recorded = await recording(returning(HumanMessage("And?", id="h1")))
+    assert texts(recorded) == [("user", "And?")]
 
 
 async def test_system_messages_and_removals_are_not_told() -> None:
@@ -110,11 +110,11 @@ async def test_system_messages_and_removals_are_not_told() -> None:
         returning(SystemMessage("SECRET"), AIMessage("a", id="a1"), name="one"),
         returning(RemoveMessage(id="a1"), AIMessage("b"), name="two"),
     )
-    told = await tell(agent, run_input("hi"))
+    recorded = await record_run(agent, run_input("hi"))
     # No check of the snapshot against the stream: see below, nothing is taken from the client's screen.
-    assert not any("SECRET" in event.model_dump_json() for event in told.events)
-    assert [message.content for message in told.messages[1:]] == ["a", "b"]
-    assert starts(told) == 2
+    assert not any("SECRET" in event.model_dump_json() for event in recorded.events)
+    assert [message.content for message in recorded.messages[1:]] == ["a", "b"]
+    assert starts(recorded) == 2
 
 
 @pytest.mark.parametrize("copied_id", [None, "copy"])
@@ -130,9 +130,9 @@ async def test_a_copy_of_a_reply_is_told_once(copied_id: str | None, streaming: 
             reply = await model.ainvoke("x")
         return {"messages": [AIMessage(reply.content, id=copied_id)]}
 
-    told = await telling(node, subagents="inline")
-    assert texts(told) == [("assistant", "Hello")]
-    assert starts(told) == 1
+    recorded = await recording(node, subagents="inline")
+    assert texts(recorded) == [("assistant", "Hello")]
+    assert starts(recorded) == 1
 
 
 async def test_a_copy_that_says_something_else_is_a_message() -> None:
@@ -140,7 +140,7 @@ async def test_a_copy_that_says_something_else_is_a_message() -> None:
         reply = await Scripted(["draft"]).ainvoke("x")
         return {"messages": [AIMessage(f"{reply.content}, improved")]}
 
-    assert [content for _, content in texts(await telling(node))] == ["draft", "draft, improved"]
+    assert [content for _, content in texts(await recording(node))] == ["draft", "draft, improved"]
 
 
 async def test_a_nested_agent_whose_messages_are_returned() -> None:
@@ -149,25 +149,25 @@ async def test_a_nested_agent_whose_messages_are_returned() -> None:
     async def node(state: Chat) -> Any:
         return await inner.ainvoke(state)
 
-    assert texts(await telling(node)) == [("assistant", "one"), ("assistant", "two")]
+    assert texts(await recording(node)) == [("assistant", "one"), ("assistant", "two")]
 
 
 async def test_a_message_modified_under_its_id() -> None:
     async def edit(state: Chat) -> Any:
         return {"messages": [AIMessage("new", id=state["messages"][-1].id)]}
 
-    told = await tell(agent_of(talker(Scripted(["old"])), edit), run_input("hi"))
+    recorded = await record_run(agent_of(talker(Scripted(["old"])), edit), run_input("hi"))
     # The stream cannot take words back: the snapshot does.
-    assert texts(told) == [("assistant", "new")]
-    assert starts(told) == 1
+    assert texts(recorded) == [("assistant", "new")]
+    assert starts(recorded) == 1
 
 
 async def test_a_users_message_modified_under_its_id() -> None:
     async def edit(state: Chat) -> Any:
         return {"messages": [HumanMessage("better", id=state["messages"][0].id), AIMessage("a")]}
 
-    told = await tell(agent_of(edit), run_input("hi"))
-    assert [message.content for message in told.snapshot] == ["better", "a"]
+    recorded = await record_run(agent_of(edit), run_input("hi"))
+    assert [message.content for message in recorded.snapshot] == ["better", "a"]
 
 
 async def test_a_cached_node_is_told_again() -> None:
@@ -178,9 +178,9 @@ async def test_a_cached_node_is_told_again() -> None:
     builder.add_edge(START, "model")
     agent = LangGraphAgent(graph=builder.compile(cache=InMemoryCache()))
     for _ in range(2):
-        told = await tell(agent, run_input("hi"))
-        told.check_snapshot()
-        assert texts(told) == [("assistant", "Hello")]
+        recorded = await record_run(agent, run_input("hi"))
+        recorded.check_snapshot()
+        assert texts(recorded) == [("assistant", "Hello")]
     assert len(model.seen) == 1
 
 
@@ -197,19 +197,19 @@ async def test_nostream_leaves_no_trace(streaming: bool, returned: bool) -> None
         reply = await model.ainvoke("x")
         return {"messages": [reply]} if returned else {}
 
-    told = await telling(router, talker(Scripted(["visible"])))
-    assert not any("SECRET" in event.model_dump_json() for event in told.events)
-    assert texts(told) == [("assistant", "visible")]
+    recorded = await recording(router, talker(Scripted(["visible"])))
+    assert not any("SECRET" in event.model_dump_json() for event in recorded.events)
+    assert texts(recorded) == [("assistant", "visible")]
 
 
 async def test_a_hidden_call_with_a_tool_leaves_no_trace() -> None:
-    told = await telling(
+    recorded = await recording(
         talker(hidden(Scripted([call("look", "hidden-call")])), "router"),
         returning(ToolMessage("SECRET", tool_call_id="hidden-call"), name="tool"),
         talker(Scripted(["visible"])),
     )
-    assert texts(told) == [("assistant", "visible")]
-    assert not any("hidden-call" in event.model_dump_json() for event in told.events)
+    assert texts(recorded) == [("assistant", "visible")]
+    assert not any("hidden-call" in event.model_dump_json() for event in recorded.events)
 
 
 async def test_hidden_and_visible_calls_in_one_node() -> None:
@@ -218,7 +218,7 @@ async def test_hidden_and_visible_calls_in_one_node() -> None:
         await hidden(Scripted(["SECRET"])).ainvoke("x")
         return {"messages": [first, await Scripted(["b"]).ainvoke("x")]}
 
-    assert [content for _, content in texts(await telling(node))] == ["a", "b"]
+    assert [content for _, content in texts(await recording(node))] == ["a", "b"]
 
 
 async def test_internal_calls_are_told_even_where_the_state_does_not_keep_them() -> None:
@@ -228,16 +228,16 @@ async def test_internal_calls_are_told_even_where_the_state_does_not_keep_them()
         await Scripted(["thought"]).ainvoke("x")
         return {"messages": [await Scripted(["answer"]).ainvoke("x")]}
 
-    assert [content for _, content in texts(await telling(node))] == ["thought", "answer"]
+    assert [content for _, content in texts(await recording(node))] == ["thought", "answer"]
 
 
 async def test_a_hidden_message_stays_hidden_in_the_next_run() -> None:
     """Another agent object on the same thread, as after a restart."""
     saver = InMemorySaver()
     router = talker(hidden(Scripted([call("look", "c1")])), "router")
-    first = await tell(agent_of(router, talker(Scripted(["a"])), checkpointer=saver), run_input("hi", thread="t"))
+    first = await record_run(agent_of(router, talker(Scripted(["a"])), checkpointer=saver), run_input("hi", thread="t"))
     again = run_input(*first.messages, "more", thread="t")
-    told = await tell(agent_of(talker(Scripted(["b"])), checkpointer=saver), again)
-    told.check_snapshot()
-    answers = [message.content for message in told.messages if isinstance(message, AssistantMessage)]
+    recorded = await record_run(agent_of(talker(Scripted(["b"])), checkpointer=saver), again)
+    recorded.check_snapshot()
+    answers = [message.content for message in recorded.messages if isinstance(message, AssistantMessage)]
     assert answers == ["a", "b"]

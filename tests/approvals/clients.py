@@ -10,7 +10,7 @@ from ag_ui.core import Interrupt, Message, ResumeEntry
 from langchain_core.messages import BaseMessage
 
 from langgraph_agui import LangGraphAgent
-from tests.adapter.streams import Told, collect, run_input, tell
+from tests.adapter.streams import RecordedRun, collect, record_run, run_input
 
 
 @dataclass
@@ -22,23 +22,23 @@ class Client:
     held: list[Message] = field(default_factory=list)
     state: Any = field(default_factory=dict)
 
-    async def send(self, *new: Message | str, resume: Sequence[ResumeEntry] = (), **fields: Any) -> Told:
+    async def send(self, *new: Message | str, resume: Sequence[ResumeEntry] = (), **fields: Any) -> RecordedRun:
         """Run with what is held and what is new."""
         fields = {"state": self.state, **fields}
         given = run_input(*self.held, *new, thread=self.thread, resume=list(resume) or None, **fields)
-        told = await tell(self.agent, given)
-        if told.last.type.value == "RUN_FINISHED":
-            self.held, self.state = told.messages, told.state
-        return told
+        recorded = await record_run(self.agent, given)
+        if recorded.last.type.value == "RUN_FINISHED":
+            self.held, self.state = recorded.messages, recorded.state
+        return recorded
 
     async def ask(self, *new: Message | str, **fields: Any) -> list[Interrupt]:
         """Say something, and return what is asked then."""
         return asked(await self.send(*new, **fields))
 
-    async def connect(self) -> Told:
+    async def connect(self) -> RecordedRun:
         """What a client is told that comes back, and holds nothing yet."""
         given = run_input(thread=self.thread)
-        return Told(await collect(self.agent.connect(given)), given)
+        return RecordedRun(await collect(self.agent.connect(given)), given)
 
     async def snapshot(self) -> Any:
         return await self.agent.graph.aget_state({"configurable": {"thread_id": self.thread}})
@@ -48,12 +48,12 @@ class Client:
         return list((await self.snapshot()).values.get(key, ()))
 
 
-def ending(told: Told) -> str:
+def ending(recorded: RecordedRun) -> str:
     """How a run has ended: the type of its outcome, or the code of its error."""
-    return str(told.last.outcome.type if told.last.type.value == "RUN_FINISHED" else told.last.code)
+    return str(recorded.last.outcome.type if recorded.last.type.value == "RUN_FINISHED" else recorded.last.code)
 
 
-def asked(told: Told) -> list[Interrupt]:
+def asked(recorded: RecordedRun) -> list[Interrupt]:
     """The open interrupts."""
-    assert ending(told) == "interrupt", told.last
-    return list(told.last.outcome.interrupts)
+    assert ending(recorded) == "interrupt", recorded.last
+    return list(recorded.last.outcome.interrupts)

@@ -39,9 +39,12 @@ def left(tmp_path_factory: pytest.TempPathFactory) -> Left:
     assert done.returncode == 0, done.stderr
     dialogues = {}
     for line in done.stdout.splitlines():
-        told = json.loads(line)
-        kind, answer = told["case"]
-        messages, asked = _MESSAGES.validate_python(told["messages"]), _INTERRUPTS.validate_python(told["asked"])
+        recorded = json.loads(line)
+        kind, answer = recorded["case"]
+        messages, asked = (
+            _MESSAGES.validate_python(recorded["messages"]),
+            _INTERRUPTS.validate_python(recorded["asked"]),
+        )
         dialogues[kind, answer] = Paused(kind, f"{kind}-{answer}", home / f"{kind}-{answer}", messages, asked)
     return Left(database, dialogues)
 

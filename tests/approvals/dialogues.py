@@ -14,7 +14,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph_agui import LangGraphAgent
 from tests.adapter.histories import assert_valid
 from tests.adapter.models import Scripted
-from tests.adapter.streams import Told, run_input, tell, user
+from tests.adapter.streams import RecordedRun, record_run, run_input, user
 from tests.approvals.kinds import Mode, happened, spender, spending
 
 
@@ -38,20 +38,22 @@ class Dialogue:
     def happened(self) -> list[int]:
         return happened(self.file)
 
-    async def send(self, *new: Message, resume: Sequence[ResumeEntry] = (), heals: bool = False, **fields: Any) -> Told:
+    async def send(
+        self, *new: Message, resume: Sequence[ResumeEntry] = (), heals: bool = False, **fields: Any
+    ) -> RecordedRun:
         """A run with what the client holds; it then holds what it was told. `heals`: only the snapshot tells all."""
         given = run_input(*self.held, *new, thread=self.thread, resume=list(resume) or None, **fields)
-        told = await tell(self.agent, given)
-        if told.last.type == "RUN_FINISHED":
+        recorded = await record_run(self.agent, given)
+        if recorded.last.type == "RUN_FINISHED":
             if not heals:
-                told.check_snapshot()
-            self.held = told.messages
-        return told
+                recorded.check_snapshot()
+            self.held = recorded.messages
+        return recorded
 
     async def ask(self, **fields: Any) -> list[str]:
         """Say the file, and return the ids of the questions, the one about 1 before the one about 2."""
-        told = await self.send(user(str(self.file)), **fields)
-        asked = sorted(told.last.outcome.interrupts, key=lambda one: one.metadata["args"]["amount"])
+        recorded = await self.send(user(str(self.file)), **fields)
+        asked = sorted(recorded.last.outcome.interrupts, key=lambda one: one.metadata["args"]["amount"])
         return [one.id for one in asked]
 
     def check_model(self) -> None:

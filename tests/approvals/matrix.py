@@ -14,7 +14,7 @@ from typing import Any
 from ag_ui.core import Interrupt, Message, ResumeEntry
 
 from langgraph_agui import LangGraphAgent
-from tests.adapter.streams import Told, run_input, tell, user
+from tests.adapter.streams import RecordedRun, record_run, run_input, user
 from tests.approvals.kinds import KINDS, happened
 
 ANSWERS = ("approve", "edit", "reject", "cancel")
@@ -64,25 +64,25 @@ class Paused:
             for one, payload in zip(self.asked, payloads, strict=True)
         ]
 
-    async def resume(self, agent: LangGraphAgent, entries: Sequence[ResumeEntry], *new: Message) -> Told:
-        return await tell(agent, run_input(*self.messages, *new, thread=self.thread, resume=list(entries)))
+    async def resume(self, agent: LangGraphAgent, entries: Sequence[ResumeEntry], *new: Message) -> RecordedRun:
+        return await record_run(agent, run_input(*self.messages, *new, thread=self.thread, resume=list(entries)))
 
 
 def amount_of(interrupt: Interrupt) -> int:
-    told = interrupt.metadata or {}
-    args = told.get("args") or told.get("value")
+    recorded = interrupt.metadata or {}
+    args = recorded.get("args") or recorded.get("value")
     return int(args["amount"]) if args else 1
 
 
 async def pause(agent: LangGraphAgent, kind: str, answer: str, home: Path, thread: str | None = None) -> Paused:
     """Begin a dialogue, and check what is asked."""
     file = home / f"{kind}-{answer}"
-    told = await tell(agent, run_input(user(str(file)), thread=thread or f"{kind}-{answer}"))
-    assert told.last.outcome.type == "interrupt"
-    assert told.types[-2:] == ["MESSAGES_SNAPSHOT", "RUN_FINISHED"]
-    told.check_snapshot()
-    asked = sorted(told.last.outcome.interrupts, key=amount_of)
-    paused = Paused(kind, told.input.thread_id, file, told.messages, asked)
+    recorded = await record_run(agent, run_input(user(str(file)), thread=thread or f"{kind}-{answer}"))
+    assert recorded.last.outcome.type == "interrupt"
+    assert recorded.types[-2:] == ["MESSAGES_SNAPSHOT", "RUN_FINISHED"]
+    recorded.check_snapshot()
+    asked = sorted(recorded.last.outcome.interrupts, key=amount_of)
+    paused = Paused(kind, recorded.input.thread_id, file, recorded.messages, asked)
     check_questions(paused)
     assert happened(file) == []
     return paused
@@ -126,8 +126,8 @@ def right(paused: Paused, answer: str) -> tuple[list[ResumeEntry], list[int]]:
 
 
 async def refuse(agent: LangGraphAgent, paused: Paused, entries: Sequence[ResumeEntry], code: str) -> None:
-    told = await paused.resume(agent, entries)
-    assert (told.types, told.last.code) == (["RUN_STARTED", "RUN_ERROR"], code)
+    recorded = await paused.resume(agent, entries)
+    assert (recorded.types, recorded.last.code) == (["RUN_STARTED", "RUN_ERROR"], code)
     assert happened(paused.file) == []
 
 
@@ -143,30 +143,30 @@ async def refuse_all(agent: LangGraphAgent, paused: Paused, answer: str) -> None
         await refuse(agent, paused, [one], "interrupt_unanswered")
     late = LangGraphAgent(agent.graph, approval_timeout=timedelta(0))
     await refuse(late, paused, good, "interrupt_expired")
-    told = await paused.resume(agent, [], user("never mind"))
-    assert told.last.code == "interrupt_unanswered"
+    recorded = await paused.resume(agent, [], user("never mind"))
+    assert recorded.last.code == "interrupt_unanswered"
     bad = BAD if answer == "approve" else {"the text true": "true"}  # all of them once per kind and store are enough
     for payload in bad.values():
         wrong = ResumeEntry(interrupt_id=good[0].interrupt_id, status="resolved", payload=payload)
         await refuse(agent, paused, [*good[1:], wrong], "interrupt_invalid")
 
 
-async def decide(agent: LangGraphAgent, paused: Paused, answer: str) -> tuple[Told, list[ResumeEntry]]:
+async def decide(agent: LangGraphAgent, paused: Paused, answer: str) -> tuple[RecordedRun, list[ResumeEntry]]:
     """Give the right answer, and check what it brings about."""
     entries, expected = right(paused, answer)
-    told = await paused.resume(agent, entries)
+    recorded = await paused.resume(agent, entries)
     given_up = answer == "cancel" and paused.kind in ("interrupt", "breakpoint")
     given_up = given_up or (paused.kind, answer) == ("breakpoint", "reject")
-    assert told.last.type == "RUN_FINISHED", told.last
-    assert told.last.outcome.type == ("cancelled" if given_up else "success")
+    assert recorded.last.type == "RUN_FINISHED", recorded.last
+    assert recorded.last.outcome.type == ("cancelled" if given_up else "success")
     assert happened(paused.file) == expected
-    told.check_snapshot()
-    again = {event.tool_call_id for event in told.of("TOOL_CALL_START", "TOOL_CALL_ARGS", "TOOL_CALL_END")}
+    recorded.check_snapshot()
+    again = {event.tool_call_id for event in recorded.of("TOOL_CALL_START", "TOOL_CALL_ARGS", "TOOL_CALL_END")}
     assert not again & paused.known_calls()
-    results = [event.tool_call_id for event in told.of("TOOL_CALL_RESULT")]
+    results = [event.tool_call_id for event in recorded.of("TOOL_CALL_RESULT")]
     assert sorted(results) == sorted(paused.known_calls())
-    assert told.last.outcome.type == "cancelled" or told.last.outcome.pending_tool_call_ids is None
-    return told, entries
+    assert recorded.last.outcome.type == "cancelled" or recorded.last.outcome.pending_tool_call_ids is None
+    return recorded, entries
 
 
 async def repeat(agent: LangGraphAgent, paused: Paused, entries: Sequence[ResumeEntry]) -> None:

@@ -22,12 +22,12 @@ async def main(database: str, home: str) -> None:
         agents = {kind: LangGraphAgent(make(saver)) for kind, make in KINDS.items()}
         for kind, answer in CASES:
             paused = await pause(agents[kind], kind, answer, Path(home))
-            told = {
+            recorded = {
                 "case": (kind, answer),
                 "messages": [message.model_dump(by_alias=True, mode="json") for message in paused.messages],
                 "asked": [one.model_dump(by_alias=True, mode="json") for one in paused.asked],
             }
-            print(json.dumps(told))  # noqa: T201
+            print(json.dumps(recorded))  # noqa: T201
 
 
 if __name__ == "__main__":

@@ -121,8 +121,8 @@ async def test_a_process_that_dies_takes_the_answers_with_it_that_no_step_has_us
     client, work, one = await broken(kind, "is killed")
     open_ = ending(await client.connect())
     assert open_ == ("success" if kind == "batched" else "interrupt")
-    told = await client.send(resume=resolved((one, False)))
-    assert ending(told) == ("interrupt_unknown" if kind == "batched" else "success")
+    recorded = await client.send(resume=resolved((one, False)))
+    assert ending(recorded) == ("interrupt_unknown" if kind == "batched" else "success")
     assert work.done == ([False] if kind == "interrupt" else [])
 
 
@@ -133,14 +133,14 @@ async def test_a_process_that_dies_takes_the_answers_with_it_that_no_step_has_us
 async def test_another_answer_is_refused(kind: str, how: str, answer: object) -> None:
     """It came too late. To run the work all the same, or to say that all is well, would be a lie."""
     client, work, one = await broken(kind, how)
-    told = await client.send(resume=resolved((one, answer)))
-    assert (told.types, ending(told)) == (["RUN_STARTED", "RUN_ERROR"], "interrupt_unknown")
+    recorded = await client.send(resume=resolved((one, answer)))
+    assert (recorded.types, ending(recorded)) == (["RUN_STARTED", "RUN_ERROR"], "interrupt_unknown")
     beside = await client.send("hello", resume=resolved((one, answer)))
     assert ending(beside) == "interrupt_unknown"
     assert work.done == []
-    told = await client.send("hello")
-    assert ending(told) == "success"
-    assert told.messages[-1].content == "re hello"
+    recorded = await client.send("hello")
+    assert ending(recorded) == "success"
+    assert recorded.messages[-1].content == "re hello"
     assert work.done == []
 
 
@@ -150,8 +150,8 @@ async def test_another_answer_is_refused(kind: str, how: str, answer: object) ->
 async def test_the_same_answer_has_had_its_effect(kind: str, how: str) -> None:
     client, work, one = await broken(kind, how)
     for _ in range(2):
-        told = await client.send(resume=resolved((one, True)))
-        assert ending(told) == "success"
+        recorded = await client.send(resume=resolved((one, True)))
+        assert ending(recorded) == "success"
         assert work.done == []
 
 
@@ -164,23 +164,23 @@ async def test_cancelling_what_is_closed_is_ignored(
 ) -> None:
     """A client whose run has failed still shows the question: all that it can do is to close it."""
     client, work, one = await broken(kind, how)
-    told = await client.send(*(["hello"] if says else []), resume=cancelled(one))
-    assert ending(told) == "success"
+    recorded = await client.send(*(["hello"] if says else []), resume=cancelled(one))
+    assert ending(recorded) == "success"
     assert work.done == []
     about = [record for record in caplog.records if one in record.getMessage()]
     assert [record.levelname for record in about] == ["WARNING"]
     texts = [message.text for message in await client.stored() if isinstance(message, HumanMessage)]
     assert texts == (["spend", "hello"] if says else ["spend"])
     if says:
-        assert told.messages[-1].content == "re hello"
+        assert recorded.messages[-1].content == "re hello"
 
 
 @pytest.mark.parametrize("kind", GRAPHS)
 async def test_an_edit_beside_a_cancel_of_what_is_closed(kind: str) -> None:
     client, work, one = await broken(kind, "fails")
     client.held = []
-    told = await client.send(user("hello", "u1"), resume=cancelled(one))
-    assert ending(told) == "success"
+    recorded = await client.send(user("hello", "u1"), resume=cancelled(one))
+    assert ending(recorded) == "success"
     assert [message.text for message in await client.stored()] == ["hello", "re hello"]
     assert work.done == []
 
@@ -189,8 +189,8 @@ async def test_cancelling_an_old_question_beside_a_new_one() -> None:
     """The new one is open, and takes an answer of its own."""
     client, work, one = await broken("per_call", "fails")
     (two,) = await client.ask("spend", resume=cancelled(one))
-    told = await client.send(resume=[*cancelled(one), *resolved((two.id, True))])
-    assert (ending(told), work.done) == ("success", [1])
+    recorded = await client.send(resume=[*cancelled(one), *resolved((two.id, True))])
+    assert (ending(recorded), work.done) == ("success", [1])
 
 
 def amount_of(question: Interrupt) -> int:
@@ -222,9 +222,9 @@ async def test_no_kind_of_pause_runs_with_an_old_approval(
     assert failed.last.type.value == "RUN_ERROR"
     assert ending(await client.connect()) == "success"
     late = resolved(*((one.id, {"approved": answer}) for one in questions))
-    told = await client.send(resume=cancelled(*(one.id for one in questions)) if answer is ... else late)
+    recorded = await client.send(resume=cancelled(*(one.id for one in questions)) if answer is ... else late)
     if answer is not True or kind != "breakpoint":  # where nothing is stored of the answers
-        assert ending(told) == ("interrupt_unknown" if answer is False else "success")
+        assert ending(recorded) == ("interrupt_unknown" if answer is False else "success")
     assert happened(file) == ([] if kind == "breakpoint" else [2])
 
 

@@ -16,7 +16,7 @@ from typing_extensions import TypedDict
 from langgraph_agui import LangGraphAgent
 from langgraph_agui.interrupts.approvals import Approval
 from tests.adapter.models import call
-from tests.adapter.streams import run_input, tell, user
+from tests.adapter.streams import record_run, run_input, user
 from tests.approvals.dialogues import Dialogue, cancelled, resolved
 from tests.approvals.kinds import Mode
 
@@ -34,46 +34,46 @@ def file(tmp_path: Path) -> Path:
 @MODES
 @pytest.mark.parametrize("waits", [False, True])
 async def test_each_answer_is_told_once_before_it_takes_effect(mode: Mode, waits: bool, file: Path) -> None:
-    told: list[tuple[Approval, list[int]]] = []
+    recorded: list[tuple[Approval, list[int]]] = []
 
-    def hear(approval: Approval) -> None:
-        told.append((approval, dialogue.happened))
+    def receive_event(approval: Approval) -> None:
+        recorded.append((approval, dialogue.happened))
 
     async def hear_later(approval: Approval) -> None:
         await asyncio.sleep(0)
-        hear(approval)
+        receive_event(approval)
 
-    dialogue = Dialogue(file, mode, options={"on_approval": hear_later if waits else hear})
+    dialogue = Dialogue(file, mode, options={"on_approval": hear_later if waits else receive_event})
     one, two = await dialogue.ask()
     await dialogue.send(resume=resolved((one, "true"), (two, True)))
     await dialogue.send(resume=resolved((one, True)))
-    assert told == []
+    assert recorded == []
     edited = {"file": str(file), "amount": 5}
     answers = resolved((one, {"approved": True, "editedArgs": edited}), (two, {"approved": False, "message": "no"}))
     held = list(dialogue.held)
     run = await dialogue.send(resume=answers)
     assert dialogue.happened == [5]
-    assert [before for _, before in told] == [[], []]
-    first, second = sorted((approval for approval, _ in told), key=lambda approval: approval.interrupt_id != one)
+    assert [before for _, before in recorded] == [[], []]
+    first, second = sorted((approval for approval, _ in recorded), key=lambda approval: approval.interrupt_id != one)
     assert (first.thread_id, first.run_id) == ("t", run.input.run_id)
     assert (first.interrupt_id, first.decision, first.tool_call_id, first.name) == (one, "edit", "s1-1", "spend")
     assert (first.args, first.edited_args) == ({"file": str(file), "amount": 1}, edited)
     assert (second.interrupt_id, second.decision, second.edited_args) == (two, "reject", None)
     assert second.payload == {"approved": False, "message": "no"}
-    again = await tell(dialogue.agent, run_input(*held, thread="t", resume=answers))
+    again = await record_run(dialogue.agent, run_input(*held, thread="t", resume=answers))
     assert again.last.outcome.type == "success"
-    assert len(told) == 2
+    assert len(recorded) == 2
 
 
 @MODES
 async def test_a_record_that_cannot_be_made_stops_everything(mode: Mode, file: Path) -> None:
     broken = [True]
 
-    def hear(approval: Approval) -> None:
+    def receive_event(approval: Approval) -> None:
         if broken and approval.tool_call_id == "s1-2":
             raise OSError("the audit log is full")
 
-    dialogue = Dialogue(file, mode, options={"on_approval": hear})
+    dialogue = Dialogue(file, mode, options={"on_approval": receive_event})
     one, two = await dialogue.ask()
     answers = resolved((one, True), (two, True))
     failed = await dialogue.send(resume=answers)
@@ -86,14 +86,14 @@ async def test_a_record_that_cannot_be_made_stops_everything(mode: Mode, file: P
 
 
 async def test_who_answers_is_in_the_record(file: Path) -> None:
-    told: list[Approval] = []
-    dialogue = Dialogue(file, options={"on_approval": told.append})
+    recorded: list[Approval] = []
+    dialogue = Dialogue(file, options={"on_approval": recorded.append})
     one, two = await dialogue.ask()
     given = run_input(*dialogue.held, thread="t", resume=cancelled(one, two))
-    await tell(dialogue.agent, given, config={"configurable": {"user": "ada"}}, context={"role": "boss"})
-    assert [approval.decision for approval in told] == ["reject", "reject"]
-    assert {approval.config["configurable"]["user"] for approval in told} == {"ada"}
-    assert [approval.context for approval in told] == [{"role": "boss"}] * 2
+    await record_run(dialogue.agent, given, config={"configurable": {"user": "ada"}}, context={"role": "boss"})
+    assert [approval.decision for approval in recorded] == ["reject", "reject"]
+    assert {approval.config["configurable"]["user"] for approval in recorded} == {"ada"}
+    assert [approval.context for approval in recorded] == [{"role": "boss"}] * 2
 
 
 # -- what is answered -----------------------------------------------------------------------------------------------
@@ -105,9 +105,9 @@ async def test_responding_instead_of_the_tool(mode: Mode, file: Path) -> None:
     one, two = await dialogue.ask()
     refused = await dialogue.send(resume=resolved((one, False), (two, True)))
     assert refused.last.code == "interrupt_invalid"
-    told = await dialogue.send(resume=resolved((one, {"type": "respond", "message": "paid in cash"}), (two, True)))
+    recorded = await dialogue.send(resume=resolved((one, {"type": "respond", "message": "paid in cash"}), (two, True)))
     assert dialogue.happened == [2]
-    results = {event.tool_call_id: event.content for event in told.of("TOOL_CALL_RESULT")}
+    results = {event.tool_call_id: event.content for event in recorded.of("TOOL_CALL_RESULT")}
     assert results == {"s1-1": "paid in cash", "s1-2": "spent 2"}
     dialogue.check_model()
 
@@ -118,10 +118,10 @@ async def test_a_cancelled_question_that_takes_no_rejection_goes_with_all_others
     one, two = await dialogue.ask()
     mixed = await dialogue.send(resume=[*cancelled(one), *resolved((two, True))])
     assert mixed.last.code == "interrupt_invalid"
-    told = await dialogue.send(resume=cancelled(one, two))
-    assert told.last.outcome.type == "cancelled"
+    recorded = await dialogue.send(resume=cancelled(one, two))
+    assert recorded.last.outcome.type == "cancelled"
     assert dialogue.happened == []
-    results = {event.tool_call_id for event in told.of("TOOL_CALL_RESULT")}
+    results = {event.tool_call_id for event in recorded.of("TOOL_CALL_RESULT")}
     assert results == {"s1-1", "s1-2"}
     dialogue.file = file.with_name("next")
     assert len(await dialogue.ask()) == 2
@@ -130,8 +130,8 @@ async def test_a_cancelled_question_that_takes_no_rejection_goes_with_all_others
 
 @pytest.mark.parametrize("amount", ["five", None, [5], {"n": 5}])
 async def test_edited_arguments_are_checked_before_anything_runs(amount: Any, file: Path) -> None:
-    told: list[Approval] = []
-    dialogue = Dialogue(file, "per_call", options={"on_approval": told.append})
+    recorded: list[Approval] = []
+    dialogue = Dialogue(file, "per_call", options={"on_approval": recorded.append})
     one, two = await dialogue.ask()
     args = {"file": str(file), "amount": amount}
     edits: list[Any] = [
@@ -143,7 +143,7 @@ async def test_edited_arguments_are_checked_before_anything_runs(amount: Any, fi
         refused = await dialogue.send(resume=resolved((one, edit), (two, True)))
         assert (refused.types, refused.last.code) == (["RUN_STARTED", "RUN_ERROR"], "interrupt_invalid")
         assert dialogue.happened == []
-    assert told == []
+    assert recorded == []
     await dialogue.send(resume=resolved((one, True), (two, True)))
     assert dialogue.happened == [1, 2]
 
@@ -151,8 +151,8 @@ async def test_edited_arguments_are_checked_before_anything_runs(amount: Any, fi
 async def test_edited_arguments_have_the_schema_of_the_tool(file: Path) -> None:
     dialogue = Dialogue(file, "per_call")
     await dialogue.ask()
-    told = await tell(dialogue.agent, run_input(thread="t"))
-    assert told.last.code == "interrupt_unanswered"
+    recorded = await record_run(dialogue.agent, run_input(thread="t"))
+    assert recorded.last.code == "interrupt_unanswered"
     stored = await dialogue.agent.graph.aget_state({"configurable": {"thread_id": "t"}})
     (schema,) = {str(one.response_schema) for one in stored.interrupts}
     assert "amount" in schema
@@ -169,8 +169,8 @@ async def test_calls_that_look_the_same(mode: Mode, file: Path) -> None:
     script = dialogue.model.script
     twins = [call("spend", f"twin-{number}", number, file=str(file), amount=1) for number in (0, 1)]
     dialogue.model.script = lambda messages: twins if len(messages) == 1 else script(messages)
-    told = await dialogue.send(user(str(file)))
-    asked = {one.tool_call_id: one.id for one in told.last.outcome.interrupts}
+    recorded = await dialogue.send(user(str(file)))
+    asked = {one.tool_call_id: one.id for one in recorded.last.outcome.interrupts}
     assert set(asked) == {"twin-0", "twin-1"}
     answered = await dialogue.send(resume=resolved((asked["twin-1"], True), (asked["twin-0"], False)))
     results = {event.tool_call_id: event.content for event in answered.of("TOOL_CALL_RESULT")}
@@ -201,52 +201,52 @@ def asking(**values: Any) -> LangGraphAgent:
 
 
 async def pause(agent: LangGraphAgent) -> dict[str, Any]:
-    told = await tell(agent, run_input("hi", thread="t"))
-    assert told.state["asked"] is True
-    assert told.types[-2:] == ["MESSAGES_SNAPSHOT", "RUN_FINISHED"]
-    return {one.message: one for one in told.last.outcome.interrupts}
+    recorded = await record_run(agent, run_input("hi", thread="t"))
+    assert recorded.state["asked"] is True
+    assert recorded.types[-2:] == ["MESSAGES_SNAPSHOT", "RUN_FINISHED"]
+    return {one.message: one for one in recorded.last.outcome.interrupts}
 
 
 async def test_several_answers_in_any_order_and_as_they_are() -> None:
     agent = asking(one="1?", two="2?", three="3?")
     asked = await pause(agent)
     answers = [(asked["3?"].id, {"type": "reject"}), (asked["1?"].id, None), (asked["2?"].id, [False])]
-    told = await tell(agent, run_input(thread="t", resume=resolved(*answers)))
-    assert told.last.outcome.type == "success"
-    assert told.state == {"asked": True, "one": None, "two": [False], "three": {"type": "reject"}}
+    recorded = await record_run(agent, run_input(thread="t", resume=resolved(*answers)))
+    assert recorded.last.outcome.type == "success"
+    assert recorded.state == {"asked": True, "one": None, "two": [False], "three": {"type": "reject"}}
 
 
 async def test_one_of_several_cannot_be_cancelled_alone() -> None:
     agent = asking(one="1?", two="2?")
     asked = await pause(agent)
     mixed = [*cancelled(asked["1?"].id), *resolved((asked["2?"].id, "yes"))]
-    refused = await tell(agent, run_input(thread="t", resume=mixed))
+    refused = await record_run(agent, run_input(thread="t", resume=mixed))
     assert refused.last.code == "interrupt_invalid"
     ids = [one.id for one in asked.values()]
-    told = await tell(agent, run_input(thread="t", resume=cancelled(*ids)))
-    assert told.last.outcome.type == "cancelled"
-    again = await tell(agent, run_input(thread="t", resume=cancelled(*ids)))
+    recorded = await record_run(agent, run_input(thread="t", resume=cancelled(*ids)))
+    assert recorded.last.outcome.type == "cancelled"
+    again = await record_run(agent, run_input(thread="t", resume=cancelled(*ids)))
     assert again.last.outcome.type == "success"
 
 
 async def test_what_a_value_says_about_itself() -> None:
-    told = {
+    recorded = {
         "question": "Sure?",
         "reason": "shop:sure",
         "toolCallId": "c1",
         "responseSchema": {"type": "boolean"},
         "expiresAt": "2999-01-01T00:00:00Z",
     }
-    agent = asking(one=told, two={"message": "2?", "reason": "neither known nor namespaced"})
+    agent = asking(one=recorded, two={"message": "2?", "reason": "neither known nor namespaced"})
     asked = await pause(agent)
     one = asked["Sure?"]
     assert (one.reason, one.tool_call_id, one.expires_at) == ("shop:sure", "c1", "2999-01-01T00:00:00Z")
     assert one.response_schema == {"type": "boolean"}
-    assert one.metadata == {"value": told}
+    assert one.metadata == {"value": recorded}
     assert asked["2?"].reason == "input_required"
-    wrong = await tell(agent, run_input(thread="t", resume=resolved((one.id, "yes"), (asked["2?"].id, 1))))
+    wrong = await record_run(agent, run_input(thread="t", resume=resolved((one.id, "yes"), (asked["2?"].id, 1))))
     assert wrong.last.code == "interrupt_invalid"
-    right = await tell(agent, run_input(thread="t", resume=resolved((one.id, False), (asked["2?"].id, 1))))
+    right = await record_run(agent, run_input(thread="t", resume=resolved((one.id, False), (asked["2?"].id, 1))))
     assert right.state == {"asked": True, "one": False, "two": 1}
 
 
@@ -257,10 +257,10 @@ async def test_a_value_with_an_end_of_its_own() -> None:
     agent = asking(one={"question": "1?", "expiresAt": "2020-01-01T00:00:00Z"}, two={"question": "2?"})
     asked = await pause(agent)
     ids = [one.id for one in asked.values()]
-    late = await tell(agent, run_input(thread="t", resume=resolved(*((one, "yes") for one in ids))))
+    late = await record_run(agent, run_input(thread="t", resume=resolved(*((one, "yes") for one in ids))))
     assert late.last.code == "interrupt_expired"
-    told = await tell(agent, run_input(thread="t", resume=cancelled(*ids)))
-    assert told.last.outcome.type == "cancelled"
+    recorded = await record_run(agent, run_input(thread="t", resume=cancelled(*ids)))
+    assert recorded.last.outcome.type == "cancelled"
 
 
 @MODES
@@ -275,8 +275,8 @@ async def test_a_timeout_for_all(mode: Mode, file: Path) -> None:
     dialogue.agent = LangGraphAgent(dialogue.graph, approval_timeout=timedelta(0))
     late = await dialogue.send(resume=resolved((one, True), (two, True)))
     assert late.last.code == "interrupt_expired"
-    told = await dialogue.send(resume=cancelled(one, two))
-    assert told.last.outcome.type == "success"
+    recorded = await dialogue.send(resume=cancelled(one, two))
+    assert recorded.last.outcome.type == "success"
     assert dialogue.happened == []
 
 
@@ -289,9 +289,9 @@ async def test_the_same_answers_at_the_same_time(mode: Mode, busy: str, file: Pa
     dialogue = Dialogue(file, mode, options={"on_busy": busy})
     one, two = await dialogue.ask()
     answers = resolved((one, True), (two, True))
-    told = await asyncio.gather(
-        *(tell(dialogue.agent, run_input(*dialogue.held, thread="t", resume=answers)) for _ in range(3))
+    recorded = await asyncio.gather(
+        *(record_run(dialogue.agent, run_input(*dialogue.held, thread="t", resume=answers)) for _ in range(3))
     )
     assert dialogue.happened == [1, 2]
-    ends = sorted(getattr(one.last, "code", None) or one.last.outcome.type for one in told)
+    ends = sorted(getattr(one.last, "code", None) or one.last.outcome.type for one in recorded)
     assert ends == (["success", "thread_busy", "thread_busy"] if busy == "refuse" else ["success"] * 3)

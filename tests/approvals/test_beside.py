@@ -69,11 +69,11 @@ async def test_a_message_beside_an_answer_whose_run_pauses_again(whole: bool) ->
     (one,) = await steps.client.ask(user("spend 2", "u1"))
     if not whole:
         steps.client.held = []
-    told = await steps.client.send(user("also", "u2"), resume=resolved((one.id, True)))
-    (two,) = asked(told)
+    recorded = await steps.client.send(user("also", "u2"), resume=resolved((one.id, True)))
+    (two,) = asked(recorded)
     assert steps.spent == [1]
-    told = await steps.client.send(user("and", "u3"), resume=resolved((two.id, True)))
-    assert ending(told) == "success"
+    recorded = await steps.client.send(user("and", "u3"), resume=resolved((two.id, True)))
+    assert ending(recorded) == "success"
     assert steps.spent == [1, 2]
     assert await steps.humans() == ["spend 2", "also", "and"]
     replayed = await steps.client.send(resume=resolved((two.id, True)))
@@ -85,8 +85,8 @@ async def test_a_message_that_waits_is_heard_when_the_pause_is_given_up() -> Non
     steps = Steps(input_while_paused="cancel_and_continue")
     (one,) = await steps.client.ask(user("spend 2", "u1"))
     await steps.client.send(user("also", "u2"), resume=resolved((one.id, True)))
-    told = await steps.client.send(user("never mind", "u3"))
-    assert ending(told) == "success"
+    recorded = await steps.client.send(user("never mind", "u3"))
+    assert ending(recorded) == "success"
     assert steps.spent == [1]
     assert await steps.humans() == ["spend 2", "also", "never mind"]
 
@@ -95,8 +95,8 @@ async def test_only_what_is_new_beside_an_answer() -> None:
     steps = Steps()
     (one,) = await steps.client.ask(user("spend 1", "u1"))
     steps.client.held = []
-    told = await steps.client.send(user("hello", "u2"), resume=resolved((one.id, True)))
-    assert ending(told) == "success"
+    recorded = await steps.client.send(user("hello", "u2"), resume=resolved((one.id, True)))
+    assert ending(recorded) == "success"
     assert await steps.humans() == ["spend 1", "hello"]
 
 
@@ -105,16 +105,16 @@ async def test_only_what_is_new_beside_a_cancel_of_what_is_closed() -> None:
     (one,) = await steps.client.ask(user("spend 1", "u1"))
     await steps.client.send(resume=resolved((one.id, True)))
     steps.client.held = []
-    told = await steps.client.send(user("hello", "u2"), resume=cancelled(one.id))
-    assert ending(told) == "success"
+    recorded = await steps.client.send(user("hello", "u2"), resume=cancelled(one.id))
+    assert ending(recorded) == "success"
     assert await steps.humans() == ["spend 1", "hello"]
     assert steps.spent == [1]
 
 
 async def test_the_same_once_more_after_the_model_has_failed_behind_a_clients_result() -> None:
     steps = Steps()
-    told = await steps.client.send(user("front", "u1"), tools=[FRONT])
-    (call_id,) = told.last.outcome.pending_tool_call_ids
+    recorded = await steps.client.send(user("front", "u1"), tools=[FRONT])
+    (call_id,) = recorded.last.outcome.pending_tool_call_ids
     result = ToolMessage(id="r", role="tool", tool_call_id=call_id, content="seen")
     steps.fails = True
     assert ending(await steps.client.send(result, tools=[FRONT])) == "model_error"
@@ -130,10 +130,10 @@ async def test_a_new_message_over_an_open_call_of_the_client() -> None:
     """No stream answers a client's call: the verifier refuses that."""
     steps = Steps()
     await steps.client.send(user("front", "u1"), tools=[FRONT])
-    told = await steps.client.send(user("hello", "u2"), tools=[FRONT])
-    assert ending(told) == "success"
-    assert told.of("TOOL_CALL_RESULT") == []
-    assert "re hello" in [message.content for message in told.messages]
+    recorded = await steps.client.send(user("hello", "u2"), tools=[FRONT])
+    assert ending(recorded) == "success"
+    assert recorded.of("TOOL_CALL_RESULT") == []
+    assert "re hello" in [message.content for message in recorded.messages]
 
 
 async def test_connect_shows_the_convention_s_call_behind_the_conversation() -> None:
@@ -141,6 +141,6 @@ async def test_connect_shows_the_convention_s_call_behind_the_conversation() -> 
     await steps.client.send(user("hi", "u1"))
     await steps.client.send(user("spend 1", "u2"))
     steps.client.held = []
-    told = await steps.client.connect()
-    assert [message.role for message in told.messages] == ["user", "assistant", "user", "assistant", "assistant"]
-    assert told.messages[-1].tool_calls[0].function.name == "request_approval"  # type: ignore[union-attr]
+    recorded = await steps.client.connect()
+    assert [message.role for message in recorded.messages] == ["user", "assistant", "user", "assistant", "assistant"]
+    assert recorded.messages[-1].tool_calls[0].function.name == "request_approval"  # type: ignore[union-attr]

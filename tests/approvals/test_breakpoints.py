@@ -14,7 +14,7 @@ from langgraph.types import interrupt
 from langgraph_agui import LangGraphAgent
 from tests.adapter.graphs import chain_of
 from tests.adapter.models import Scripted, call
-from tests.adapter.streams import run_input, tell, user
+from tests.adapter.streams import record_run, run_input, user
 from tests.approvals.dialogues import Dialogue, cancelled, resolved
 from tests.approvals.kinds import said, spend
 
@@ -39,7 +39,7 @@ async def test_each_stop_takes_an_approval_of_its_own(dialogue: Dialogue) -> Non
     assert one.reason == "langgraph:breakpoint"
     assert one.metadata == {"next": ["tools"]}
     given = run_input(*dialogue.held, thread="t", resume=resolved((one.id, {"approved": True})))
-    second, again = await tell(dialogue.agent, given), await tell(dialogue.agent, given)
+    second, again = await record_run(dialogue.agent, given), await record_run(dialogue.agent, given)
     assert second.last.outcome == again.last.outcome
     (two,) = second.last.outcome.interrupts
     assert two.id != one.id
@@ -55,9 +55,9 @@ async def test_each_stop_takes_an_approval_of_its_own(dialogue: Dialogue) -> Non
 async def test_what_is_not_approved_is_given_up(how: str, dialogue: Dialogue) -> None:
     first = await dialogue.send(user(str(dialogue.file)))
     (one,) = first.last.outcome.interrupts
-    told = await dialogue.send(resume=cancelled(one.id) if how == "cancelled" else resolved((one.id, False)))
-    assert told.last.outcome.type == "cancelled"
-    assert [event.tool_call_id for event in told.of("TOOL_CALL_RESULT")] == ["s0"]
+    recorded = await dialogue.send(resume=cancelled(one.id) if how == "cancelled" else resolved((one.id, False)))
+    assert recorded.last.outcome.type == "cancelled"
+    assert [event.tool_call_id for event in recorded.of("TOOL_CALL_RESULT")] == ["s0"]
     after = await dialogue.send(user(str(dialogue.file)))
     assert after.last.outcome.type == "interrupt"
     assert dialogue.happened == []
@@ -72,9 +72,9 @@ async def test_what_is_no_approval_stays_an_interrupt_in_the_convention() -> Non
         return {}
 
     agent = LangGraphAgent(chain_of(node, checkpointer=InMemorySaver()), approvals="tool_call")
-    told = await tell(agent, run_input("hi", thread="t"))
-    (one,) = told.last.outcome.interrupts
-    assert told.of("TOOL_CALL_START") == []
-    done = await tell(agent, run_input(*told.messages, thread="t", resume=resolved((one.id, "this"))))
+    recorded = await record_run(agent, run_input("hi", thread="t"))
+    (one,) = recorded.last.outcome.interrupts
+    assert recorded.of("TOOL_CALL_START") == []
+    done = await record_run(agent, run_input(*recorded.messages, thread="t", resume=resolved((one.id, "this"))))
     assert done.last.outcome.type == "success"
     assert answers == ["this"]

@@ -58,9 +58,9 @@ async def test_the_time_counts_from_the_question_itself(wrapped: str, mode: Mode
         since = datetime.fromisoformat(str(one.expires_at)) - HOUR
         assert asker.thought[number] <= since <= datetime.now(UTC)
         assert [again.expires_at for again in asked(await client.connect())] == [one.expires_at]
-        told = await client.send(resume=resolved((one.id, {"approved": False})))
-        questions = asked(told) if number == 0 else []
-    assert ending(told) == "success"
+        recorded = await client.send(resume=resolved((one.id, {"approved": False})))
+        questions = asked(recorded) if number == 0 else []
+    assert ending(recorded) == "success"
 
 
 async def test_a_subagent_that_thinks_for_long_leaves_time_to_answer(tmp_path: Any) -> None:

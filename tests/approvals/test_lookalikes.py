@@ -67,9 +67,9 @@ async def test_it_can_be_cancelled(value: dict[str, Any]) -> None:
 @ALL
 async def test_it_is_an_interrupt_in_the_convention_too(value: dict[str, Any]) -> None:
     client, answers = client_of(value, approvals="tool_call")
-    told = await client.send("go")
-    (one,) = asked(told)
-    assert told.of("TOOL_CALL_START") == []
+    recorded = await client.send("go")
+    (one,) = asked(recorded)
+    assert recorded.of("TOOL_CALL_START") == []
     await client.send(resume=resolved((one.id, "yes")))
     assert answers == ["yes"]
 

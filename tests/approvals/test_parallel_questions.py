@@ -71,8 +71,8 @@ async def test_cancelling_what_is_open_beside_a_node_that_failed() -> None:
     client = Client(LangGraphAgent(both.graph()))
     await client.send(resume=answers(await client.ask("go")))
     both.broken = False
-    told = await client.send(resume=cancelled(*(one.id for one in asked(await client.connect()))))
-    assert ending(told) == "cancelled"
+    recorded = await client.send(resume=cancelled(*(one.id for one in asked(await client.connect()))))
+    assert ending(recorded) == "cancelled"
     assert both.done == []
     assert len(await client.ask("again")) == 2
 
@@ -85,11 +85,11 @@ async def test_a_message_beside_a_cancel_of_what_is_closed_while_others_are_open
     client = Client(LangGraphAgent(both.graph(), input_while_paused=policy))
     first = await client.ask("go")
     await client.ask(resume=answers(first))
-    told = await client.send("more", resume=cancelled(*(one.id for one in first)))
+    recorded = await client.send("more", resume=cancelled(*(one.id for one in first)))
     texts = [message.text for message in await client.stored()]
     if policy == "refuse":
-        assert (ending(told), texts) == ("interrupt_unanswered", ["go"])
+        assert (ending(recorded), texts) == ("interrupt_unanswered", ["go"])
     else:
         assert texts == ["go", "more"]
-        assert sorted(str(one.message) for one in asked(told)) == ["A1", "B1"]
+        assert sorted(str(one.message) for one in asked(recorded)) == ["A1", "B1"]
     assert both.done == []

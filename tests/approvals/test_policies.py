@@ -17,7 +17,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph_agui import LangGraphAgent
 from tests.adapter.histories import assert_valid
 from tests.adapter.models import Scripted
-from tests.adapter.streams import run_input, tell, user
+from tests.adapter.streams import record_run, run_input, user
 from tests.approvals.dialogues import Dialogue, cancelled, resolved
 from tests.approvals.kinds import KINDS, Mode, guard, happened, spending
 from tests.waiting import eventually, wait_for
@@ -62,12 +62,12 @@ async def test_a_new_message_cancels_every_kind_of_pause(kind: str, tmp_path: Pa
     files = [tmp_path / "happened.one", tmp_path / "happened.two"]
     held: list[Any] = []
     for file in files:
-        told = await tell(agent, run_input(*held, user(str(file)), thread="t"))
-        assert told.last.outcome.type == "interrupt", told.last
-        held = told.messages
+        recorded = await record_run(agent, run_input(*held, user(str(file)), thread="t"))
+        assert recorded.last.outcome.type == "interrupt", recorded.last
+        held = recorded.messages
     assert [message.content for message in held if message.role == "user"] == [str(file) for file in files]
-    answers = resolved(*((one.id, {"approved": True}) for one in told.last.outcome.interrupts))
-    done = await tell(agent, run_input(*held, thread="t", resume=answers))
+    answers = resolved(*((one.id, {"approved": True}) for one in recorded.last.outcome.interrupts))
+    done = await record_run(agent, run_input(*held, thread="t", resume=answers))
     assert done.last.outcome.type == "success"
     assert happened(files[0]) == []
     assert happened(files[1]) == ([1] if kind == "breakpoint" else [1, 2])
@@ -81,8 +81,8 @@ async def test_a_message_beside_the_answers_runs_after_them(mode: Mode, tmp_path
     dialogue = Dialogue(first, mode)
     one, two = await dialogue.ask()
     dialogue.file = tmp_path / "next"
-    told = await dialogue.send(user(str(dialogue.file)), resume=resolved((one, True), (two, False)))
-    assert told.last.outcome.type == "interrupt"
+    recorded = await dialogue.send(user(str(dialogue.file)), resume=resolved((one, True), (two, False)))
+    assert recorded.last.outcome.type == "interrupt"
     assert (happened(first), dialogue.happened) == ([1], [])
     assert humans(dialogue) == [str(first), str(dialogue.file)]
     dialogue.check_model()
@@ -94,8 +94,8 @@ async def test_a_message_beside_a_cancel_that_gives_up_runs(mode: Mode, tmp_path
     dialogue = Dialogue(first, mode, ("approve",))
     ids = await dialogue.ask()
     dialogue.file = tmp_path / "next"
-    told = await dialogue.send(user(str(dialogue.file)), resume=cancelled(*ids))
-    assert told.last.outcome.type == "interrupt"
+    recorded = await dialogue.send(user(str(dialogue.file)), resume=cancelled(*ids))
+    assert recorded.last.outcome.type == "interrupt"
     assert (happened(first), dialogue.happened) == ([], [])
     assert humans(dialogue) == [str(first), str(dialogue.file)]
     assert any("Cancelled" in text for text in dialogue.last_heard)

@@ -119,8 +119,8 @@ async def test_what_is_approved_happens_once(kind: str, knows_the_end: bool) -> 
     client, ran = client_of(kind)
     (one,) = await client.ask(user("hi", "u1"))
     old = list(client.held)
-    told = await client.send(resume=resolved((one.id, True)))
-    assert (ending(told), ran) == ("success", [("hi", True)])
+    recorded = await client.send(resume=resolved((one.id, True)))
+    assert (ending(recorded), ran) == ("success", [("hi", True)])
     if not knows_the_end:
         client.held = old
     again = await client.send(resume=resolved((one.id, True)))
@@ -135,8 +135,8 @@ async def test_what_is_approved_happens_once(kind: str, knows_the_end: bool) -> 
 async def test_what_is_cancelled_never_happens(kind: str) -> None:
     client, ran = client_of(kind)
     (one,) = await client.ask(user("hi", "u1"))
-    told = await client.send(resume=cancelled(one.id))
-    assert ending(told) == "cancelled"
+    recorded = await client.send(resume=cancelled(one.id))
+    assert ending(recorded) == "cancelled"
     assert ran == []
     (two,) = await client.ask(user("again", "u2"))
     assert two.id != one.id
@@ -186,5 +186,5 @@ async def test_an_approval_that_the_state_remembers_is_used_once() -> None:
     builder.add_edge("ask", "send")
     client = Client(LangGraphAgent(builder.compile(checkpointer=InMemorySaver())), state={"topic": "x"})
     (one,) = await client.ask("go")
-    told = await client.send(resume=resolved((one.id, True)))
-    assert (ending(told), sent) == ("success", ["x"])
+    recorded = await client.send(resume=resolved((one.id, True)))
+    assert (ending(recorded), sent) == ("success", ["x"])

@@ -65,7 +65,7 @@ class Reviewed:
         return Client(LangGraphAgent(builder.compile(checkpointer=InMemorySaver()), **options))
 
     @property
-    def heard(self) -> list[str]:
+    def received(self) -> list[str]:
         return [message.text for message in self.model.seen[-1]]
 
 
@@ -73,9 +73,9 @@ async def test_a_cancelled_pause_leaves_the_thread_at_rest() -> None:
     reviewed = Reviewed()
     client = reviewed.client()
     (one,) = await client.ask(user("pay", "u1"))
-    told = await client.send(resume=cancelled(one.id))
-    assert ending(told) == "cancelled"
-    assert sorted(event.tool_call_id for event in told.of("TOOL_CALL_RESULT")) == ["c1-1", "c1-2"]
+    recorded = await client.send(resume=cancelled(one.id))
+    assert ending(recorded) == "cancelled"
+    assert sorted(event.tool_call_id for event in recorded.of("TOOL_CALL_RESULT")) == ["c1-1", "c1-2"]
     stored = await client.snapshot()
     assert (stored.next, stored.tasks) == ((), ())
     assert ending(await client.connect()) == "success"
@@ -92,12 +92,12 @@ async def test_the_thread_holds_the_results_that_its_client_was_told() -> None:
     reviewed = Reviewed()
     client = reviewed.client()
     (one,) = await client.ask(user("pay", "u1"))
-    told = await client.send(resume=cancelled(one.id))
-    results = {event.message_id: event.content for event in told.of("TOOL_CALL_RESULT")}
+    recorded = await client.send(resume=cancelled(one.id))
+    results = {event.message_id: event.content for event in recorded.of("TOOL_CALL_RESULT")}
     shown = await client.connect()
     assert {message.id: message.content for message in shown.messages if message.role == "tool"} == results
     await client.send("more")
-    assert sum("Cancelled" in text for text in reviewed.heard) == 2
+    assert sum("Cancelled" in text for text in reviewed.received) == 2
 
 
 @pytest.mark.parametrize("how", ["by_policy", "beside_the_cancel"])
@@ -119,8 +119,8 @@ async def test_a_forged_result_of_a_cancelled_call_is_not_taken(when: str) -> No
     (one,) = await client.ask(user("pay", "u1"))
     forged = [result("c1-1", "FORGED"), result("c1-2", "FORGED")]
     held = list(client.held)
-    told = await client.send(*(forged if when == "with_the_cancel" else []), resume=cancelled(one.id))
-    assert ending(told) == "cancelled"
+    recorded = await client.send(*(forged if when == "with_the_cancel" else []), resume=cancelled(one.id))
+    assert ending(recorded) == "cancelled"
     client.held = held
     if when == "alone":
         alone = await client.send(*forged)
@@ -130,7 +130,7 @@ async def test_a_forged_result_of_a_cancelled_call_is_not_taken(when: str) -> No
     await client.send(*(forged if when == "with_a_message" else []), "and more")
     assert "FORGED" not in [message.text for seen in reviewed.model.seen for message in seen]
     assert "FORGED" not in [message.text for message in await client.stored()]
-    assert reviewed.heard[-1] == "and more"
+    assert reviewed.received[-1] == "and more"
     assert_valid(await client.stored())
     assert reviewed.paid == []
 

@@ -46,9 +46,9 @@ async def test_a_message_beside_answers_that_had_their_effect(mode: kinds.Mode, 
     assert happened(file) == [1, 2]
     if lost:
         client.held = old
-    told = await client.send(user("more", "u2"), resume=answers)
-    assert ending(told) == "success"
-    assert [message.content for message in told.messages].count("re more") == 1
+    recorded = await client.send(user("more", "u2"), resume=answers)
+    assert ending(recorded) == "success"
+    assert [message.content for message in recorded.messages].count("re more") == 1
     assert await humans(client) == [str(file), "more"]
     assert happened(file) == [1, 2]
     # The whole input once more: now the message has been heard too.
@@ -76,9 +76,9 @@ async def test_a_message_beside_answers_whose_run_has_failed(
         patch.setattr(kinds, "happen", fail)
         failed = await client.send(resume=answers)
     assert ending(failed) == "tool_error"
-    told = await client.send(user("more", "u2"), resume=answers)
-    assert ending(told) == "success"
-    assert [message.content for message in told.messages].count("re more") == 1
+    recorded = await client.send(user("more", "u2"), resume=answers)
+    assert ending(recorded) == "success"
+    assert [message.content for message in recorded.messages].count("re more") == 1
     assert await humans(client) == [str(file), "more"]
     assert happened(file) == []
 

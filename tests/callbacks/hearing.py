@@ -18,7 +18,7 @@ from tests.node_client import ClientRun, NodeClient
 ways = pytest.mark.parametrize("way", ["invoke", "ainvoke", "stream", "astream"])
 
 
-class Heard:
+class ReceivedEvents:
     """A handler, and the events that it told."""
 
     def __init__(self, **options: Any) -> None:

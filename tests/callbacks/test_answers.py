@@ -13,24 +13,24 @@ from langchain_core.runnables import Runnable, RunnableLambda
 
 from langgraph_agui import astream_agui
 from tests.adapter.models import Scripted
-from tests.adapter.streams import Told, collect, run_input
-from tests.callbacks.hearing import Heard, contents, deltas
+from tests.adapter.streams import RecordedRun, collect, run_input
+from tests.callbacks.hearing import ReceivedEvents, contents, deltas
 
 Anything = Runnable[Any, Any]
 
 
 async def through_handler(runnable: Anything, value: Any) -> list[Event]:
-    heard = Heard()
-    await runnable.ainvoke(value, heard.config)
-    heard.check()
-    return heard.events
+    received = ReceivedEvents()
+    await runnable.ainvoke(value, received.config)
+    received.check()
+    return received.events
 
 
 async def through_stream(runnable: Anything, value: Any) -> list[Event]:
     given = run_input()
-    told = Told(await collect(astream_agui(runnable, value, given)), given)
-    told.check_snapshot()
-    return told.events
+    recorded = RecordedRun(await collect(astream_agui(runnable, value, given)), given)
+    recorded.check_snapshot()
+    return recorded.events
 
 
 sources = pytest.mark.parametrize("events_of", [through_handler, through_stream])
@@ -108,21 +108,21 @@ few_shot = ChatPromptTemplate.from_messages([("user", "2 + 2"), ("ai", "CANARY")
 
 
 @sources
-@pytest.mark.parametrize(("runnable", "told"), [
+@pytest.mark.parametrize(("runnable", "recorded"), [
     (few_shot, []),
     (few_shot | RunnableLambda(lambda value: value), []),
     (few_shot | Scripted(["hi"]), ["hi"]),
 ], ids=["alone", "at_the_end", "with_a_model"])  # fmt: skip
-async def test_examples_in_a_prompt_are_told_nowhere(events_of: Any, runnable: Anything, told: list[str]) -> None:
+async def test_examples_in_a_prompt_are_told_nowhere(events_of: Any, runnable: Anything, recorded: list[str]) -> None:
     events = await events_of(runnable, "x")
     assert "CANARY" not in "".join(event.model_dump_json() for event in events)
-    assert texts(events) == told
+    assert texts(events) == recorded
     assert result(events) is None
 
 
 async def test_a_message_that_is_returned_is_in_the_snapshot() -> None:
     given = run_input("hi")
-    told = Told(
+    recorded = RecordedRun(
         await collect(astream_agui(RunnableLambda(lambda _: {"answer": AIMessage("hello")}), "x", given)), given
     )
-    assert contents(told.snapshot) == ["hi", "hello"]
+    assert contents(recorded.snapshot) == ["hi", "hello"]

@@ -16,7 +16,7 @@ from langchain_core.runnables import Runnable
 
 from langgraph_agui import AGUICallbackHandler
 from tests.adapter.models import Piece, Scripted
-from tests.callbacks.hearing import Heard, checked, contents, deltas, into_client, runs_of
+from tests.callbacks.hearing import ReceivedEvents, checked, contents, deltas, into_client, runs_of
 from tests.node_client import NodeClient
 
 EIGHT = [str(number) for number in range(8)]
@@ -59,40 +59,40 @@ async def all_by(way: str, runnable: Runnable[Any, Any], inputs: list[Any], conf
 @pytest.mark.parametrize("way", ["batch", "abatch"])
 @pytest.mark.parametrize("at_once", [None, 2])
 async def test_each_run_is_told_whole(make: Any, way: str, at_once: int | None, node_client: NodeClient) -> None:
-    heard = Heard()
+    received = ReceivedEvents()
     runnable, inputs = make()
-    await all_by(way, runnable, inputs, {**heard.config, "max_concurrency": at_once})
-    messages = heard.check()
-    runs = runs_of(heard.events)
+    await all_by(way, runnable, inputs, {**received.config, "max_concurrency": at_once})
+    messages = received.check()
+    runs = runs_of(received.events)
     assert len(runs) == 8
     asked = [deltas(run)[0][0] for run in runs]
     assert sorted(asked) == EIGHT
     assert [deltas(run) for run in runs] == [[f"{one}a ", f"{one}b"] for one in asked]
     assert contents(messages) == [f"{one}a {one}b" for one in asked]
     assert len({run[0].run_id for run in runs}) == 8  # type: ignore[union-attr]
-    held = into_client(node_client, heard.events).messages
+    held = into_client(node_client, received.events).messages
     assert [(message["id"], message["content"]) for message in held] == [
         (message.id, message.content) for message in messages
     ]
 
 
 async def test_runs_are_told_in_the_order_in_which_they_began() -> None:
-    heard = Heard()
-    await echoing().abatch(EIGHT, heard.config)
-    assert contents(heard.check()) == [f"{one}a {one}b" for one in EIGHT]
+    received = ReceivedEvents()
+    await echoing().abatch(EIGHT, received.config)
+    assert contents(received.check()) == [f"{one}a {one}b" for one in EIGHT]
 
 
 async def test_the_first_run_is_told_while_the_others_wait() -> None:
     """Only what cannot be told yet is held back."""
-    heard, model = Heard(), Scripted(["a", 0.5, "b"])
-    first = asyncio.create_task(model.ainvoke("hi", heard.config))
+    received, model = ReceivedEvents(), Scripted(["a", 0.5, "b"])
+    first = asyncio.create_task(model.ainvoke("hi", received.config))
     await model.hung.wait()
-    assert deltas(heard.events) == ["a"]
-    await Scripted(["c"]).ainvoke("hi", heard.config)
-    assert deltas(heard.events) == ["a"]
+    assert deltas(received.events) == ["a"]
+    await Scripted(["c"]).ainvoke("hi", received.config)
+    assert deltas(received.events) == ["a"]
     await first
-    assert deltas(heard.events) == ["a", "b", "c"]
-    assert contents(heard.check()) == ["ab", "c"]
+    assert deltas(received.events) == ["a", "b", "c"]
+    assert contents(received.check()) == ["ab", "c"]
 
 
 async def test_a_run_that_fails_is_one_of_the_batch() -> None:
@@ -100,13 +100,13 @@ async def test_a_run_that_fails_is_one_of_the_batch() -> None:
         asked = messages[-1].text
         return [asked, RuntimeError("CANARY")] if asked == "1" else [asked]
 
-    heard = Heard()
-    got = await Scripted(script=script).abatch(EIGHT[:3], heard.config, return_exceptions=True)
+    received = ReceivedEvents()
+    got = await Scripted(script=script).abatch(EIGHT[:3], received.config, return_exceptions=True)
     assert [isinstance(one, RuntimeError) for one in got] == [False, True, False]
-    assert contents(heard.check()) == ["0", "1", "2"]
-    ends = [run[-1].type.value for run in runs_of(heard.events)]
+    assert contents(received.check()) == ["0", "1", "2"]
+    ends = [run[-1].type.value for run in runs_of(received.events)]
     assert ends == ["RUN_FINISHED", "RUN_ERROR", "RUN_FINISHED"]
-    assert "CANARY" not in "".join(event.model_dump_json() for event in heard.events)
+    assert "CANARY" not in "".join(event.model_dump_json() for event in received.events)
 
 
 class ReaderError(Exception):

@@ -13,64 +13,64 @@ from langchain_core.runnables import RunnableLambda, RunnableParallel
 from langchain_core.tools import tool
 
 from tests.adapter.models import Scripted, call, said, thinking
-from tests.callbacks.hearing import Heard, call_by, contents, deltas, into_client, ways
+from tests.callbacks.hearing import ReceivedEvents, call_by, contents, deltas, into_client, ways
 from tests.node_client import NodeClient
 
 
 @ways
 async def test_branches_speak_side_by_side(way: str, node_client: NodeClient) -> None:
-    heard = Heard()
+    received = ReceivedEvents()
     pieces = {name: [thinking(f"{name}?", 0), said(f"{name}1"), 0.01, said(f"{name}2")] for name in "abc"}
     branches: Any = RunnableParallel({name: Scripted(turn) | StrOutputParser() for name, turn in pieces.items()})
-    await call_by(way, branches, "hi", heard.config)
-    assert sorted(contents(heard.check())) == sorted([f"{n}?" for n in "abc"] + [f"{n}1{n}2" for n in "abc"])
-    into_client(node_client, heard.events)
+    await call_by(way, branches, "hi", received.config)
+    assert sorted(contents(received.check())) == sorted([f"{n}?" for n in "abc"] + [f"{n}1{n}2" for n in "abc"])
+    into_client(node_client, received.events)
 
 
-def bounds(heard: Heard) -> list[str]:
+def bounds(received: ReceivedEvents) -> list[str]:
     """Where text messages start and end."""
-    types = [event.type.value for event in heard.of("TEXT_MESSAGE_START", "TEXT_MESSAGE_END")]
+    types = [event.type.value for event in received.of("TEXT_MESSAGE_START", "TEXT_MESSAGE_END")]
     return [type_.rpartition("_")[2] for type_ in types]
 
 
 @pytest.mark.parametrize("way", ["invoke", "ainvoke"])
 async def test_a_second_try_says_its_own_message(way: str) -> None:
-    heard = Heard()
+    received = ReceivedEvents()
     model = Scripted(["a", ConnectionError("CANARY")], ["b"])
     chain = model.with_retry(stop_after_attempt=2, wait_exponential_jitter=False) | StrOutputParser()
-    await call_by(way, chain, "hi", heard.config)
-    assert contents(heard.check()) == ["a", "b"]
-    assert bounds(heard) == ["START", "END", "START", "END"]
-    assert heard.last.outcome.type == "success"
+    await call_by(way, chain, "hi", received.config)
+    assert contents(received.check()) == ["a", "b"]
+    assert bounds(received) == ["START", "END", "START", "END"]
+    assert received.last.outcome.type == "success"
 
 
 @pytest.mark.parametrize("way", ["invoke", "ainvoke"])
 async def test_a_fallback_says_its_own_message(way: str) -> None:
-    heard = Heard()
+    received = ReceivedEvents()
     chain = Scripted(["a", ConnectionError("CANARY")]).with_fallbacks([Scripted(["b"])])
-    await call_by(way, chain, "hi", heard.config)
-    assert contents(heard.check()) == ["a", "b"]
-    assert bounds(heard) == ["START", "END", "START", "END"]
-    assert heard.last.outcome.type == "success"
+    await call_by(way, chain, "hi", received.config)
+    assert contents(received.check()) == ["a", "b"]
+    assert bounds(received) == ["START", "END", "START", "END"]
+    assert received.last.outcome.type == "success"
 
 
 @ways
 async def test_a_fallback_of_a_model_that_says_nothing(way: str) -> None:
-    heard = Heard()
+    received = ReceivedEvents()
     chain = Scripted([ConnectionError("CANARY")]).with_fallbacks([Scripted(["b"])])
-    await call_by(way, chain, "hi", heard.config)
-    assert contents(heard.check()) == ["b"]
-    assert "CANARY" not in "".join(event.model_dump_json() for event in heard.events)
+    await call_by(way, chain, "hi", received.config)
+    assert contents(received.check()) == ["b"]
+    assert "CANARY" not in "".join(event.model_dump_json() for event in received.events)
 
 
 @ways
 async def test_a_run_whose_every_try_fails(way: str) -> None:
-    heard = Heard()
+    received = ReceivedEvents()
     chain = Scripted([ConnectionError("CANARY")]).with_fallbacks([Scripted(["b", ConnectionError("CANARY")])])
     with pytest.raises(ConnectionError):
-        await call_by(way, chain, "hi", heard.config)
-    heard.check()
-    assert (heard.last.type.value, heard.last.code) == ("RUN_ERROR", "model_error")
+        await call_by(way, chain, "hi", received.config)
+    received.check()
+    assert (received.last.type.value, received.last.code) == ("RUN_ERROR", "model_error")
 
 
 class LampError(Exception):
@@ -85,14 +85,14 @@ def lamp(q: int) -> str:
 
 @ways
 async def test_a_tool_that_raises(way: str) -> None:
-    heard = Heard()
+    received = ReceivedEvents()
     agent = create_agent(Scripted([said("Look"), call("lamp", "c1", 2, q=7)], ["never"]), [lamp])
     with pytest.raises(LampError):
-        await call_by(way, agent, {"messages": [("user", "hi")]}, heard.config)
-    (message,) = heard.check()
+        await call_by(way, agent, {"messages": [("user", "hi")]}, received.config)
+    (message,) = received.check()
     assert isinstance(message.tool_calls, list)
-    assert (heard.last.type.value, heard.last.code) == ("RUN_ERROR", "tool_error")
-    assert "CANARY" not in heard.last.model_dump_json()
+    assert (received.last.type.value, received.last.code) == ("RUN_ERROR", "tool_error")
+    assert "CANARY" not in received.last.model_dump_json()
 
 
 @ways
@@ -105,14 +105,14 @@ async def test_a_tool_in_a_chain_answers_its_call(way: str) -> None:
     def use(message: AIMessage) -> Any:
         return look.invoke(message.tool_calls[0])
 
-    heard = Heard()
+    received = ReceivedEvents()
     chain = ChatPromptTemplate.from_messages([("user", "{q}")]) | Scripted([call("look", "c1", q=7)])
-    await call_by(way, chain | RunnableLambda(use), {"q": "hi"}, heard.config)
-    asked, answered = heard.check()
+    await call_by(way, chain | RunnableLambda(use), {"q": "hi"}, received.config)
+    asked, answered = received.check()
     assert (asked.role, answered.role, answered.content) == ("assistant", "tool", "found 7")
 
 
-@pytest.mark.parametrize(("way", "stream_tokens", "told"), [
+@pytest.mark.parametrize(("way", "stream_tokens", "recorded"), [
     ("invoke", False, ["Hello"]),
     ("ainvoke", False, ["Hello"]),
     ("invoke", True, ["Hel", "lo"]),
@@ -121,20 +121,20 @@ async def test_a_tool_in_a_chain_answers_its_call(way: str) -> None:
     ("astream", False, ["Hel", "lo"]),
 ])  # fmt: skip
 async def test_models_stream_under_invoke_only_if_they_are_made_to(
-    way: str, stream_tokens: bool, told: list[str]
+    way: str, stream_tokens: bool, recorded: list[str]
 ) -> None:
-    heard = Heard(stream_tokens=stream_tokens)
-    await call_by(way, Scripted(["Hel", "lo"]), "hi", heard.config)
-    assert deltas(heard.events) == told
-    assert contents(heard.check()) == ["Hello"]
+    received = ReceivedEvents(stream_tokens=stream_tokens)
+    await call_by(way, Scripted(["Hel", "lo"]), "hi", received.config)
+    assert deltas(received.events) == recorded
+    assert contents(received.check()) == ["Hello"]
 
 
 @pytest.mark.parametrize("stream_tokens", [False, True])
 async def test_a_whole_message_is_told_like_a_streamed_one(stream_tokens: bool) -> None:
-    heard = Heard(stream_tokens=stream_tokens)
+    received = ReceivedEvents(stream_tokens=stream_tokens)
     turn = [thinking("hm", 0, signature="SIG"), said("Look"), call("look", "c1", 2, q=7)]
-    await Scripted(turn).ainvoke("hi", heard.config)
-    thought, answer = heard.check()
+    await Scripted(turn).ainvoke("hi", received.config)
+    thought, answer = received.check()
     assert (thought.content, answer.content) == ("hm", "Look")
     assert answer.tool_calls[0].function.arguments == '{"q": 7}'
-    assert heard.of("REASONING_ENCRYPTED_VALUE")
+    assert received.of("REASONING_ENCRYPTED_VALUE")

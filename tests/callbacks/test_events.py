@@ -11,7 +11,7 @@ from langchain_core.messages import BaseMessage
 
 from langgraph_agui import AGUICallbackHandler
 from tests.adapter.models import Piece, Scripted
-from tests.callbacks.hearing import Heard, call_by, checked, contents, deltas, runs_of, ways
+from tests.callbacks.hearing import ReceivedEvents, call_by, checked, contents, deltas, runs_of, ways
 from tests.waiting import PATIENCE
 
 
@@ -87,9 +87,9 @@ async def test_leaving_them_early_leaves_the_run_alone() -> None:
 
 
 async def test_on_event_hears_them_too() -> None:
-    heard = Heard()
-    reading = asyncio.create_task(read(heard.handler))
+    received = ReceivedEvents()
+    reading = asyncio.create_task(read(received.handler))
     await asyncio.sleep(0)
-    await Scripted(["a"]).ainvoke("hi", heard.config)
-    assert await reading == heard.events
-    heard.check()
+    await Scripted(["a"]).ainvoke("hi", received.config)
+    assert await reading == received.events
+    received.check()

@@ -19,25 +19,25 @@ from langgraph.types import interrupt
 from langgraph_agui import AGUICallbackHandler, LangGraphAgent
 from tests.adapter.graphs import chain_of
 from tests.adapter.models import Scripted, call, said, thinking
-from tests.adapter.streams import run_input, tell
-from tests.callbacks.hearing import Heard, call_by, contents, ways, without_ids
+from tests.adapter.streams import record_run, run_input
+from tests.callbacks.hearing import ReceivedEvents, call_by, contents, ways, without_ids
 
 
 @ways
 async def test_a_chain(way: str) -> None:
-    heard = Heard()
+    received = ReceivedEvents()
     chain = ChatPromptTemplate.from_messages([("system", "CANARY"), ("user", "{q}")]) | Scripted(["Hel", "lo"])
-    await call_by(way, chain | StrOutputParser(), {"q": "hi"}, heard.config)
-    assert contents(heard.check()) == ["Hello"]
-    assert [event.delta for event in heard.events if event.type.value == "TEXT_MESSAGE_CONTENT"] == ["Hel", "lo"]
-    assert not any("CANARY" in event.model_dump_json() for event in heard.events)
+    await call_by(way, chain | StrOutputParser(), {"q": "hi"}, received.config)
+    assert contents(received.check()) == ["Hello"]
+    assert [event.delta for event in received.events if event.type.value == "TEXT_MESSAGE_CONTENT"] == ["Hel", "lo"]
+    assert not any("CANARY" in event.model_dump_json() for event in received.events)
 
 
 @ways
 async def test_a_bare_model(way: str) -> None:
-    heard = Heard()
-    await call_by(way, Scripted([thinking("hm", 0), said("Hello", 1)]), "hi", heard.config)
-    assert contents(heard.check()) == ["hm", "Hello"]
+    received = ReceivedEvents()
+    await call_by(way, Scripted([thinking("hm", 0), said("Hello", 1)]), "hi", received.config)
+    assert contents(received.check()) == ["hm", "Hello"]
 
 
 @tool
@@ -52,53 +52,53 @@ def agent_graph() -> Any:
 
 @ways
 async def test_an_agent_says_the_same_as_through_the_adapter(way: str) -> None:
-    heard = Heard()
-    await call_by(way, agent_graph(), {"messages": [("user", "hi")]}, heard.config)
-    told = await tell(LangGraphAgent(graph=agent_graph()), run_input("hi"))
-    heard_messages = [message for message in heard.check() if message.role != "user"]
-    assert without_ids(heard_messages) == without_ids(told.messages[1:])
+    received = ReceivedEvents()
+    await call_by(way, agent_graph(), {"messages": [("user", "hi")]}, received.config)
+    recorded = await record_run(LangGraphAgent(graph=agent_graph()), run_input("hi"))
+    heard_messages = [message for message in received.check() if message.role != "user"]
+    assert without_ids(heard_messages) == without_ids(recorded.messages[1:])
 
 
 async def test_what_the_client_holds_already_stays_as_it_is() -> None:
     """The handler cannot know it, so it sends no snapshot, which would delete or repeat it."""
-    heard = Heard()
-    await agent_graph().ainvoke({"messages": [("user", "hi")]}, heard.config)
-    assert [message.role for message in heard.check()] == ["reasoning", "assistant", "tool", "assistant"]
-    assert "MESSAGES_SNAPSHOT" not in [event.type.value for event in heard.events]
+    received = ReceivedEvents()
+    await agent_graph().ainvoke({"messages": [("user", "hi")]}, received.config)
+    assert [message.role for message in received.check()] == ["reasoning", "assistant", "tool", "assistant"]
+    assert "MESSAGES_SNAPSHOT" not in [event.type.value for event in received.events]
 
 
 @ways
 async def test_errors(way: str) -> None:
-    heard = Heard()
+    received = ReceivedEvents()
     with pytest.raises(RuntimeError):
-        await call_by(way, Scripted(["Hel", RuntimeError("CANARY")]) | StrOutputParser(), "hi", heard.config)
-    heard.check()
-    last: Any = heard.events[-1]
+        await call_by(way, Scripted(["Hel", RuntimeError("CANARY")]) | StrOutputParser(), "hi", received.config)
+    received.check()
+    last: Any = received.events[-1]
     assert (last.type.value, last.code) == ("RUN_ERROR", "model_error")
     assert "CANARY" not in last.model_dump_json()
 
 
 async def test_two_models_at_once() -> None:
-    heard = Heard()
+    received = ReceivedEvents()
     both = RunnableParallel(a=Scripted(["a1", "a2"]), b=Scripted(["b1", "b2"]))
-    both.invoke("hi", heard.config)
-    assert sorted(contents(heard.check())) == ["a1a2", "b1b2"]
+    both.invoke("hi", received.config)
+    assert sorted(contents(received.check())) == ["a1a2", "b1b2"]
 
 
 async def test_a_handler_used_again_begins_a_new_run() -> None:
-    heard = Heard()
+    received = ReceivedEvents()
     for _ in range(2):
-        await Scripted(["a"]).ainvoke("hi", heard.config)
-    heard.check()
-    runs = [event.run_id for event in heard.events if event.type.value == "RUN_STARTED"]
+        await Scripted(["a"]).ainvoke("hi", received.config)
+    received.check()
+    runs = [event.run_id for event in received.events if event.type.value == "RUN_STARTED"]
     assert len(set(runs)) == 2
 
 
 async def test_a_chain_without_a_model() -> None:
-    heard = Heard()
-    await RunnableLambda(lambda value: value).ainvoke("hi", heard.config)
-    heard.check()
-    assert [event.type.value for event in heard.events] == ["RUN_STARTED", "RUN_FINISHED"]
+    received = ReceivedEvents()
+    await RunnableLambda(lambda value: value).ainvoke("hi", received.config)
+    received.check()
+    assert [event.type.value for event in received.events] == ["RUN_STARTED", "RUN_FINISHED"]
 
 
 async def test_a_paused_graph_is_told_as_paused() -> None:
@@ -106,12 +106,12 @@ async def test_a_paused_graph_is_told_as_paused() -> None:
         return {"messages": [("ai", str(interrupt({"question": "Go on?"})))]}
 
     for way in ("invoke", "ainvoke", "stream", "astream"):
-        heard = Heard()
+        received = ReceivedEvents()
         graph = chain_of(ask, checkpointer=InMemorySaver())
-        config = {**heard.config, "configurable": {"thread_id": "t"}}
+        config = {**received.config, "configurable": {"thread_id": "t"}}
         await call_by(way, graph, {"messages": [("user", "hi")]}, config)
-        heard.check()
-        last: Any = heard.events[-1]
+        received.check()
+        last: Any = received.events[-1]
         assert [found.message for found in last.outcome.interrupts] == ["Go on?"]
 
 
@@ -122,22 +122,22 @@ async def test_a_retriever_that_asks_a_model_is_part_of_the_run() -> None:
         def _get_relevant_documents(self, query: str, *, run_manager: Any) -> list[Document]:
             return [Document(self.model.invoke(query, {"callbacks": run_manager.get_child()}).text)]
 
-    heard = Heard()
+    received = ReceivedEvents()
     chain = Asking(model=Scripted(["query"])) | RunnableLambda(lambda found: found[0].page_content)
-    await chain.ainvoke("hi", heard.config)
-    assert contents(heard.check()) == ["query"]
-    heard = Heard()
-    Asking(model=Scripted(["query"])).invoke("hi", heard.config)
-    assert contents(heard.check()) == ["query"]
+    await chain.ainvoke("hi", received.config)
+    assert contents(received.check()) == ["query"]
+    received = ReceivedEvents()
+    Asking(model=Scripted(["query"])).invoke("hi", received.config)
+    assert contents(received.check()) == ["query"]
 
 
 async def test_leaving_a_stream_early_is_no_failure() -> None:
-    heard = Heard()
-    stream = Scripted(["a", "b", "c"]).stream("hi", heard.config)
+    received = ReceivedEvents()
+    stream = Scripted(["a", "b", "c"]).stream("hi", received.config)
     next(iter(stream))
     stream.close()  # type: ignore[attr-defined]
-    heard.check()
-    last: Any = heard.events[-1]
+    received.check()
+    last: Any = received.events[-1]
     assert last.outcome.type == "cancelled"
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from langchain_core.runnables import RunnableParallel
 
 from tests.adapter.models import Piece, Scripted, calling, part, said, thinking
-from tests.callbacks.hearing import Heard, without_ids
+from tests.callbacks.hearing import ReceivedEvents, without_ids
 
 words = st.text('ab \n"é😀', min_size=1, max_size=8)
 
@@ -46,11 +46,11 @@ def branches(draw: Any) -> list[tuple[list[Piece], list[Piece]]]:
     return [draw(branch(number)) for number in range(draw(st.integers(1, 4)))]
 
 
-def heard_of(turns: list[list[Piece]], **options: Any) -> list[dict[str, Any]]:
-    heard = Heard(**options)
+def received_from(turns: list[list[Piece]], **options: Any) -> list[dict[str, Any]]:
+    received = ReceivedEvents(**options)
     models: Any = RunnableParallel({str(number): Scripted(turn) for number, turn in enumerate(turns)})
-    asyncio.run(models.ainvoke("hi", heard.config))
-    dumps = without_ids(heard.check())
+    asyncio.run(models.ainvoke("hi", received.config))
+    dumps = without_ids(received.check())
     for call in (call for dump in dumps for call in dump.get("toolCalls") or ()):
         call["function"]["arguments"] = json.loads(call["function"]["arguments"])  # whole ones are spelt anew
     return sorted(dumps, key=lambda dump: (dump["role"], json.dumps(dump)))
@@ -58,8 +58,8 @@ def heard_of(turns: list[list[Piece]], **options: Any) -> list[dict[str, Any]]:
 
 @given(branches())
 def test_the_same_messages(drawn: list[tuple[list[Piece], list[Piece]]]) -> None:
-    whole = heard_of([whole for _, whole in drawn], stream_tokens=False)
-    assert without_values(heard_of([paced for paced, _ in drawn])) == without_values(whole)
+    whole = received_from([whole for _, whole in drawn], stream_tokens=False)
+    assert without_values(received_from([paced for paced, _ in drawn])) == without_values(whole)
     assert len(whole) == 2 * len(drawn)
 
 

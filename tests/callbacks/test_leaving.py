@@ -12,7 +12,7 @@ from langchain.agents import create_agent
 from langchain_core.output_parsers import StrOutputParser
 
 from tests.adapter.models import Scripted
-from tests.callbacks.hearing import Heard, contents, deltas, runs_of
+from tests.callbacks.hearing import ReceivedEvents, contents, deltas, runs_of
 from tests.waiting import PATIENCE
 
 
@@ -31,38 +31,38 @@ def agent(model: Any) -> tuple[Any, Any]:
 kinds = pytest.mark.parametrize("make", [bare, chain, agent])
 
 
-async def check_again(heard: Heard, said_before: str = "a") -> None:
+async def check_again(received: ReceivedEvents, said_before: str = "a") -> None:
     """The handler tells its next run at once, and the stream as a whole is in order."""
-    before = len(heard.events)
-    await Scripted(["again"]).ainvoke("hi", heard.config)
-    assert deltas(heard.events[before:]) == ["again"]
-    assert contents(heard.check()) == [said_before, "again"]
-    first, second = runs_of(heard.events)
+    before = len(received.events)
+    await Scripted(["again"]).ainvoke("hi", received.config)
+    assert deltas(received.events[before:]) == ["again"]
+    assert contents(received.check()) == [said_before, "again"]
+    first, second = runs_of(received.events)
     assert first[-1].outcome.type == "cancelled"  # type: ignore[union-attr]
     assert second[-1].outcome.type == "success"  # type: ignore[union-attr]
 
 
 @kinds
 async def test_a_cancelled_task(make: Any) -> None:
-    heard, model = Heard(), Scripted(["a", 60.0, "b"])
+    received, model = ReceivedEvents(), Scripted(["a", 60.0, "b"])
     runnable, value = make(model)
-    task = asyncio.create_task(runnable.ainvoke(value, heard.config))
+    task = asyncio.create_task(runnable.ainvoke(value, received.config))
     async with asyncio.timeout(PATIENCE):
         await model.hung.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    await check_again(heard)
+    await check_again(received)
 
 
 @kinds
 async def test_a_timeout_around_ainvoke(make: Any) -> None:
     """LangChain calls no hook where a bare model is cancelled."""
-    heard, model = Heard(), Scripted(["a", 60.0, "b"])
+    received, model = ReceivedEvents(), Scripted(["a", 60.0, "b"])
     runnable, value = make(model)
     with pytest.raises(TimeoutError):
-        await until_hung(model, runnable.ainvoke(value, heard.config))
-    await check_again(heard)
+        await until_hung(model, runnable.ainvoke(value, received.config))
+    await check_again(received)
 
 
 async def until_hung(model: Scripted, work: Awaitable[object]) -> None:
@@ -78,46 +78,46 @@ async def until_hung(model: Scripted, work: Awaitable[object]) -> None:
 
 
 async def test_a_cancelled_task_beside_a_run_that_goes_on() -> None:
-    heard, model = Heard(), Scripted(["a", 60.0, "b"])
-    lost = asyncio.create_task(model.ainvoke("hi", heard.config))
+    received, model = ReceivedEvents(), Scripted(["a", 60.0, "b"])
+    lost = asyncio.create_task(model.ainvoke("hi", received.config))
     async with asyncio.timeout(PATIENCE):
         await model.hung.wait()
-    other = asyncio.create_task(Scripted(["c", 0.1, "d"]).ainvoke("hi", heard.config))
+    other = asyncio.create_task(Scripted(["c", 0.1, "d"]).ainvoke("hi", received.config))
     await asyncio.sleep(0.02)
     lost.cancel()
     assert (await other).text == "cd"
     await asyncio.gather(lost, return_exceptions=True)
-    await Scripted(["again"]).ainvoke("hi", heard.config)
-    assert contents(heard.check()) == ["a", "cd", "again"]
+    await Scripted(["again"]).ainvoke("hi", received.config)
+    assert contents(received.check()) == ["a", "cd", "again"]
 
 
 @kinds
 async def test_a_stream_that_is_closed(make: Any) -> None:
-    heard = Heard()
+    received = ReceivedEvents()
     runnable, value = make(Scripted(["a", "b", "c"]))
-    stream = runnable.stream(value, heard.config, **({"stream_mode": "messages"} if make is agent else {}))
+    stream = runnable.stream(value, received.config, **({"stream_mode": "messages"} if make is agent else {}))
     next(stream)
     stream.close()
-    heard.check()
+    received.check()
     # LangChain ends a sequence as if it had come to its end.
-    assert heard.last.outcome.type in (("cancelled", "success") if make is chain else ("cancelled",))
+    assert received.last.outcome.type in (("cancelled", "success") if make is chain else ("cancelled",))
 
 
 async def test_an_async_stream_that_is_closed() -> None:
-    heard = Heard()
-    stream = Scripted(["a", "b", "c"]).astream("hi", heard.config)
+    received = ReceivedEvents()
+    stream = Scripted(["a", "b", "c"]).astream("hi", received.config)
     await anext(stream)
     await stream.aclose()  # type: ignore[attr-defined]
-    await check_again(heard)
+    await check_again(received)
 
 
 async def test_an_async_stream_that_is_dropped() -> None:
-    heard = Heard()
-    stream = Scripted(["a", 60.0, "b"]).astream("hi", heard.config)
+    received = ReceivedEvents()
+    stream = Scripted(["a", 60.0, "b"]).astream("hi", received.config)
     await anext(stream)
     del stream
     gc.collect()
     async with asyncio.timeout(PATIENCE):
-        while heard.last.type.value != "RUN_FINISHED":
+        while received.last.type.value != "RUN_FINISHED":
             await asyncio.sleep(0.01)  # the event loop closes what nobody holds
-    await check_again(heard)
+    await check_again(received)

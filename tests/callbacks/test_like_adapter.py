@@ -13,8 +13,8 @@ from langchain_core.tools import tool
 
 from langgraph_agui import LangGraphAgent
 from tests.adapter.models import Scripted, call, said, thinking, used
-from tests.adapter.streams import Told, dumped, run_input, tell
-from tests.callbacks.hearing import Heard, call_by, into_client, ways
+from tests.adapter.streams import RecordedRun, dumped, record_run, run_input
+from tests.callbacks.hearing import ReceivedEvents, call_by, into_client, ways
 from tests.node_client import NodeClient
 
 ASKED: Any = {"messages": [("user", "hi")]}
@@ -62,79 +62,81 @@ def asking(sync: bool) -> Any:
     return create_agent(boss, [ask_sync if sync else ask])
 
 
-def known(messages: Sequence[Message], lanes: dict[str, str]) -> list[dict[str, Any]]:
+def known(messages: Sequence[Message], subagent_ids: dict[str, str]) -> list[dict[str, Any]]:
     """The messages without the ids that LangGraph makes up: those of tool results, and those of lanes."""
     dumps = dumped(messages)
     for dump in dumps:
         if dump["role"] == "tool":
             dump["id"] = ""
         if dump.get("subagentRunId"):
-            dump["subagentRunId"] = lanes[dump["subagentRunId"]]
+            dump["subagentRunId"] = subagent_ids[dump["subagentRunId"]]
     return dumps
 
 
-def lanes_of(events: Sequence[Event]) -> dict[str, str]:
+def subagent_ids_of(events: Sequence[Event]) -> dict[str, str]:
     return {event.subagent_run_id: event.name for event in events if event.type.value == "SUBAGENT_STARTED"}
 
 
-def told_by(events: Sequence[Event]) -> dict[str, list[tuple[str, ...]]]:
+def recorded_by(events: Sequence[Event]) -> dict[str, list[tuple[str, ...]]]:
     """By lane: what is told of messages and of the lane itself, in order. State and steps are the adapter's.
 
     A value that a node changes at once may be told once or twice: the messages say what came of it.
     """
-    lanes, told = lanes_of(events), dict[str, list[tuple[str, ...]]]()
+    subagent_ids, recorded = subagent_ids_of(events), dict[str, list[tuple[str, ...]]]()
     for event in events:
         kind = event.type.value
         if kind.startswith(("TEXT_", "REASONING_", "TOOL_", "SUBAGENT_")) and kind != "REASONING_ENCRYPTED_VALUE":
-            lane = lanes.get(getattr(event, "subagent_run_id", None) or "", "")
+            subagent_id = subagent_ids.get(getattr(event, "subagent_run_id", None) or "", "")
             about = [
                 str(getattr(event, name, None)) for name in ("delta", "name", "description", "parent_tool_call_id")
             ]
-            told.setdefault(lane, []).append((kind, *about))
-    return told
+            recorded.setdefault(subagent_id, []).append((kind, *about))
+    return recorded
 
 
-async def both(way: str, make: Any, mode: str = "attributed") -> tuple[Heard, Told]:
-    heard = Heard(subagents=mode)
-    await call_by(way, make(), ASKED, heard.config)
-    heard.check()
-    return heard, await tell(LangGraphAgent(graph=make(), subagents=mode), run_input("hi"))
+async def both(way: str, make: Any, mode: str = "attributed") -> tuple[ReceivedEvents, RecordedRun]:
+    received = ReceivedEvents(subagents=mode)
+    await call_by(way, make(), ASKED, received.config)
+    received.check()
+    return received, await record_run(LangGraphAgent(graph=make(), subagents=mode), run_input("hi"))
 
 
 @ways
 async def test_the_same_messages_ids_values_and_usage(way: str) -> None:
-    heard, told = await both(way, looking)
-    assert known(heard.check(), {}) == known(told.messages[1:], {})
-    assert [message.id for message in heard.check() if message.role == "assistant"] == ["m1", "m2"]
-    assert heard.of("REASONING_ENCRYPTED_VALUE") == told.of("REASONING_ENCRYPTED_VALUE") != []
-    assert heard.last.usage == told.last.usage
-    assert heard.last.usage
+    received, recorded = await both(way, looking)
+    assert known(received.check(), {}) == known(recorded.messages[1:], {})
+    assert [message.id for message in received.check() if message.role == "assistant"] == ["m1", "m2"]
+    assert received.of("REASONING_ENCRYPTED_VALUE") == recorded.of("REASONING_ENCRYPTED_VALUE") != []
+    assert received.last.usage == recorded.last.usage
+    assert received.last.usage
 
 
 @ways
 @modes
 async def test_the_same_lanes(way: str, mode: str) -> None:
     sync = not way.startswith("a")
-    heard, told = await both(way, lambda: asking(sync), mode)
-    assert told_by(heard.events) == told_by(told.events)
-    assert known(heard.check(), lanes_of(heard.events)) == known(told.messages[1:], lanes_of(told.events))
-    assert heard.last.usage == told.last.usage
-    spoken = [message.content for message in heard.check() if message.role == "assistant"]
+    received, recorded = await both(way, lambda: asking(sync), mode)
+    assert recorded_by(received.events) == recorded_by(recorded.events)
+    assert known(received.check(), subagent_ids_of(received.events)) == known(
+        recorded.messages[1:], subagent_ids_of(recorded.events)
+    )
+    assert received.last.usage == recorded.last.usage
+    spoken = [message.content for message in received.check() if message.role == "assistant"]
     assert spoken == (["Wait", "Done"] if mode == "hidden" else ["Wait", "inner", "found", "Done"])
-    assert list(lanes_of(heard.events).values()) == (["helper"] if mode == "attributed" else [])
+    assert list(subagent_ids_of(received.events).values()) == (["helper"] if mode == "attributed" else [])
 
 
 async def test_a_lane_hangs_on_the_call_that_began_it() -> None:
-    heard, _ = await both("ainvoke", lambda: asking(sync=False))
-    (started,) = heard.of("SUBAGENT_STARTED")
+    received, _ = await both("ainvoke", lambda: asking(sync=False))
+    (started,) = received.of("SUBAGENT_STARTED")
     assert (started.parent_tool_call_id, started.description) == ("b-c1", "look it up")
     assert started.subagent_run_id.startswith("tools:")
-    (finished,) = heard.of("SUBAGENT_FINISHED")
+    (finished,) = received.of("SUBAGENT_FINISHED")
     assert finished.subagent_run_id == started.subagent_run_id
 
 
 @modes
 async def test_lanes_in_the_reference_client(mode: str, node_client: NodeClient) -> None:
-    heard, _ = await both("ainvoke", lambda: asking(sync=False), mode)
-    held = into_client(node_client, heard.events).messages
-    assert [message["id"] for message in held] == [message.id for message in heard.check()]
+    received, _ = await both("ainvoke", lambda: asking(sync=False), mode)
+    held = into_client(node_client, received.events).messages
+    assert [message["id"] for message in held] == [message.id for message in received.check()]

@@ -11,7 +11,7 @@ from langchain_core.output_parsers import StrOutputParser
 
 from langgraph_agui.callbacks import root_run
 from tests.adapter.models import Scripted
-from tests.callbacks.hearing import Heard
+from tests.callbacks.hearing import ReceivedEvents
 
 
 @pytest.mark.parametrize("make", [lambda model: model, lambda model: model | StrOutputParser()], ids=["model", "chain"])
@@ -24,9 +24,9 @@ async def test_a_task_that_lives_on_holds_no_run(make: Any, monkeypatch: pytest.
             made.append(weakref.ref(self))
 
     monkeypatch.setattr(root_run, "Translation", Noted)
-    heard = Heard()
+    received = ReceivedEvents()
     for _ in range(5):
-        await make(Scripted(["a"])).ainvoke("hi", heard.config)
-    heard.check()
+        await make(Scripted(["a"])).ainvoke("hi", received.config)
+    received.check()
     gc.collect()
     assert [one() for one in made] == [None] * 5

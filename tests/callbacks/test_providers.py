@@ -9,8 +9,8 @@ import pytest
 from langchain.agents import create_agent
 
 from langgraph_agui import LangGraphAgent, agui_messages_to_langchain
-from tests.adapter.streams import run_input, tell
-from tests.callbacks.hearing import Heard, call_by, contents, into_client, ways, without_ids
+from tests.adapter.streams import record_run, run_input
+from tests.callbacks.hearing import ReceivedEvents, call_by, contents, into_client, ways, without_ids
 from tests.node_client import NodeClient
 from tests.providers.models import make_model
 from tests.providers.server import ProviderServer
@@ -40,43 +40,43 @@ def agent(provider: str, server: ProviderServer) -> Any:
 async def test_all_that_a_model_says(
     provider: str, way: str, provider_server: ProviderServer, node_client: NodeClient
 ) -> None:
-    heard = Heard()
+    received = ReceivedEvents()
     graph = agent(provider, provider_server)
-    await call_by(way, graph, {"messages": [("user", "hi")]}, heard.config)
-    messages: list[Any] = heard.check()
+    await call_by(way, graph, {"messages": [("user", "hi")]}, received.config)
+    messages: list[Any] = received.check()
     assert [message.role for message in messages] == ["reasoning", "assistant", "tool", "assistant"]
     assert contents(messages)[:2] == ["Rome is warm, or is it?", "Let me look."]
     assert messages[1].tool_calls[0].function.name == "get_weather"
     assert messages[3].content == "It is warm."
-    assert len(heard.of("TEXT_MESSAGE_CONTENT")) > 2
-    assert heard.of("REASONING_ENCRYPTED_VALUE")
-    assert heard.last.usage
-    into_client(node_client, heard.events)
+    assert len(received.of("TEXT_MESSAGE_CONTENT")) > 2
+    assert received.of("REASONING_ENCRYPTED_VALUE")
+    assert received.last.usage
+    into_client(node_client, received.events)
 
-    told = await tell(LangGraphAgent(graph=agent(provider, provider_server)), run_input("hi"))
+    recorded = await record_run(LangGraphAgent(graph=agent(provider, provider_server)), run_input("hi"))
     assert [dump["content"] for dump in without_ids(messages)] == [
-        dump["content"] for dump in without_ids(told.messages[1:])
+        dump["content"] for dump in without_ids(recorded.messages[1:])
     ]
 
 
 @providers
 async def test_a_batch_of_real_models(provider: str, provider_server: ProviderServer) -> None:
-    heard = Heard()
+    received = ReceivedEvents()
     provider_server.respond(provider, lambda got: turns(provider, f"call_{got.seq}")[0])
     model: Any = make_model(provider, provider_server)
-    await model.abatch(["hi"] * 4, heard.config)
-    assert contents(heard.check()) == ["Rome is warm, or is it?", "Let me look."] * 4
-    await asyncio.to_thread(model.batch, ["hi"] * 4, heard.config)
-    assert contents(heard.check()) == ["Rome is warm, or is it?", "Let me look."] * 8
+    await model.abatch(["hi"] * 4, received.config)
+    assert contents(received.check()) == ["Rome is warm, or is it?", "Let me look."] * 4
+    await asyncio.to_thread(model.batch, ["hi"] * 4, received.config)
+    assert contents(received.check()) == ["Rome is warm, or is it?", "Let me look."] * 8
 
 
 @providers
 async def test_what_was_heard_is_what_the_provider_gets_back(provider: str, provider_server: ProviderServer) -> None:
-    heard = Heard()
+    received = ReceivedEvents()
     graph = agent(provider, provider_server)
-    await graph.ainvoke({"messages": [("user", "hi")]}, heard.config)
+    await graph.ainvoke({"messages": [("user", "hi")]}, received.config)
     sent = provider_server.bodies[-1]
-    history = agui_messages_to_langchain(heard.check()[:3])
+    history = agui_messages_to_langchain(received.check()[:3])
     provider_server.script(provider, turns(provider)[1])
     model: Any = make_model(provider, provider_server).bind_tools([get_weather])  # type: ignore[attr-defined]
     await model.ainvoke([("user", "hi"), *history])

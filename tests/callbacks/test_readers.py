@@ -16,7 +16,7 @@ from langgraph.graph import START, StateGraph
 from langgraph_agui import AGUICallbackHandler
 from tests.adapter.graphs import Chat, talker
 from tests.adapter.models import Scripted, call
-from tests.callbacks.hearing import Heard, call_by, checked, contents, deltas, runs_of
+from tests.callbacks.hearing import ReceivedEvents, call_by, checked, contents, deltas, runs_of
 from tests.callbacks.test_handler import look
 
 SECONDS = 5
@@ -80,7 +80,7 @@ async def test_it_may_wait_for_the_loop_that_runs_the_graph() -> None:
     The loop itself works at the other node meanwhile, which has something to say, too.
     """
     loop, got = asyncio.get_running_loop(), list[Event]()
-    speaks, told = threading.Event(), threading.Event()
+    speaks, recorded = threading.Event(), threading.Event()
 
     async def send(event: Event) -> None:
         got.append(event)
@@ -90,12 +90,12 @@ async def test_it_may_wait_for_the_loop_that_runs_the_graph() -> None:
             got.append(event)
             return
         if speaks.is_set():
-            told.set()
+            recorded.set()
         asyncio.run_coroutine_threadsafe(send(event), loop).result(SECONDS)
 
     def meet() -> None:
         speaks.set()
-        assert told.wait(SECONDS)
+        assert recorded.wait(SECONDS)
 
     def sync(state: Any) -> Any:
         return {"messages": [Scripted([lambda: speaks.wait(SECONDS), "a", "b"]).invoke("hi")]}
@@ -104,7 +104,7 @@ async def test_it_may_wait_for_the_loop_that_runs_the_graph() -> None:
     given = {"messages": [HumanMessage("hi")]}
     await side_by_side(sync, talker(Scripted([meet, "c", "d"]))).ainvoke(given, config)
     assert sorted(contents(checked(got))) == ["ab", "cd"]
-    assert told.is_set()
+    assert recorded.is_set()
 
 
 def side_by_side(*nodes: Any) -> Any:
@@ -117,16 +117,16 @@ def side_by_side(*nodes: Any) -> Any:
 
 async def test_a_batch_of_prompts_that_is_cancelled_does_not_mute_the_handler() -> None:
     """LangChain calls no hook where `agenerate` is cancelled."""
-    heard, model = Heard(), Scripted(["a", 60.0])
+    received, model = ReceivedEvents(), Scripted(["a", 60.0])
     prompts: Any = [[HumanMessage("1")], [HumanMessage("2")]]
-    task = asyncio.create_task(model.agenerate(prompts, callbacks=[heard.handler]))
+    task = asyncio.create_task(model.agenerate(prompts, callbacks=[received.handler]))
     async with asyncio.timeout(SECONDS):
         await model.hung.wait()
     task.cancel()
     await asyncio.wait({task})
-    await asyncio.create_task(Scripted(["again"]).ainvoke("hi", heard.config))
-    assert contents(heard.check()) == ["a", "a", "again"]
-    assert [run[-1].outcome.type for run in runs_of(heard.events)] == ["cancelled", "cancelled", "success"]  # type: ignore[union-attr]
+    await asyncio.create_task(Scripted(["again"]).ainvoke("hi", received.config))
+    assert contents(received.check()) == ["a", "a", "again"]
+    assert [run[-1].outcome.type for run in runs_of(received.events)] == ["cancelled", "cancelled", "success"]  # type: ignore[union-attr]
 
 
 async def test_a_second_reader_of_the_events_is_refused() -> None:
@@ -155,9 +155,9 @@ def test_an_object_with_an_async_call_is_refused() -> None:
 
 
 async def test_a_handler_that_is_given_twice_tells_its_next_run() -> None:
-    heard = Heard()
-    await Scripted(["a"]).ainvoke("hi", {"callbacks": [heard.handler, heard.handler]})
-    assert [event.type.value for event in heard.of("RUN_STARTED", "RUN_FINISHED")] == ["RUN_STARTED", "RUN_FINISHED"]
-    before = len(heard.events)
-    await asyncio.create_task(Scripted(["b"]).ainvoke("hi", heard.config))
-    assert contents(checked(heard.events[before:])) == ["b"]
+    received = ReceivedEvents()
+    await Scripted(["a"]).ainvoke("hi", {"callbacks": [received.handler, received.handler]})
+    assert [event.type.value for event in received.of("RUN_STARTED", "RUN_FINISHED")] == ["RUN_STARTED", "RUN_FINISHED"]
+    before = len(received.events)
+    await asyncio.create_task(Scripted(["b"]).ainvoke("hi", received.config))
+    assert contents(checked(received.events[before:])) == ["b"]

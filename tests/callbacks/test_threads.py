@@ -11,7 +11,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from tests.adapter.graphs import chain_of, sync_talker, talker
 from tests.adapter.models import Scripted, call, said
-from tests.callbacks.hearing import Heard, call_by, contents, deltas, into_client, runs_of, ways
+from tests.callbacks.hearing import ReceivedEvents, call_by, contents, deltas, into_client, runs_of, ways
 from tests.callbacks.test_handler import look
 from tests.node_client import NodeClient
 
@@ -44,39 +44,39 @@ def in_a_function(way: str, **fields: Any) -> Any:
 kinds = pytest.mark.parametrize("make", [agent, graph, in_a_sequence, in_a_function])
 
 
-async def turns_of(runnable: Any, way: str, heard: Heard) -> None:
+async def turns_of(runnable: Any, way: str, received: ReceivedEvents) -> None:
     for text in ("a", "b", "c"):
         given = {"messages": [("user", text)]}
-        await call_by(way, runnable, given, {**heard.config, "configurable": {"thread_id": "t"}})
+        await call_by(way, runnable, given, {**received.config, "configurable": {"thread_id": "t"}})
 
 
 @kinds
 @ways
 @pytest.mark.parametrize("whole", [False, True], ids=["streamed", "whole"])
 async def test_a_run_tells_its_own_messages(make: Any, way: str, whole: bool) -> None:
-    heard = Heard()
-    await turns_of(make(way, disable_streaming=whole), way, heard)
-    assert contents(heard.check()) == WORDS
-    assert [deltas(run) for run in runs_of(heard.events)] == TURNS
+    received = ReceivedEvents()
+    await turns_of(make(way, disable_streaming=whole), way, received)
+    assert contents(received.check()) == WORDS
+    assert [deltas(run) for run in runs_of(received.events)] == TURNS
 
 
 async def test_calls_of_earlier_turns_are_not_told_again(node_client: NodeClient) -> None:
     turns = [piece for turn in "ab" for piece in ([call("look", turn, q=7)], [said(f"{turn} ends")])]
-    heard = Heard()
-    await turns_of(create_agent(Scripted(*turns), [look], checkpointer=InMemorySaver()), "ainvoke", heard)
-    heard.check()
-    first, second, third = runs_of(heard.events)
+    received = ReceivedEvents()
+    await turns_of(create_agent(Scripted(*turns), [look], checkpointer=InMemorySaver()), "ainvoke", received)
+    received.check()
+    first, second, third = runs_of(received.events)
     for run, called in ((first, "a"), (second, "b")):
-        told: list[Any] = [event for event in run if event.type.value.startswith("TOOL_CALL_")]
-        assert {event.tool_call_id for event in told} == {called}
+        recorded: list[Any] = [event for event in run if event.type.value.startswith("TOOL_CALL_")]
+        assert {event.tool_call_id for event in recorded} == {called}
     assert deltas(third) == ["b ends"]  # the script's last turn, said once more
-    into_client(node_client, heard.events)
+    into_client(node_client, received.events)
 
 
 async def test_another_handler_tells_the_next_turn() -> None:
     """Who has not heard the first turns is not told them either: the client has them already."""
-    runnable, first, second = agent("ainvoke"), Heard(), Heard()
-    for heard in (first, second):
+    runnable, first, second = agent("ainvoke"), ReceivedEvents(), ReceivedEvents()
+    for received in (first, second):
         given = {"messages": [("user", "hi")]}
-        await runnable.ainvoke(given, {**heard.config, "configurable": {"thread_id": "t"}})
+        await runnable.ainvoke(given, {**received.config, "configurable": {"thread_id": "t"}})
     assert [contents(first.check()), contents(second.check())] == [["one"], ["two"]]

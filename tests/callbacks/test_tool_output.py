@@ -18,10 +18,10 @@ from langgraph.types import interrupt
 from langgraph_agui import LangGraphAgent
 from langgraph_agui.protocol import fold
 from tests.adapter.models import Scripted, call
-from tests.adapter.streams import run_input, tell
+from tests.adapter.streams import record_run, run_input
 from tests.approvals.clients import Client, asked
 from tests.approvals.dialogues import resolved
-from tests.callbacks.hearing import Heard, call_by
+from tests.callbacks.hearing import ReceivedEvents, call_by
 
 GIVEN = {"messages": [("user", "hi")]}
 
@@ -60,9 +60,9 @@ WORKED = {"toolCallId": "c0", "toolName": "work", "status": "done", "output": ["
 @pytest.mark.parametrize("tool_", [work, sync_work])
 @pytest.mark.parametrize("count", [2, 3])
 async def test_all_handlers_of_a_run_hear_it(tool_: BaseTool, count: int) -> None:
-    heard = [Heard() for _ in range(count)]
-    await graph_of(tool_).ainvoke(GIVEN, {"callbacks": [one.handler for one in heard]})
-    for one in heard:
+    received = [ReceivedEvents() for _ in range(count)]
+    await graph_of(tool_).ainvoke(GIVEN, {"callbacks": [one.handler for one in received]})
+    for one in received:
         one.check()
         assert output(one.events) == WORKED
         assert len(one.of("ACTIVITY_SNAPSHOT")) == 1
@@ -70,10 +70,10 @@ async def test_all_handlers_of_a_run_hear_it(tool_: BaseTool, count: int) -> Non
 
 @pytest.mark.parametrize("tool_", [work, sync_work])
 async def test_a_handler_in_the_config_of_an_agent_hears_it_too(tool_: BaseTool) -> None:
-    heard = Heard()
-    told = await tell(LangGraphAgent(graph=graph_of(tool_), config=heard.config), run_input("hi"))
-    heard.check()
-    assert (output(heard.events), output(told.events)) == (WORKED, WORKED)
+    received = ReceivedEvents()
+    recorded = await record_run(LangGraphAgent(graph=graph_of(tool_), config=received.config), run_input("hi"))
+    received.check()
+    assert (output(received.events), output(recorded.events)) == (WORKED, WORKED)
 
 
 async def late_by(source: str) -> list[Event]:
@@ -100,18 +100,18 @@ async def late_by(source: str) -> list[Event]:
         return "waited"
 
     if source == "agent":
-        return (await tell(LangGraphAgent(graph=graph_of(begin, wait)), run_input("hi"))).events
-    heard = Heard()
-    await graph_of(begin, wait).ainvoke(GIVEN, heard.config)
-    heard.check()
-    return heard.events
+        return (await record_run(LangGraphAgent(graph=graph_of(begin, wait)), run_input("hi"))).events
+    received = ReceivedEvents()
+    await graph_of(begin, wait).ainvoke(GIVEN, received.config)
+    received.check()
+    return received.events
 
 
 @pytest.mark.parametrize("source", ["agent", "handler"])
 async def test_late_output_is_added_to_what_is_done(source: str) -> None:
     events = await late_by(source)
-    told: list[Any] = [event for event in events if event.type.value.startswith("ACTIVITY_")]
-    assert [event.type.value for event in told] == ["ACTIVITY_SNAPSHOT", "ACTIVITY_DELTA", "ACTIVITY_DELTA"]
+    recorded: list[Any] = [event for event in events if event.type.value.startswith("ACTIVITY_")]
+    assert [event.type.value for event in recorded] == ["ACTIVITY_SNAPSHOT", "ACTIVITY_DELTA", "ACTIVITY_DELTA"]
     late = next(number for number, event in enumerate(events) if '"late"' in event.model_dump_json())
     ended = next(number for number, event in enumerate(events) if event.type.value == "TOOL_CALL_RESULT")
     assert late > ended
@@ -131,16 +131,16 @@ async def ask(runtime: ToolRuntime) -> str:
 async def test_a_tool_that_runs_again_after_a_pause_begins_anew(sends: bool) -> None:
     """Also for a client that sends activities back, which the reference client does not."""
     client = Client(LangGraphAgent(graph=graph_of(ask, checkpointer=InMemorySaver())))
-    told = await client.send("hi")
-    (question,) = asked(told)
-    assert (output(told.events)["status"], output(told.events)["output"]) == ("stopped", ["asks"])
+    recorded = await client.send("hi")
+    (question,) = asked(recorded)
+    assert (output(recorded.events)["status"], output(recorded.events)["output"]) == ("stopped", ["asks"])
     shown = client.held
     if not sends:
         client.held = [message for message in shown if message.role != "activity"]
-    told = await client.send(resume=resolved((question.id, "yes")))
-    assert not [message for message in told.snapshot if message.role == "activity"]
+    recorded = await client.send(resume=resolved((question.id, "yes")))
+    assert not [message for message in recorded.snapshot if message.role == "activity"]
     held: Any
-    (held,) = [message for message in fold(told.events, shown, {}).messages if message.id == "c0:output"]
+    (held,) = [message for message in fold(recorded.events, shown, {}).messages if message.id == "c0:output"]
     assert (held.content["status"], held.content["output"]) == ("done", ["asks", "goes on"])
 
 
@@ -158,9 +158,9 @@ async def test_a_tool_that_is_tried_again_begins_anew(way: str) -> None:
         runtime.emit_output_delta("worked")
         return "worked"
 
-    heard = Heard()
+    received = ReceivedEvents()
     again = ToolRetryMiddleware(max_retries=1, initial_delay=0.0, jitter=False)
-    await call_by(way, graph_of(fail_first, middleware=[again]), GIVEN, heard.config)
-    heard.check()
-    assert (output(heard.events)["status"], output(heard.events)["output"]) == ("done", ["try 1", "worked"])
-    assert [event.content["output"] for event in heard.of("ACTIVITY_SNAPSHOT")] == [["try 0"], ["try 1"]]
+    await call_by(way, graph_of(fail_first, middleware=[again]), GIVEN, received.config)
+    received.check()
+    assert (output(received.events)["status"], output(received.events)["output"]) == ("done", ["try 1", "worked"])
+    assert [event.content["output"] for event in received.of("ACTIVITY_SNAPSHOT")] == [["try 0"], ["try 1"]]

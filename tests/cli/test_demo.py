@@ -10,7 +10,7 @@ from langgraph.types import Command
 
 from langgraph_agui import LangGraphAgent
 from langgraph_agui.cli.demo import SUGGESTIONS, DemoModel, build_demo_graph, get_weather
-from tests.adapter.streams import run_input, tell
+from tests.adapter.streams import record_run, run_input
 
 THREAD: Any = {"configurable": {"thread_id": "t"}}
 
@@ -109,7 +109,7 @@ async def test_a_crash_comes_after_some_reasoning() -> None:
 
 
 async def test_guides_plan_days_at_once() -> None:
-    stream = await tell(LangGraphAgent(graph=build_demo_graph(delay=0.001)), run_input(SUGGESTIONS[-1]))
+    stream = await record_run(LangGraphAgent(graph=build_demo_graph(delay=0.001)), run_input(SUGGESTIONS[-1]))
     guides = {event.subagent_run_id: event for event in stream.of("SUBAGENT_STARTED")}
     assert [guide.name for guide in guides.values()] == ["guide", "guide"]
     first, second = guides

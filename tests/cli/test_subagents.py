@@ -33,7 +33,7 @@ from langgraph_agui.cli.live_view import LiveView
 from langgraph_agui.cli.serve import build_app
 from langgraph_agui.cli.view import PlainView
 from langgraph_agui.protocol import verify
-from tests.adapter.streams import run_input, tell
+from tests.adapter.streams import record_run, run_input
 from tests.http.serving import serving
 from tests.subagents.graphs import DEEP, GRAPHS, agent_tool, boss_of, failing, guarded
 from tests.subagents.voices import voice
@@ -49,7 +49,7 @@ def lines(*events: BaseEvent) -> list[str]:
 
 
 async def lines_of(graph: Any) -> list[str]:
-    return lines(*(await tell(LangGraphAgent(graph=graph), run_input("hello"))).events)
+    return lines(*(await record_run(LangGraphAgent(graph=graph), run_input("hello"))).events)
 
 
 async def test_texts_are_indented_under_the_name() -> None:

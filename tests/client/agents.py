@@ -19,7 +19,7 @@ from langgraph_agui.client import AGUIChatModel
 from langgraph_agui.protocol import parse_event
 from langgraph_agui.protocol.sse import SSEDecoder
 from tests.adapter.models import add
-from tests.adapter.streams import Told
+from tests.adapter.streams import RecordedRun
 from tests.http.serving import Served, serving
 
 
@@ -39,13 +39,13 @@ class Remote:
     def inputs(self) -> list[RunAgentInput]:
         return [RunAgentInput.model_validate_json(asked) for asked, _ in self.exchanges]
 
-    def told(self, number: int = -1) -> Told:
+    def recorded(self, number: int = -1) -> RecordedRun:
         """A run, checked by the strict rules."""
         decoder = SSEDecoder()
         frames = [*decoder.feed(self.exchanges[number][1]), *decoder.finish()]
         events = [event for frame in frames if (event := parse_event(frame)) is not None]
         given = self.inputs[number]
-        return Told(events, given.model_copy(update={"tools": []}) if self.meets else given)
+        return RecordedRun(events, given.model_copy(update={"tools": []}) if self.meets else given)
 
     def model(self, **options: Any) -> AGUIChatModel:
         return AGUIChatModel(url=self.url, **options)
@@ -60,18 +60,18 @@ class _Recorder:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         asked, answered = bytearray(), bytearray()
 
-        async def heard() -> Message:
+        async def received() -> Message:
             message = await receive()
             asked.extend(message.get("body", b""))
             return message
 
-        async def told(message: Message) -> None:
+        async def recorded(message: Message) -> None:
             answered.extend(message.get("body", b""))
             if message["type"] == "http.response.body" and not message.get("more_body"):
                 self._exchanges.append((bytes(asked), bytes(answered)))
             await send(message)
 
-        await (self._app(scope, heard, told) if scope["type"] == "http" else self._app(scope, receive, send))
+        await (self._app(scope, received, recorded) if scope["type"] == "http" else self._app(scope, receive, send))
 
 
 @contextmanager
@@ -89,7 +89,7 @@ def remote(agent: Any, *, meets: bool = False) -> Iterator[Remote]:
         found = Remote(served, exchanges, meets)
         yield found
         for number in range(len(exchanges)):
-            found.told(number)
+            found.recorded(number)
 
 
 def tooled(model: Any, *tools: Any, middleware: Sequence[Any] = (), **options: Any) -> Any:

@@ -70,8 +70,8 @@ def specs(draw: Any, most: int = 5, args: Any = arguments) -> list[Spec]:
     for number, kind in enumerate(draw(st.lists(st.sampled_from("trc"), max_size=most))):
         owner = draw(st.sampled_from([None, None, None, "a"]))
         opener: Wire = {} if owner is None else {"subagentRunId": owner}
-        if (told := draw(metadata)) is not None:
-            opener["metadata"] = told
+        if (recorded := draw(metadata)) is not None:
+            opener["metadata"] = recorded
         match kind:
             case "t":
                 opener |= draw(st.sampled_from([{}, {}, {"name": "Ann"}, {"role": "assistant"}, {"role": "user"}]))
@@ -94,7 +94,7 @@ def specs(draw: Any, most: int = 5, args: Any = arguments) -> list[Spec]:
 
 
 @st.composite
-def told(draw: Any, spec: Spec) -> list[Wire]:
+def recorded(draw: Any, spec: Spec) -> list[Wire]:
     """The events of one item, opened once or twice, with encrypted values of it in between and after."""
     events: list[Wire] = []
     for half in draw(st.sampled_from([[spec.text], [spec.text[:3], spec.text[3:]]])):
@@ -119,7 +119,7 @@ ASIDE = [
 @st.composite
 def streams(draw: Any, args: Any = arguments) -> list[Wire]:
     """The events of several items, interleaved; no run around them."""
-    tracks = [draw(told(spec)) for spec in draw(specs(args=args))] + [list(draw(st.sampled_from([[], ASIDE])))]
+    tracks = [draw(recorded(spec)) for spec in draw(specs(args=args))] + [list(draw(st.sampled_from([[], ASIDE])))]
     events: list[Wire] = []
     while any(tracks):
         track = draw(st.sampled_from([track for track in tracks if track]))
@@ -128,7 +128,7 @@ def streams(draw: Any, args: Any = arguments) -> list[Wire]:
 
 
 @st.composite
-def retold(draw: Any, given: list[Spec]) -> list[Wire]:
+def recorded_again(draw: Any, given: list[Spec]) -> list[Wire]:
     """The same items one after the other: each cut at random, as start, content and end or as chunk events."""
     events: list[Wire] = []
     for spec in given:

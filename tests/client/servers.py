@@ -56,8 +56,8 @@ class Peer:
     def head(self, status: int = 200, content_type: str = SSE, **headers: str) -> None:
         """Write status and headers of an answer that ends with the connection."""
         lines = {"content-type": content_type, **{key.replace("_", "-"): value for key, value in headers.items()}}
-        told = "".join(f"{key}: {value}\r\n" for key, value in lines.items() if value)
-        self.write(f"HTTP/1.1 {status} Told\r\n{told}connection: close\r\n\r\n".encode())
+        recorded = "".join(f"{key}: {value}\r\n" for key, value in lines.items() if value)
+        self.write(f"HTTP/1.1 {status} Told\r\n{recorded}connection: close\r\n\r\n".encode())
 
     def reset(self) -> None:
         """Break the connection. What was written may be lost with it: write, then wait for the reader, then reset."""
@@ -158,7 +158,7 @@ def frames(events: Iterable[Wire]) -> bytes:
     return "".join(f"data: {json.dumps(event)}\n\n" for event in events).encode()
 
 
-def telling(*events: Wire) -> Script:
+def recording(*events: Wire) -> Script:
     """Answers with these events, and ends."""
 
     def script(peer: Peer) -> None:
@@ -255,8 +255,8 @@ class Recorder:
             answer.extend(message.get("body", b""))
             await send(message)
 
-        heard = scope["type"] == "http"
-        await self._app(scope, received if heard else receive, sent if heard else send)
+        is_http = scope["type"] == "http"
+        await self._app(scope, received if is_http else receive, sent if is_http else send)
 
 
 class Endless:

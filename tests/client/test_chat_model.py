@@ -35,7 +35,7 @@ from langgraph_agui.client.langchain.to_agui_request import agent_key
 from tests.adapter.graphs import chain_of, talker
 from tests.adapter.models import Scripted, add, call, said, thinking, used
 from tests.client.agents import WAYS, Ask, Remote, remote, tooled
-from tests.client.servers import answering, server, telling
+from tests.client.servers import answering, recording, server
 from tests.http.serving import wait_for
 from tests.protocol.streams import FINISHED, STARTED, event, in_run, reasoning, result, text
 from tests.protocol.streams import call as called
@@ -86,8 +86,12 @@ def test_an_answer_is_one_message_of_standard_blocks(ask: Ask) -> None:
     assert answer.id == run.run_id
     assert answer.additional_kwargs["agui"]["thread"] == run.thread_id
     assert answer.usage_metadata == {"input_tokens": 3, "output_tokens": 4, "total_tokens": 7}
-    told = answer.response_metadata
-    assert (told["finish_reason"], told["model_name"], told["model_provider"]) == ("stop", "scripted-1", "ag-ui")
+    recorded = answer.response_metadata
+    assert (recorded["finish_reason"], recorded["model_name"], recorded["model_provider"]) == (
+        "stop",
+        "scripted-1",
+        "ag-ui",
+    )
 
 
 USAGE = [
@@ -108,7 +112,7 @@ def test_every_way_gives_the_same() -> None:
         *called("d", '{"y": 1}', name="mine"),
     )
     wires[-1] = {**FINISHED, "usage": USAGE}
-    with server(*[telling(*wires)] * len(WAYS)) as agent:
+    with server(*[recording(*wires)] * len(WAYS)) as agent:
         model = AGUIChatModel(url=agent.url, thread_id="t").bind_tools([{"name": "mine", "description": "Mine."}])
         one, *others = [ask(model, "hi").model_copy(update={"id": None}) for ask in WAYS]
     assert all(other == one for other in others)
@@ -126,7 +130,7 @@ def test_every_way_gives_the_same() -> None:
 
 
 def test_a_run_that_was_cancelled_says_so() -> None:
-    with server(telling(STARTED, *text("m", "so far"), {**FINISHED, "outcome": {"type": "cancelled"}})) as agent:
+    with server(recording(STARTED, *text("m", "so far"), {**FINISHED, "outcome": {"type": "cancelled"}})) as agent:
         answer = AGUIChatModel(url=agent.url).invoke("hi")
     assert (answer.text, answer.response_metadata["finish_reason"]) == ("so far", "cancelled")
     assert answer.usage_metadata is None
@@ -135,21 +139,21 @@ def test_a_run_that_was_cancelled_says_so() -> None:
 BROKEN: dict[type[AgentError], Any] = {
     AgentStatusError: answering(422, "no"),
     NotAnEventStreamError: answering(200, "hi", "text/html"),
-    StreamTruncatedError: telling(STARTED, *text("m", "so far")),
-    StreamInvalidError: telling(STARTED, *text("m", "so far"), event("TEXT_MESSAGE_END", messageId="m")),
-    RunFailedError: telling(STARTED, *text("m", "so far"), event("RUN_ERROR", message="boom", code="E1")),
+    StreamTruncatedError: recording(STARTED, *text("m", "so far")),
+    StreamInvalidError: recording(STARTED, *text("m", "so far"), event("TEXT_MESSAGE_END", messageId="m")),
+    RunFailedError: recording(STARTED, *text("m", "so far"), event("RUN_ERROR", message="boom", code="E1")),
 }
 
 
 @every_way
 @pytest.mark.parametrize("error", BROKEN)
 def test_what_goes_wrong_is_raised_as_what_it_is(ask: Ask, error: type[AgentError]) -> None:
-    heard: list[str] = []
+    received: list[str] = []
     with server(BROKEN[error]) as agent, pytest.raises(error) as caught:
-        ask(AGUIChatModel(url=agent.url), "hi", on_event=lambda one: heard.append(one.type.value))
+        ask(AGUIChatModel(url=agent.url), "hi", on_event=lambda one: received.append(one.type.value))
     assert type(caught.value) is error
-    if heard:
-        assert heard[:2] == ["RUN_STARTED", "TEXT_MESSAGE_START"]
+    if received:
+        assert received[:2] == ["RUN_STARTED", "TEXT_MESSAGE_START"]
         assert [message.content for message in caught.value.messages] == ["hi", "so far"]
 
 
@@ -171,19 +175,19 @@ def test_leaving_a_stream_stops_the_agent() -> None:
 
 @pytest.mark.parametrize("way", ["aclose", "cancel"])
 async def test_leaving_an_async_stream_stops_the_agent(way: str) -> None:
-    model, heard = Scripted(["so far", 60.0]), asyncio.Event()
+    model, received = Scripted(["so far", 60.0]), asyncio.Event()
 
     async def read(asked: AGUIChatModel) -> None:
         async with aclosing(asked.astream("hi")) as chunks:
             async for chunk in chunks:
                 if chunk.text:
-                    heard.set()
+                    received.set()
                     if way == "aclose":
                         return
 
     with remote(chain_of(talker(model))) as agent:
         task = asyncio.create_task(read(agent.model()))
-        await heard.wait()
+        await received.wait()
         if way == "cancel":
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
@@ -194,17 +198,17 @@ async def test_leaving_an_async_stream_stops_the_agent(way: str) -> None:
 
 
 def test_what_a_call_sends(echo: Remote) -> None:
-    about, heard = Context(description="page", value="start"), list[str]()
+    about, received = Context(description="page", value="start"), list[str]()
     model = echo.model(thread_id="own", context=[about], forwarded_props={"a": 1})
     model.invoke("hi")
     assert (echo.inputs[-1].thread_id, echo.inputs[-1].context) == ("own", [about])
     assert (echo.inputs[-1].forwarded_props, echo.inputs[-1].state) == ({"a": 1}, {})
     more = {"thread_id": "other", "context": [], "forwarded_props": {"b": 2}, "state": {"n": [1]}}
-    answer = model.bind(**more).invoke("hi", on_event=lambda one: heard.append(one.type.value))
+    answer = model.bind(**more).invoke("hi", on_event=lambda one: received.append(one.type.value))
     sent = echo.inputs[-1]
     assert {key: getattr(sent, key) for key in more} == more
     assert (sent.tools, sent.resume) == ([], None)
-    assert heard == [one.type.value for one in echo.told().events]
+    assert received == [one.type.value for one in echo.recorded().events]
     assert answer.additional_kwargs["agui"]["thread"] == "other"
     again = [HumanMessage("hi"), answer, HumanMessage("ho")]
     for one in (model, echo.model()):
@@ -242,7 +246,7 @@ def test_a_tool_without_a_schema_cannot_be_offered(echo: Remote) -> None:
 
 
 def test_secrets_are_shown_nowhere() -> None:
-    with server(telling(*in_run(*text("m", "hi"))), answering(500, "no")) as agent:
+    with server(recording(*in_run(*text("m", "hi"))), answering(500, "no")) as agent:
         url = agent.url.replace("//", "//user:canary-p@") + "?key=canary-q"
         model = AGUIChatModel(url=url, headers={"X-Key": "canary-h"}, forwarded_props={"token": "canary-f"}, retries=0)
         with collect_runs() as runs:
@@ -291,7 +295,7 @@ def test_copies_of_a_model_are_models(echo: Remote) -> None:
 
 def test_what_is_changed_in_a_model_counts_from_the_next_call() -> None:
     """Tokens expire: an old one must not be sent on."""
-    with server(*[telling(*in_run())] * 6) as agent, server(telling(*in_run())) as other:
+    with server(*[recording(*in_run())] * 6) as agent, server(recording(*in_run())) as other:
         model = AGUIChatModel(url=agent.url, headers={"X-Token": "old"})
         model.invoke("hi")
         changed = model.model_copy(update={"headers": {"X-Token": "copied"}})
@@ -326,6 +330,6 @@ async def test_graphs_show_the_tokens(echo: Remote) -> None:
     assert [chunk.text for chunk in tokens if chunk.text] == ["1: ", "hi"]
     assert len({chunk.id for chunk in tokens}) == 1
     events = [one async for one in graph.astream_events(given, version="v2")]
-    heard = [one["data"]["chunk"] for one in events if one["event"] == "on_chat_model_stream"]
-    assert [chunk.text for chunk in heard if chunk.text] == ["1: ", "hi"]
-    assert add(heard).usage_metadata["total_tokens"] == 3
+    received = [one["data"]["chunk"] for one in events if one["event"] == "on_chat_model_stream"]
+    assert [chunk.text for chunk in received if chunk.text] == ["1: ", "hi"]
+    assert add(received).usage_metadata["total_tokens"] == 3

@@ -17,9 +17,9 @@ from langgraph.types import Command
 from langgraph_agui import AGUIMiddleware, LangGraphAgent
 from langgraph_agui.client import AGUIChatModel, RemoteInterrupts, StreamInvalidError
 from tests.adapter.models import Scripted, call, said
-from tests.adapter.streams import dumped, run_input, tell
+from tests.adapter.streams import dumped, record_run, run_input
 from tests.client.agents import WAYS, Ask, Remote, remote
-from tests.client.servers import server, telling
+from tests.client.servers import recording, server
 from tests.deep import each_value
 from tests.protocol.streams import FINISHED, STARTED, Wire, in_run, message, result, text
 from tests.protocol.streams import call as called
@@ -97,16 +97,16 @@ def test_without_the_middleware_nothing_runs(far: Remote) -> None:
 @pytest.mark.parametrize("answer", [YES, NO], ids=["approved", "rejected"])
 async def test_its_own_client_sees_each_call_once(far: Remote, answer: Any) -> None:
     agent = LangGraphAgent(near(far))
-    told = await tell(agent, run_input("Wipe it."))
-    [question] = told.last.outcome.interrupts
+    recorded = await record_run(agent, run_input("Wipe it."))
+    [question] = recorded.last.outcome.interrupts
     assert ran == []
     entry = ResumeEntry(interrupt_id=question.id, status="resolved", payload=answer)
-    again = run_input(*told.messages, thread=told.input.thread_id, resume=[entry], state=told.state)
-    told = await tell(agent, again)
-    told.check_snapshot()
+    again = run_input(*recorded.messages, thread=recorded.input.thread_id, resume=[entry], state=recorded.state)
+    recorded = await record_run(agent, again)
+    recorded.check_snapshot()
     assert ran.count("/x") == (answer is YES)
-    calls = [one.id for message in told.messages for one in getattr(message, "tool_calls", None) or ()]
-    results = [one.tool_call_id for one in told.messages if one.role == "tool"]
+    calls = [one.id for message in recorded.messages for one in getattr(message, "tool_calls", None) or ()]
+    results = [one.tool_call_id for one in recorded.messages if one.role == "tool"]
     assert len(calls) == len(set(calls)) == len(results)
     assert set(calls) == set(results)
 
@@ -159,7 +159,7 @@ SETTLED: dict[str, tuple[list[Wire], Any, bool]] = {
 def test_what_may_run_is_a_call_of_the_answer_after_the_approval(name: str, ask: Ask) -> None:
     second, given, runs = SETTLED[name]
     resume = {"cancel": ["i1"]} if given is None else {"resume": {"i1": given}}
-    with server(telling(*FIRST), telling(*second), telling(*in_run(*text("p", "end")))) as agent:
+    with server(recording(*FIRST), recording(*second), recording(*in_run(*text("p", "end")))) as agent:
         model = AGUIChatModel(url=agent.url).bind_tools([wipe])
         held: list[BaseMessage] = [HumanMessage("hi", id="u")]
         held.append(ask(model, held))
@@ -176,17 +176,17 @@ def test_what_may_run_is_a_call_of_the_answer_after_the_approval(name: str, ask:
         held += [ToolMessage("wiped", tool_call_id=one["id"], id="o") for one in made]
         ask(model, held, **({"cancel": ["i2"]} if "asked about again" in name else {}))
         sent = agent.asked[2].json["messages"]
-    told = [message("assistant", "n", "so")] if "more said" in name else []
+    recorded = [message("assistant", "n", "so")] if "more said" in name else []
     came = [message("tool", "o", "no", toolCallId="c")] if "by the agent" in name else []
     mine = [message("tool", "o", "wiped", toolCallId="c")] if runs else []
-    assert sent == [*SAID, *came, *told, *mine]
+    assert sent == [*SAID, *came, *recorded, *mine]
 
 
 def test_an_approval_counts_for_the_run_after_it() -> None:
     """The agent asks twice, the second time in another run: the call of the first answer is the one that runs."""
     runs = [FIRST, paused(id="i2"), in_run()]
     held: list[BaseMessage] = [HumanMessage("hi", id="u")]
-    with server(*(telling(*run) for run in runs)) as agent:
+    with server(*(recording(*run) for run in runs)) as agent:
         model = AGUIChatModel(url=agent.url).bind_tools([wipe])
         for resume in ({}, {"i1": YES}, {"i2": YES}):
             assert getattr(held[-1], "tool_calls", []) == []
@@ -199,7 +199,7 @@ def test_a_call_id_that_is_used_again_is_another_call() -> None:
     """What the agent has answered itself under that id is history, and no reason to keep a result from it."""
     first = in_run(*called("c", "{}", name="search"), result("c", "o1", "found"), *text("m", "x"))
     second = in_run(*called("c", "{}", name="locate", parentMessageId="n"))
-    with server(telling(*first), telling(*second), telling(*in_run())) as agent:
+    with server(recording(*first), recording(*second), recording(*in_run())) as agent:
         model = AGUIChatModel(url=agent.url).bind_tools([locate])
         held: list[BaseMessage] = [HumanMessage("hi", id="u")]
         held += [model.invoke(held), HumanMessage("and?", id="v")]
@@ -212,10 +212,10 @@ def test_a_call_id_that_is_used_again_is_another_call() -> None:
 
 def test_interrupts_that_share_an_id_are_refused() -> None:
     """An answer to one would be taken for the other's."""
-    asked = [{"id": "i", "reason": "confirmation", "message": told} for told in ("Read?", "Delete?")]
+    asked = [{"id": "i", "reason": "confirmation", "message": recorded} for recorded in ("Read?", "Delete?")]
     end = {**FINISHED, "outcome": {"type": "interrupt", "interrupts": asked}}
     with (
-        server(telling(STARTED, *text("m", "so far"), end)) as agent,
+        server(recording(STARTED, *text("m", "so far"), end)) as agent,
         pytest.raises(StreamInvalidError, match="'i'") as caught,
     ):
         AGUIChatModel(url=agent.url).invoke("hi")
@@ -233,7 +233,7 @@ DEEP = {"array": "[" * 5000, "object": '{"a":' * 900, "whole": "[" * 5000 + "]" 
 def test_arguments_that_are_nested_too_deeply_cannot_be_run(kind: str, ask: Ask) -> None:
     halves = DEEP[kind][:700], DEEP[kind][700:]
     run = in_run(*called("c", *halves, name="locate"), *called("d", *halves, name="theirs"))
-    with server(telling(*run), telling(*in_run())) as agent:
+    with server(recording(*run), recording(*in_run())) as agent:
         model = AGUIChatModel(url=agent.url).bind_tools([locate])
         answer = ask(model, "hi")
         assert answer.tool_calls == []
@@ -246,6 +246,6 @@ def test_arguments_that_are_nested_too_deeply_cannot_be_run(kind: str, ask: Ask)
 def test_brackets_within_strings_are_no_depth() -> None:
     text_of_it = '{"path":"\\"' + "[" * 300 + '\\\\", "x": [1]}'
     run = in_run(*called("c", *text_of_it, name="wipe"))  # one character after the other
-    with server(telling(*run)) as agent:
+    with server(recording(*run)) as agent:
         [made] = AGUIChatModel(url=agent.url).bind_tools([wipe]).invoke("hi").tool_calls
     assert made["args"] == {"path": '"' + "[" * 300 + "\\", "x": [1]}

@@ -27,7 +27,7 @@ from langgraph_agui.client import AGUIChatModel
 from tests.adapter.models import Scripted, call, said, thinking
 from tests.adapter.streams import dumped
 from tests.client.agents import remote, tooled
-from tests.client.servers import server, telling
+from tests.client.servers import recording, server
 from tests.deep import each_value
 from tests.node_client import NodeClient
 from tests.protocol.streams import in_run, text
@@ -54,7 +54,7 @@ def test_a_provider_is_sent_what_langchain_itself_would_send(provider: str, rig:
         held = [*loads(dumps(held), allowed_objects="messages"), question]
         answer, candidates = rig.recorded(lambda: model.invoke(held), *loop(provider, number))  # noqa: B023
         held.append(answer)
-        run = actor.heard.runs[-1]
+        run = actor.received.runs[-1]
         own.append(question)
         for message in run[[one.id for one in run].index(question.id) + 1 :]:
             if isinstance(message, AIMessage):
@@ -93,7 +93,7 @@ def test_a_conversation_is_one_thread(kept: str, saver: Any) -> None:
             held = KEPT[kept]([*held, HumanMessage(question)])
             held.append(agent.model().invoke(held))
         assert len({one.thread_id for one in agent.inputs}) == 1
-        holds = agent.told(1).messages
+        holds = agent.recorded(1).messages
         assert dumped(agent.inputs[2].messages)[: len(holds)] == dumped(holds)
         if saver:
             state = graph.get_state({"configurable": {"thread_id": agent.inputs[0].thread_id}})
@@ -126,7 +126,7 @@ def test_what_one_agent_said_is_text_for_another() -> None:
 
 def sent(*messages: BaseMessage) -> list[dict[str, Any]]:
     """What an agent is sent, twice alike."""
-    with server(*[telling(*in_run(*text("m", "hi")))] * 2) as agent:
+    with server(*[recording(*in_run(*text("m", "hi")))] * 2) as agent:
         for _ in range(2):
             AGUIChatModel(url=agent.url).invoke([*messages])
         one, other = (asked.json["messages"] for asked in agent.asked)

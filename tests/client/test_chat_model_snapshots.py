@@ -6,7 +6,7 @@ import pytest
 from langchain_core.messages import HumanMessage
 
 from langgraph_agui.client import AGUIChatModel
-from tests.client.servers import server, telling
+from tests.client.servers import recording, server
 from tests.protocol.streams import in_run, message, snapshot
 
 
@@ -14,12 +14,12 @@ from tests.protocol.streams import in_run, message, snapshot
 def test_what_only_a_snapshot_tells(tools: list[str]) -> None:
     """An agent that streams nothing of its messages has said them all the same."""
     call = {"id": "c", "type": "function", "function": {"name": "look", "arguments": '{"x": 1}'}}
-    told = [
+    recorded = [
         message("user", "u", "hi"),
         message("reasoning", "q", "hm", encryptedValue="sealed"),
         message("assistant", "m", "One moment.", toolCalls=[call]),
     ]
-    with server(telling(*in_run(snapshot(*told))), telling(*in_run())) as agent:
+    with server(recording(*in_run(snapshot(*recorded))), recording(*in_run())) as agent:
         model = AGUIChatModel(url=agent.url)
         offered = [{"title": name, "description": "", "type": "object", "properties": {}} for name in tools]
         answer = model.bind_tools(offered).invoke([HumanMessage("hi", id="u")])
@@ -27,4 +27,4 @@ def test_what_only_a_snapshot_tells(tools: list[str]) -> None:
         assert [block["type"] for block in answer.content_blocks][:2] == ["reasoning", "text"]
         assert [one["args"] for one in answer.tool_calls] == [{"x": 1}] * len(tools)
         model.invoke([HumanMessage("hi", id="u"), answer])
-        assert agent.asked[1].json["messages"][: len(told)] == agent.asked[0].json["messages"] + told[1:]
+        assert agent.asked[1].json["messages"][: len(recorded)] == agent.asked[0].json["messages"] + recorded[1:]

@@ -24,7 +24,7 @@ TOOLS = [None, frozenset("f"), frozenset("fg")]
 @st.composite
 def results(draw: Any, calls: list[str], number: int) -> tuple[list[Wire], list[Wire]]:
     """Results of some of `calls`: as events with what belongs to them, and as messages that only a snapshot has."""
-    told: list[Wire] = []
+    recorded: list[Wire] = []
     stated: list[Wire] = []
     for call_id in draw(st.permutations(calls)):
         message_id, content = f"o{number}{call_id}", draw(st.sampled_from(["", "x", [{"type": "text", "text": "x"}]]))
@@ -32,13 +32,13 @@ def results(draw: Any, calls: list[str], number: int) -> tuple[list[Wire], list[
         values = draw(st.lists(st.sampled_from(["v1", "v2"]), max_size=2))
         match draw(st.sampled_from(["no", "told", "stated"])):
             case "told":
-                told.append(result(call_id, message_id, content, **about))
-                told += [encrypted(message_id, value) for value in values]
+                recorded.append(result(call_id, message_id, content, **about))
+                recorded += [encrypted(message_id, value) for value in values]
             case "stated":
                 about |= {"encryptedValue": values[0]} if values else {}
                 about |= draw(st.sampled_from([{}, {"error": "no"}]))
                 stated.append({"id": message_id, "role": "tool", "toolCallId": call_id, "content": content, **about})
-    return told, stated
+    return recorded, stated
 
 
 def held(wires: list[Wire], before: list[Message]) -> list[Message]:
@@ -59,8 +59,8 @@ def conversations(draw: Any) -> tuple[list[Wire], list[Wire]]:
     messages: list[Message] = []
     for number, said in enumerate([draw(streams()), []]):
         run = in_run(*said)
-        told, stated = draw(results(calls_of(held(run, messages)), number))
-        run[-1:-1] = told
+        recorded, stated = draw(results(calls_of(held(run, messages)), number))
+        run[-1:-1] = recorded
         if stated or draw(st.booleans()):
             whole_thread = [
                 one.model_dump(by_alias=True, mode="json", exclude_none=True) for one in held(run, messages)

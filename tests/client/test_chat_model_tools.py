@@ -15,7 +15,7 @@ from langgraph_agui.client import AGUIChatModel, ResumeError, open_interrupts
 from tests.adapter.frontends import Offered
 from tests.adapter.models import call, said, thinking
 from tests.client.agents import WAYS, Ask, ainvoked, invoked, remote, tooled
-from tests.client.servers import server, telling
+from tests.client.servers import recording, server
 from tests.deep import each_value
 from tests.node_client import NodeClient
 from tests.protocol.streams import FINISHED, STARTED, Wire, event, in_run, message, result, snapshot, text
@@ -141,7 +141,7 @@ def test_what_the_agent_waits_for_is_answered_in_the_next_call(ask: Ask, approve
 def sent_next(*runs: list[Wire]) -> tuple[list[AIMessage], list[Any]]:
     """The answers of an agent, and what it is sent of the conversation after them."""
     held: list[BaseMessage] = [HumanMessage("hi", id="u")]
-    with server(*(telling(*run) for run in [*runs, in_run(*text("end", "end"))])) as agent:
+    with server(*(recording(*run) for run in [*runs, in_run(*text("end", "end"))])) as agent:
         for _ in [*runs, None]:
             held.append(AGUIChatModel(url=agent.url).invoke(held))
         answers = [one for one in held if isinstance(one, AIMessage)]
@@ -200,9 +200,9 @@ async def test_an_agent_of_an_agent(node_client: NodeClient) -> None:
     )
     with remote(tooled(model, there.restaurants)) as far, remote(create_agent(far.model(), [here.location])) as near:
         first = await node_client.arun(url=near.url, messages=[message("user", "u", "Where?")])
-        near.told().check_snapshot()
+        near.recorded().check_snapshot()
         second = await node_client.arun(url=near.url, messages=[*first.messages, message("user", "v", "Thanks")])
-        near.told().check_snapshot()
+        near.recorded().check_snapshot()
     for run in (first, second):
         assert (run.error, run.runError, run.warnings) == (None, None, [])
     thoughts = [one["content"] for one in first.messages if one["role"] == "reasoning"]

@@ -51,8 +51,8 @@ def test_each_event_gives_its_chunk() -> None:
     assert [chunk.tool_call_chunks for chunk in chunks] == [*[[]] * 5, *([block] for block in CALLED), []]
     assert [chunk.id for chunk in chunks] == [None, None, *["m"] * 6, None]
     assert [chunk.chunk_position for chunk in chunks] == [*[None] * 8, "last"]
-    told = {"output_version": "v1", "model_provider": "ag-ui"}
-    assert all(chunk.response_metadata == told for chunk in chunks)
+    recorded = {"output_version": "v1", "model_provider": "ag-ui"}
+    assert all(chunk.response_metadata == recorded for chunk in chunks)
 
 
 def test_the_sum_is_one_standard_message() -> None:

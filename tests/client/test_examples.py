@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from examples.client import __main__ as runner
 from examples.client import scripted
 from langgraph_agui.protocol import decode
-from tests.adapter.streams import Told
+from tests.adapter.streams import RecordedRun
 from tests.http.serving import Tape, serving
 
 EXAMPLES = Path(__file__).parents[2] / "examples/client"
@@ -30,21 +30,21 @@ class Recorder(Tape):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         body = bytearray()
 
-        async def heard() -> Message:
+        async def received() -> Message:
             message = await receive()
             body.extend(message.get("body", b""))
             if message["type"] == "http.request" and not message.get("more_body"):
                 self.inputs.append(RunAgentInput.model_validate_json(bytes(body)))
             return message
 
-        await super().__call__(scope, heard if scope["type"] == "http" else receive, send)
+        await super().__call__(scope, received if scope["type"] == "http" else receive, send)
 
-    def runs(self) -> list[Told]:
+    def runs(self) -> list[RecordedRun]:
         """Each run, verified, in the order in which they were asked for."""
         streams = [list(decode([answer])) for answer in self.answers["/agent"]]
         by_run = {stream[0].run_id: stream for stream in streams}  # type: ignore[union-attr]
         assert len(by_run) == len(self.inputs)
-        return [Told(by_run[one.run_id], one) for one in self.inputs]
+        return [RecordedRun(by_run[one.run_id], one) for one in self.inputs]
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def example(name: str) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("played", [name], indirect=True)
 
 
-Played = tuple[list[str], list[Told]]
+Played = tuple[list[str], list[RecordedRun]]
 
 
 @example("basic_chat")

@@ -19,7 +19,7 @@ from langgraph_agui.protocol import fold
 from tests.adapter.models import add
 from tests.adapter.streams import dumped
 from tests.client.adding import LOOP, chunks_of, message_of, parsed, spoken, whole
-from tests.client.generated import arguments, retold, specs, streams
+from tests.client.generated import arguments, recorded_again, specs, streams
 from tests.deep import example_count
 from tests.protocol.streams import Wire, in_run
 
@@ -54,7 +54,7 @@ def test_the_way_through_a_checkpoint_changes_nothing(wires: list[Wire]) -> None
 
 
 @many
-@given(specs().flatmap(lambda given: st.tuples(retold(given), retold(given))))
+@given(specs().flatmap(lambda given: st.tuples(recorded_again(given), recorded_again(given))))
 def test_however_a_stream_is_cut_the_sum_is_the_same(cuts: tuple[list[Wire], list[Wire]]) -> None:
     one, other = cuts
     assert message_of(*in_run(*one)) == message_of(*other)

@@ -27,7 +27,7 @@ from langgraph_agui.client import (
 from langgraph_agui.client.endpoint import retry_delay
 from langgraph_agui.protocol import fold, verify
 from tests.adapter.streams import dumped, run_input
-from tests.client.servers import Awaiting, Blocking, Peer, Script, answering, frames, server, telling
+from tests.client.servers import Awaiting, Blocking, Peer, Script, answering, frames, recording, server
 from tests.protocol.streams import FINISHED, STARTED, Wire, call, event, in_run, reasoning, result, text
 
 ASK = run_input(UserMessage(id="u", content="hi"), thread="t", state={"n": 0})
@@ -95,7 +95,7 @@ def test_a_whole_stream(reader: Blocking, shape: str) -> None:
 
 @both
 def test_what_is_sent(reader: Blocking) -> None:
-    with server(telling(*WHOLE)) as agent:
+    with server(recording(*WHOLE)) as agent:
         headers = {"accept": "text/html", "CONTENT-TYPE": "text/plain", "X-Key": "k"}
         reader.read(AGUIClient(agent.url + "?tenant=1", headers=headers).run(ASK))
     (asked,) = agent.asked
@@ -118,7 +118,7 @@ def test_what_is_sent(reader: Blocking) -> None:
 @both
 def test_several_runs_in_one_stream(reader: Blocking) -> None:
     first = in_run(*call("c1", "{}"), *text("a", "one"))
-    with server(telling(*first, STARTED, *call("c2", "{}"), *text("b", "two"), {**FINISHED, "result": [1]})) as agent:
+    with server(recording(*first, STARTED, *call("c2", "{}"), *text("b", "two"), {**FINISHED, "result": [1]})) as agent:
         run = AGUIClient(agent.url).run(ASK)
         reader.read(run)
     assert [message.id for message in run.messages] == ["u", "c1", "a", "c2", "b"]
@@ -129,7 +129,7 @@ def test_several_runs_in_one_stream(reader: Blocking) -> None:
 @pytest.mark.parametrize("stream", [[STARTED, *text("m", "a"), ERROR], [*in_run(*text("m", "a")), ERROR]])
 def test_a_run_that_fails(reader: Blocking, stream: Sequence[Wire]) -> None:
     """Also after it had finished."""
-    with server(telling(*stream)) as agent:
+    with server(recording(*stream)) as agent:
         error, seen = refused(reader, AGUIClient(agent.url))
     assert isinstance(error, RunFailedError)
     assert seen == [one["type"] for one in stream]
@@ -165,7 +165,7 @@ HALF = frames([STARTED, *text("m", "a")[:2]])
     ids=["empty", "comments", "half", "a second run"],
 )
 def test_a_stream_that_ends_too_early(reader: Blocking, way: Any, body: bytes, contents: list[str]) -> None:
-    with server(way(body), telling(*WHOLE)) as agent:
+    with server(way(body), recording(*WHOLE)) as agent:
         error, _ = refused(reader, AGUIClient(agent.url))
     assert type(error) is StreamTruncatedError
     assert said(error) == contents
@@ -227,16 +227,16 @@ def test_a_stream_that_breaks_the_rules(reader: Blocking, fault: bytes, code: st
 def test_the_unknown_is_skipped(reader: Blocking, caplog: pytest.LogCaptureFixture) -> None:
     patch = event("STATE_DELTA", delta=[{"op": "remove", "path": "/nowhere"}])
     odd = [event("BRAND_NEW", x=1), {**text("m")[0], "colour": "red"}, *text("m", "a")[1:], patch]
-    with caplog.at_level(logging.WARNING), server(telling(*in_run(*odd))) as agent:
+    with caplog.at_level(logging.WARNING), server(recording(*in_run(*odd))) as agent:
         run = AGUIClient(agent.url).run(ASK)
         events = reader.read(run)
     assert events == verify(in_run(*text("m", "a"), patch))
     assert run.state == ASK.state
-    told = "\n".join(record.getMessage() for record in caplog.records if record.levelno == logging.WARNING)
-    assert told.count("\n") == 2, told
-    assert "BRAND_NEW" in told
-    assert "colour" in told
-    assert "patch fails" in told
+    recorded = "\n".join(record.getMessage() for record in caplog.records if record.levelno == logging.WARNING)
+    assert recorded.count("\n") == 2, recorded
+    assert "BRAND_NEW" in recorded
+    assert "colour" in recorded
+    assert "patch fails" in recorded
 
 
 @both
@@ -301,7 +301,7 @@ def reset(peer: Peer) -> None:
     ids=["nothing", "reset", "429", "502", "503", "no number", "busy"],
 )
 def test_asking_again(reader: Blocking, first: Script) -> None:
-    with server(first, first, telling(*WHOLE)) as agent:
+    with server(first, first, recording(*WHOLE)) as agent:
         run = AGUIClient(agent.url).run(ASK)
         assert len(reader.read(run)) == len(WHOLE)
     assert len(agent.asked) == 3
@@ -311,7 +311,7 @@ def test_asking_again(reader: Blocking, first: Script) -> None:
 @both
 @pytest.mark.parametrize("first", [nothing, reset, answering(503, retry_after="0"), answering(504), answering(500)])
 def test_not_asking_again(reader: Blocking, first: Script) -> None:
-    with server(first, telling(*WHOLE)) as agent:
+    with server(first, recording(*WHOLE)) as agent:
         error, _ = refused(reader, AGUIClient(agent.url, retries=0))
     assert type(error) in (AgentUnreachableError, AgentStatusError)
     assert len(agent.asked) == 1
@@ -324,7 +324,7 @@ def test_an_agent_that_does_not_answer_in_time(reader: Blocking) -> None:
     def script(peer: Peer) -> None:
         assert peer.left()
 
-    with server(script, telling(*WHOLE)) as agent:
+    with server(script, recording(*WHOLE)) as agent:
         error, _ = refused(reader, AGUIClient(agent.url, timeout=0.2))
     assert type(error) is AgentUnreachableError
     assert len(agent.asked) == 1
@@ -343,9 +343,9 @@ async def test_what_the_agent_can() -> None:
     with server(*scripts, answering(200, "[]"), answering(404, "no")) as agent, httpx2.Client() as blocking:
         client = AGUIClient(agent.url + "/?q=1", headers={"X-Key": "k"})
         for one in (client, AGUIClient(agent.url, http_client=blocking)):
-            told = await one.capabilities()
-            assert told.identity is not None
-            assert told.identity.name == "a"
+            recorded = await one.capabilities()
+            assert recorded.identity is not None
+            assert recorded.identity.name == "a"
         with pytest.raises(NotAnEventStreamError):
             await client.capabilities()
         with pytest.raises(AgentStatusError, match="404"):
@@ -358,13 +358,13 @@ async def test_what_the_agent_can() -> None:
 
 @both
 def test_connect_has_a_route_of_its_own(reader: Blocking) -> None:
-    with server(telling(*WHOLE)) as agent:
+    with server(recording(*WHOLE)) as agent:
         reader.read(AGUIClient(f"http://127.0.0.1:{agent.port}/a%2Fb/?x=1").connect(ASK))
     assert agent.asked[0].path == "/a%2Fb/connect?x=1"
 
 
 async def test_runs_at_once_share_a_client_and_nothing_else() -> None:
-    with server(*(telling(*in_run(*text("m", str(number)))) for number in range(4))) as agent:
+    with server(*(recording(*in_run(*text("m", str(number)))) for number in range(4))) as agent:
         client = AGUIClient(agent.url)
 
         async def one() -> Any:
@@ -372,5 +372,5 @@ async def test_runs_at_once_share_a_client_and_nothing_else() -> None:
             events = [event async for event in run]
             return events[2].delta, run.messages[-1].content  # type: ignore[union-attr]
 
-        told = await asyncio.gather(*(one() for _ in range(4)))
-    assert sorted(told) == [(str(number), str(number)) for number in range(4)]
+        recorded = await asyncio.gather(*(one() for _ in range(4)))
+    assert sorted(recorded) == [(str(number), str(number)) for number in range(4)]

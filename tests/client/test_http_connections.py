@@ -14,7 +14,7 @@ from ag_ui.core import UserMessage
 
 from langgraph_agui.client import AgentError, AgentStatusError, AgentUnreachableError, AGUIClient, StreamTruncatedError
 from tests.adapter.streams import run_input
-from tests.client.servers import Awaiting, Blocking, Endless, Peer, Server, answering, frames, server, telling
+from tests.client.servers import Awaiting, Blocking, Endless, Peer, Server, answering, frames, recording, server
 from tests.protocol.streams import STARTED, event, in_run, text
 from tests.waiting import PATIENCE
 
@@ -107,7 +107,7 @@ async def test_a_bare_break_out_of_async_for() -> None:
 
 
 async def test_reading_to_the_end() -> None:
-    with server(telling(*WHOLE), telling(*WHOLE), telling(STARTED)) as agent:
+    with server(recording(*WHOLE), recording(*WHOLE), recording(STARTED)) as agent:
         client = AGUIClient(agent.url)
         run = await client.run(ASK)
         again = await asyncio.to_thread(client.run(ASK).wait)
@@ -164,7 +164,7 @@ async def test_leaving_closes_the_connection_of_a_given_client_too() -> None:
 
 @both
 def test_a_redirect_keeps_the_request(reader: Blocking) -> None:
-    with server(answering(307, location="/other?secret=1"), telling(*WHOLE)) as agent:
+    with server(answering(307, location="/other?secret=1"), recording(*WHOLE)) as agent:
         assert len(reader.read(AGUIClient(agent.url, headers={"Authorization": "Bearer s"}).run(ASK))) == len(WHOLE)
     first, second = agent.asked
     assert (second.method, second.path, second.body) == ("POST", "/other?secret=1", first.body)
@@ -201,8 +201,8 @@ def test_secrets_are_not_shown(reader: Blocking) -> None:
     scripts = [
         answering(200, "x"),
         answering(500, "x"),
-        telling(STARTED),
-        telling(STARTED, event("RUN_ERROR", message="x")),
+        recording(STARTED),
+        recording(STARTED, event("RUN_ERROR", message="x")),
     ]
     with server(*scripts) as agent:
         things: list[Any] = []
@@ -230,7 +230,7 @@ def test_secrets_are_not_shown(reader: Blocking) -> None:
 def test_the_user_of_a_url(reader: Blocking, caplog: pytest.LogCaptureFixture) -> None:
     """It is sent as a header: httpx2 logs the URL that it requests."""
     caplog.set_level(logging.DEBUG)
-    with server(*[telling(*WHOLE)] * 3) as agent:
+    with server(*[recording(*WHOLE)] * 3) as agent:
         url = agent.url.replace("http://", "http://j%C3%BCrgen%3A:s3c%40ret@") + "?x=%20y#s3cret"
         reader.read(AGUIClient(url).run(ASK))
         reader.read(AGUIClient(url, headers={"authorization": "Bearer b"}).run(ASK))

@@ -25,7 +25,7 @@ from tests.adapter.frontends import client_tool, lookup
 from tests.adapter.models import Scripted, call
 from tests.adapter.models import Turn as Said
 from tests.adapter.streams import dumped
-from tests.client.servers import Awaiting, Blocking, answering, server, telling
+from tests.client.servers import Awaiting, Blocking, answering, recording, server
 from tests.deep import each_value
 from tests.http.serving import serving
 from tests.protocol.streams import FINISHED, STARTED, Wire, in_run, message, snapshot, text
@@ -78,8 +78,8 @@ def usage(count: int) -> list[Wire]:
 
 
 def results(session: AGUISession[Any]) -> list[Wire]:
-    told = [one for one in dumped(session.messages) if one["role"] == "tool"]
-    return [{key: one[key] for key in ("toolCallId", "content", "error") if key in one} for one in told]
+    recorded = [one for one in dumped(session.messages) if one["role"] == "tool"]
+    return [{key: one[key] for key in ("toolCallId", "content", "error") if key in one} for one in recorded]
 
 
 IMAGE = {"type": "image", "source": {"type": "data", "value": PIXEL, "mimeType": "image/png"}}
@@ -102,15 +102,15 @@ def test_results(reader: Blocking, caplog: pytest.LogCaptureFixture) -> None:
     calls = [one for place, (name, args, *_) in enumerate(CALLS) for one in called(f"c{place}", args, name=name)]
     asking = [STARTED, *calls, {**FINISHED, "usage": usage(2)}]
     done = [*in_run(*text("m", "so"))[:-1], {**FINISHED, "usage": usage(3), "result": "r"}]
-    with server(telling(*asking), telling(*done)) as agent:
+    with server(recording(*asking), recording(*done)) as agent:
         session = AGUISession[Any](agent.url, tools=[add, plain, broken, refusing, photo])
         turn_ = session.send("go")
         events = reader.read(turn_)
     assert [one.type.value for one in events].count("RUN_FINISHED") == 2
     assert (turn_.text, turn_.result, [one.input_tokens for one in turn_.usage]) == ("so", "r", [5])
-    told = results(session)
-    assert [one["toolCallId"] for one in told] == [f"c{place}" for place in range(len(CALLS))]
-    for one, (name, args, content, error) in zip(told, CALLS, strict=True):
+    recorded = results(session)
+    assert [one["toolCallId"] for one in recorded] == [f"c{place}" for place in range(len(CALLS))]
+    for one, (name, args, content, error) in zip(recorded, CALLS, strict=True):
         if str(content).startswith("The arguments do not fit"):
             assert content in one["content"]
             assert one["error"] == one["content"]
@@ -127,7 +127,7 @@ def test_results(reader: Blocking, caplog: pytest.LogCaptureFixture) -> None:
 
 @pytest.mark.parametrize("reader", [Blocking(), Awaiting()], ids=repr)
 def test_a_tool_that_is_a_coroutine(reader: Blocking) -> None:
-    with server(telling(*in_run(*called("c", '{"word": "x"}', name="later"))), telling(*in_run())) as agent:
+    with server(recording(*in_run(*called("c", '{"word": "x"}', name="later"))), recording(*in_run())) as agent:
         session = AGUISession[Any](agent.url, tools=[later])
         reader.read(session.send("go"))
         assert results(session)[0]["content"] == "later x"
@@ -135,7 +135,7 @@ def test_a_tool_that_is_a_coroutine(reader: Blocking) -> None:
 
 async def test_a_tool_that_is_a_coroutine_under_a_running_loop() -> None:
     """`for` in code that an event loop runs, as in a notebook."""
-    with server(telling(*in_run(*called("c", '{"word": "x"}', name="later"))), telling(*in_run())) as agent:
+    with server(recording(*in_run(*called("c", '{"word": "x"}', name="later"))), recording(*in_run())) as agent:
         session = AGUISession[Any](agent.url, tools=[later])
         session.send("go").wait()
         assert results(session)[0]["content"] == "later x"
@@ -149,10 +149,10 @@ def test_what_the_agent_is_told_of_tools() -> None:
 
     tools = LocalTools([add, plain, client_tool("paint", color={"type": "string"})])
     assert [one.name for one in tools.offered] == ["add", "plain", "paint"]
-    told = tools.offered[0]
-    assert told.description == "Add two numbers."
-    assert told.parameters["required"] == ["a"]
-    assert set(told.parameters["properties"]) == {"a", "b"}
+    recorded = tools.offered[0]
+    assert recorded.description == "Add two numbers."
+    assert recorded.parameters["required"] == ["a"]
+    assert set(recorded.parameters["properties"]) == {"a", "b"}
     assert agui_tool(Place).parameters["properties"]["city"]["type"] == "string"
     with pytest.raises(ValueError, match="Two tools"):
         LocalTools([add, client_tool("add")])
@@ -163,7 +163,7 @@ def test_what_the_agent_is_told_of_tools() -> None:
 @both
 def test_one_runs_here_and_one_is_answered_by_hand(reader: Blocking) -> None:
     calls = [*called("a", '{"a": 1}', name="add"), *called("b", "{}", name="locate"), *called("s", "{}", name="server")]
-    with server(telling(*in_run(*calls)), telling(*in_run())) as agent:
+    with server(recording(*in_run(*calls)), recording(*in_run())) as agent:
         session = AGUISession[Any](agent.url, tools=[add, client_tool("locate")])
         reader.read(session.send("go"))
         assert len(agent.asked) == 1  # the turn ends: the agent waits for both
@@ -175,7 +175,9 @@ def test_one_runs_here_and_one_is_answered_by_hand(reader: Blocking) -> None:
 
 @both
 def test_results_survive_an_agent_that_is_gone(reader: Blocking) -> None:
-    with server(telling(*in_run(*called("a", '{"a": 1}', name="add"))), answering(500), telling(*in_run())) as agent:
+    with server(
+        recording(*in_run(*called("a", '{"a": 1}', name="add"))), answering(500), recording(*in_run())
+    ) as agent:
         session = AGUISession[Any](agent.url, tools=[add])
         with pytest.raises(AgentError):
             reader.read(session.send("go"))
@@ -187,7 +189,7 @@ def test_results_survive_an_agent_that_is_gone(reader: Blocking) -> None:
 @both
 def test_an_agent_that_calls_for_ever(reader: Blocking, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("langgraph_agui.client.session.MAX_RUNS", 3)
-    with server(*(telling(*in_run(*called(f"c{n}", '{"a": 1}', name="add"))) for n in range(4))) as agent:
+    with server(*(recording(*in_run(*called(f"c{n}", '{"a": 1}', name="add"))) for n in range(4))) as agent:
         session = AGUISession[Any](agent.url, tools=[add])
         with pytest.raises(AgentError, match="3 runs") as caught:
             reader.read(session.send("go"))
@@ -233,7 +235,7 @@ class Mail:
 
 def test_a_tool_that_is_stopped_leaves_the_results_before_it() -> None:
     mail = Mail()
-    with server(telling(*CALLED)) as agent:
+    with server(recording(*CALLED)) as agent:
         session = AGUISession[Any](agent.url, tools=mail.tools())
         with pytest.raises(KeyboardInterrupt):
             session.send("go").wait()
@@ -242,7 +244,7 @@ def test_a_tool_that_is_stopped_leaves_the_results_before_it() -> None:
 
 async def test_a_tool_that_is_cancelled_leaves_the_results_before_it() -> None:
     mail = Mail()
-    with server(telling(*CALLED)) as agent:
+    with server(recording(*CALLED)) as agent:
         session = AGUISession[Any](agent.url, tools=mail.tools())
         turn_ = asyncio.ensure_future(session.send("go")._await_end())
         await mail.begun.wait()
@@ -257,8 +259,10 @@ def test_a_snapshot_without_a_result(reader: Blocking) -> None:
     """As of a server that keeps no results: the call looks open, but its tool does not run again."""
     mail = Mail()
     asked = [message("user", "u"), message("assistant", "c1", "", toolCalls=[MAIL])]
-    told = in_run(snapshot(*asked))
-    with server(telling(*in_run(*called("c1", "{}", name="mail"))), telling(*told), telling(*told)) as agent:
+    recorded = in_run(snapshot(*asked))
+    with server(
+        recording(*in_run(*called("c1", "{}", name="mail"))), recording(*recorded), recording(*recorded)
+    ) as agent:
         session = AGUISession[Any](agent.url, tools=mail.tools())
         reader.read(session.send(UserMessage(id="u", content="x")))
         assert len(agent.asked) == 2
@@ -315,7 +319,7 @@ FORGED = {"path": "p", "root": True}
 
 
 @pytest.mark.parametrize(
-    ("one", "arguments", "told"),
+    ("one", "arguments", "recorded"),
     [
         (tool(read), FORGED, "p False"),
         (StructuredTool.from_function(read, args_schema=Short), FORGED, "p False"),
@@ -330,12 +334,12 @@ FORGED = {"path": "p", "root": True}
         (Reading(), {**FORGED, "x": 1}, "p False {'x': 1}"),
     ],
 )
-def test_hidden_arguments_are_not_the_agent_s(one: BaseTool, arguments: dict[str, Any], told: str) -> None:
+def test_hidden_arguments_are_not_the_agent_s(one: BaseTool, arguments: dict[str, Any], recorded: str) -> None:
     """What a tool does not offer to a model, its application decides; what it takes beyond that stays."""
     tools = LocalTools([one])
     assert "root" not in str(tools.offered[0].parameters)
     asked = ToolCall(id="c", function=FunctionCall(name=one.name, arguments=json.dumps(arguments)))
-    assert asyncio.run(tools.run(asked)).content == told
+    assert asyncio.run(tools.run(asked)).content == recorded
 
 
 # -- real agents -----------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from langgraph_agui import LangGraphAgent
 from langgraph_agui.client import agui_messages_of
 from tests.adapter.models import Scripted, said, thinking
 from tests.adapter.models import call as scripted_call
-from tests.adapter.streams import Told, dumped, run_input, tell
+from tests.adapter.streams import RecordedRun, dumped, record_run, run_input
 from tests.adapter.test_providers import run
 from tests.client.adding import chunks_of, spoken, whole
 from tests.providers.cases import EACH_CASE, Case
@@ -19,12 +19,12 @@ from tests.providers.server import ProviderServer
 from tests.providers.tools import get_weather
 
 
-def check(told: Told) -> None:
+def check(recorded: RecordedRun) -> None:
     """The chunks of the run say what a client holds of it, without and with the results."""
-    history = {one.id for one in told.input.messages}
-    new = [one for one in told.streamed if one.id not in history]
-    assert dumped(agui_messages_of(whole(chunks_of(told.events)))) == spoken(new)
-    total = whole(chunks_of(told.events, tools=[]))
+    history = {one.id for one in recorded.input.messages}
+    new = [one for one in recorded.streamed if one.id not in history]
+    assert dumped(agui_messages_of(whole(chunks_of(recorded.events)))) == spoken(new)
+    total = whole(chunks_of(recorded.events, tools=[]))
     assert dumped(agui_messages_of(total)) == spoken(new, ToolMessage)
     assert total.tool_calls == total.invalid_tool_calls == []
 
@@ -40,13 +40,13 @@ async def test_an_agent_that_thinks_calls_and_answers() -> None:
         ],
         [thinking("so"), "It is ", "sunny."],
     )
-    told = await tell(LangGraphAgent(graph=create_agent(model, [get_weather])), run_input("hi"))
-    assert told.last.type.value == "RUN_FINISHED", told.last
-    total = whole(chunks_of(told.events))
+    recorded = await record_run(LangGraphAgent(graph=create_agent(model, [get_weather])), run_input("hi"))
+    assert recorded.last.type.value == "RUN_FINISHED", recorded.last
+    total = whole(chunks_of(recorded.events))
     assert total.text == "one momentIt is sunny."
     assert "".join(b["reasoning"] for b in total.content_blocks if b["type"] == "reasoning") == "look it upso"
-    assert told.of("REASONING_ENCRYPTED_VALUE")
-    check(told)
+    assert recorded.of("REASONING_ENCRYPTED_VALUE")
+    check(recorded)
 
 
 @pytest.mark.parametrize("case", EACH_CASE, ids=str)
@@ -58,8 +58,8 @@ async def test_the_history_goes_back_unchanged() -> None:
     """The agent's values come back to it: a second run finds in its input what it said in the first."""
     model = Scripted([thinking("hm"), thinking(signature="sig"), said("one")], ["two"])
     agent = LangGraphAgent(graph=create_agent(model, []))
-    first = await tell(agent, run_input(UserMessage(id="u", content="hi")))
+    first = await record_run(agent, run_input(UserMessage(id="u", content="hi")))
     back = agui_messages_of(whole(chunks_of(first.events)))
-    second = await tell(agent, run_input(*first.input.messages, *back, "again"))
+    second = await record_run(agent, run_input(*first.input.messages, *back, "again"))
     assert dumped(second.messages)[: len(first.messages)] == dumped(first.messages)
     assert isinstance(model.seen[1][0], HumanMessage)

@@ -18,7 +18,7 @@ from langgraph.types import Command
 from langgraph_agui import AGUIMiddleware, LangGraphAgent, agui_router
 from langgraph_agui.client import AGUIChatModel, RemoteInterrupts, RunFailedError
 from tests.adapter.models import Scripted, said
-from tests.adapter.streams import run_input, tell
+from tests.adapter.streams import record_run, run_input
 from tests.http.serving import serving
 
 sent: list[str] = []
@@ -90,16 +90,16 @@ async def test_questions_are_asked_and_answered(remote: Scripted, way: str) -> N
 async def test_its_client_is_asked(remote: Scripted) -> None:
     """The questions pass through the local adapter, as approvals that its client can show."""
     agent = LangGraphAgent(local(remote))
-    told = await tell(agent, run_input("Pay them."))
+    recorded = await record_run(agent, run_input("Pay them."))
     for name in ("Ada", "Ben"):
-        [interrupt] = told.last.outcome.interrupts
+        [interrupt] = recorded.last.outcome.interrupts
         assert interrupt.reason == "tool_call"
         assert (interrupt.metadata["name"], interrupt.metadata["args"]) == ("transfer", {"to": name})
         answer = ResumeEntry(interrupt_id=interrupt.id, status="resolved", payload={"approved": True})
-        history = run_input(*told.messages, thread=told.input.thread_id, resume=[answer], state=told.state)
-        told = await tell(agent, history)
+        history = run_input(*recorded.messages, thread=recorded.input.thread_id, resume=[answer], state=recorded.state)
+        recorded = await record_run(agent, history)
     assert sent == ["Ada", "Ben"]
-    told.check_snapshot()
+    recorded.check_snapshot()
 
 
 async def test_a_local_tool_runs_between_question_and_answer() -> None:
@@ -141,14 +141,16 @@ async def test_a_question_that_nobody_answers(remote: Scripted, way: str) -> Non
 
 async def test_its_client_cancels(remote: Scripted) -> None:
     agent = LangGraphAgent(local(remote))
-    told = await tell(agent, run_input("Pay them."))
-    while told.last.outcome is not None and told.last.outcome.type == "interrupt":
-        answers = [ResumeEntry(interrupt_id=one.id, status="cancelled") for one in told.last.outcome.interrupts]
-        told = await tell(
-            agent, run_input(*told.messages, thread=told.input.thread_id, resume=answers, state=told.state)
+    recorded = await record_run(agent, run_input("Pay them."))
+    while recorded.last.outcome is not None and recorded.last.outcome.type == "interrupt":
+        answers = [ResumeEntry(interrupt_id=one.id, status="cancelled") for one in recorded.last.outcome.interrupts]
+        recorded = await record_run(
+            agent, run_input(*recorded.messages, thread=recorded.input.thread_id, resume=answers, state=recorded.state)
         )
-    told = await tell(agent, run_input(*told.messages, "Again.", thread=told.input.thread_id, state=told.state))
-    assert told.last.type.value == "RUN_FINISHED", told.last
+    recorded = await record_run(
+        agent, run_input(*recorded.messages, "Again.", thread=recorded.input.thread_id, state=recorded.state)
+    )
+    assert recorded.last.type.value == "RUN_FINISHED", recorded.last
     assert sent == []
 
 

@@ -23,7 +23,7 @@ from langgraph_agui.client import (
 )
 from langgraph_agui.protocol.wire import has_expired
 from tests.adapter.frontends import client_tool
-from tests.client.servers import Awaiting, Blocking, Peer, answering, frames, server, telling
+from tests.client.servers import Awaiting, Blocking, Peer, answering, frames, recording, server
 from tests.protocol.streams import ERROR, FINISHED, STARTED, Wire, call, event, in_run, message, result, snapshot, text
 from tests.waiting import PATIENCE
 
@@ -48,9 +48,9 @@ def contents(session: AGUISession[Any]) -> list[Any]:
 @both
 def test_a_turn(reader: Blocking) -> None:
     usage = [{"model": "m", "inputTokens": 3, "outputTokens": 1}]
-    told = in_run(*text("m", "a", "b"), *text("s", "sub", subagentRunId="lane"), *text("v", "echo", role="user"))
-    told[-1] = {**FINISHED, "usage": usage, "result": {"x": 1}}
-    with server(telling(*told)) as agent:
+    recorded = in_run(*text("m", "a", "b"), *text("s", "sub", subagentRunId="lane"), *text("v", "echo", role="user"))
+    recorded[-1] = {**FINISHED, "usage": usage, "result": {"x": 1}}
+    with server(recording(*recorded)) as agent:
         session = AGUISession[Any](
             AGUIClient(agent.url, retries=0),
             thread_id="t",
@@ -62,7 +62,7 @@ def test_a_turn(reader: Blocking) -> None:
         assert (turn.outcome, turn.text, turn.usage, agent.asked) == (None, "", [], [])
         seen: list[list[Any]] = []
         events = reader.read(turn, lambda one: seen.append(contents(session)))
-    assert len(events) == len(told)
+    assert len(events) == len(recorded)
     assert [one[-1] for one in seen[1:4]] == ["", "a", "ab"]  # as far as it has come
     assert (turn.outcome, turn.text, turn.interrupts, turn.result) == ("success", "ab", [], {"x": 1})
     assert (turn.usage[0].input_tokens, turn.usage[0].output_tokens) == (3, 1)
@@ -78,7 +78,7 @@ def test_a_turn(reader: Blocking) -> None:
 @both
 def test_answers_are_checked_before_anything_is_sent(reader: Blocking) -> None:
     late = asked("j", expiresAt="2020-01-01T00:00:00Z")
-    with server(telling(*TWO), telling(*pausing(asked("i"), late)), telling(*in_run())) as agent:
+    with server(recording(*TWO), recording(*pausing(asked("i"), late)), recording(*in_run())) as agent:
         session = AGUISession[Any](agent.url)
         reader.read(session.send("x"))
         faults: list[tuple[Any, Any, str, tuple[str, ...]]] = [
@@ -111,7 +111,7 @@ def test_answers_are_checked_before_anything_is_sent(reader: Blocking) -> None:
 
 @both
 def test_a_turn_that_waited_is_checked_again(reader: Blocking) -> None:
-    with server(telling(*TWO)) as agent:
+    with server(recording(*TWO)) as agent:
         session = AGUISession[Any](agent.url)
         first, second = session.send("a"), session.send("b")
         reader.read(first)
@@ -127,12 +127,12 @@ def test_how_long_interrupts_stay_open(reader: Blocking) -> None:
     answers = {"answers": {"i": 1, "j": 2}}
     cancelled = [STARTED, {**FINISHED, "outcome": {"type": "cancelled"}}]
     with server(
-        telling(*TWO),
-        telling(STARTED, ERROR),
-        telling(STARTED),
+        recording(*TWO),
+        recording(STARTED, ERROR),
+        recording(STARTED),
         answering(500),
-        telling(*cancelled),
-        telling(*in_run()),
+        recording(*cancelled),
+        recording(*in_run()),
     ) as agent:
         session = AGUISession[Any](agent.url)
         reader.read(session.send("x"))
@@ -148,7 +148,7 @@ def test_how_long_interrupts_stay_open(reader: Blocking) -> None:
 @both
 def test_what_is_kept_of_runs_that_go_wrong(reader: Blocking) -> None:
     with server(
-        telling(*in_run(*text("m", "a"))), answering(500), telling(), telling(STARTED, *text("n", "half")[:2])
+        recording(*in_run(*text("m", "a"))), answering(500), recording(), recording(STARTED, *text("n", "half")[:2])
     ) as agent:
         session = AGUISession[Any](AGUIClient(agent.url, retries=0))
         reader.read(session.send("x"))
@@ -167,7 +167,7 @@ def test_what_is_kept_of_runs_that_go_wrong(reader: Blocking) -> None:
 
 @both
 def test_one_run_at_a_time(reader: Blocking) -> None:
-    with server(telling(*in_run(*call("c", "{}", name="locate"))), telling(*in_run())) as agent:
+    with server(recording(*in_run(*call("c", "{}", name="locate"))), recording(*in_run())) as agent:
         session = AGUISession[Any](agent.url, tools=[client_tool("locate")])
         refused = 0
 
@@ -187,7 +187,7 @@ def test_one_run_at_a_time(reader: Blocking) -> None:
 
 
 def test_two_turns_read_at_once() -> None:
-    with server(telling(*in_run())) as agent:
+    with server(recording(*in_run())) as agent:
         session = AGUISession[Any](agent.url)
         first, second = session.send("a"), session.send("b")
         events = iter(first)
@@ -208,7 +208,7 @@ def test_leaving_keeps_what_was_delivered(reader: Blocking) -> None:
         if peer.left():
             left.set()
 
-    with server(endless, telling(*in_run(*text("n", "b")))) as agent:
+    with server(endless, recording(*in_run(*text("n", "b")))) as agent:
         session = AGUISession[Any](agent.url)
         turn = session.send("x")
         reader.leave(turn, 3)
@@ -249,7 +249,7 @@ async def test_cancelling_a_turn() -> None:
 @both
 def test_calls_that_the_application_answers(reader: Blocking) -> None:
     other = call("o", "{}", name="server_tool")
-    with server(telling(*in_run(*call("c", '{"x":1}', name="locate"), *other)), telling(*in_run())) as agent:
+    with server(recording(*in_run(*call("c", '{"x":1}', name="locate"), *other)), recording(*in_run())) as agent:
         session = AGUISession[Any](agent.url, tools=[client_tool("locate")])
         reader.read(session.send("where?"))
         assert session.pending_tool_calls == [
@@ -273,7 +273,7 @@ def test_calls_of_runs_that_did_not_finish_are_not_pending(reader: Blocking) -> 
     begun = call("c", '{"x', name="locate")
     cancelled = {**FINISHED, "outcome": {"type": "cancelled"}}
     with server(
-        telling(STARTED, *begun, cancelled), telling(STARTED, *begun, ERROR), telling(STARTED, *begun)
+        recording(STARTED, *begun, cancelled), recording(STARTED, *begun, ERROR), recording(STARTED, *begun)
     ) as agent:
         for _ in range(3):
             session = AGUISession[Any](agent.url, tools=[client_tool("locate")])
@@ -287,14 +287,14 @@ def test_calls_of_runs_that_did_not_finish_are_not_pending(reader: Blocking) -> 
 def test_connect_reads_the_thread(reader: Blocking) -> None:
     calls = [{"id": "c", "type": "function", "function": {"name": "locate", "arguments": "{}"}}]
     held = snapshot(message("user", "u"), {"id": "m", "role": "assistant", "toolCalls": calls})
-    told = in_run(held, event("STATE_SNAPSHOT", snapshot={"a": 1}))
+    recorded = in_run(held, event("STATE_SNAPSHOT", snapshot={"a": 1}))
     ran: list[str] = []
 
     def locate() -> None:
         """Locate."""
         ran.append("locate")
 
-    with server(telling(*told), telling(*pausing(asked("i")))) as agent:
+    with server(recording(*recorded), recording(*pausing(asked("i")))) as agent:
         session = AGUISession[Any](agent.url, thread_id="t", tools=[locate])
         reader.read(session.connect())
         assert [one.id for one in session.messages] == ["u", "m"]
@@ -307,7 +307,7 @@ def test_connect_reads_the_thread(reader: Blocking) -> None:
 
 
 def test_clear() -> None:
-    with server(telling(*in_run(event("STATE_SNAPSHOT", snapshot={"a": 1}))[:2], *TWO[1:])) as agent:
+    with server(recording(*in_run(event("STATE_SNAPSHOT", snapshot={"a": 1}))[:2], *TWO[1:])) as agent:
         session = AGUISession[Any](agent.url, thread_id="t", tools=[client_tool("locate")])
         list(session.send("x"))
         assert (session.state, len(session.interrupts)) == ({"a": 1}, 2)
@@ -355,13 +355,13 @@ def test_the_ends_of_the_calendar(zone: str, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_results_in_the_stream_leave_nothing_pending() -> None:
-    with server(telling(*in_run(*call("c", "{}", name="locate"), result("c")))) as agent:
+    with server(recording(*in_run(*call("c", "{}", name="locate"), result("c")))) as agent:
         session = AGUISession[Any](agent.url, tools=[client_tool("locate")])
         list(session.send("x"))
     assert session.pending_tool_calls == []
 
 
 def test_the_text_of_several_messages() -> None:
-    told = [*text("m", "One ", "moment."), *call("c"), result("c", "o", "x"), *text("n", "Done.")]
-    with server(telling(*in_run(*told))) as agent:
+    recorded = [*text("m", "One ", "moment."), *call("c"), result("c", "o", "x"), *text("n", "Done.")]
+    with server(recording(*in_run(*recorded))) as agent:
         assert AGUISession(agent.url).send("x").wait().text == "One moment.\n\nDone."

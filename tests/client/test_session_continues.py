@@ -10,7 +10,7 @@ from langchain_core.messages import HumanMessage
 
 from langgraph_agui.client import AgentStatusError, AGUIClient, AGUISession, ResumeError
 from tests.adapter.frontends import client_tool
-from tests.client.servers import Awaiting, Blocking, Endless, answering, server, telling
+from tests.client.servers import Awaiting, Blocking, Endless, answering, recording, server
 from tests.protocol.streams import call, in_run, text
 
 both = pytest.mark.parametrize("reader", [Blocking(), Awaiting()], ids=repr)
@@ -29,7 +29,7 @@ async def leave(session: AGUISession[Any]) -> None:
 async def test_a_bare_break_leaves_the_session_at_once() -> None:
     """What Python cleans up of the old turn while the new one goes on does not end that."""
     endless = Endless()
-    with server(endless, telling(*in_run(*text("n", "b")))) as agent:
+    with server(endless, recording(*in_run(*text("n", "b")))) as agent:
         session = AGUISession[Any](agent.url)
         await leave(session)
         turn = session.send("y")
@@ -92,7 +92,7 @@ CALLED = in_run(
 
 
 def test_a_tool_that_was_stopped_is_answered_before_new_words() -> None:
-    with server(telling(*CALLED), answering(500), telling(*in_run())) as agent:
+    with server(recording(*CALLED), answering(500), recording(*in_run())) as agent:
         session = stopped(agent.url)
         with pytest.raises(AgentStatusError):
             session.send("y").wait()
@@ -101,14 +101,14 @@ def test_a_tool_that_was_stopped_is_answered_before_new_words() -> None:
         assert [one.id for one in session.pending_tool_calls] == []
     sent = agent.asked[2].json["messages"]
     assert [one["role"] for one in sent] == ["user", "assistant", "tool", "user"]
-    told = "The tool was interrupted."
-    assert (sent[2]["toolCallId"], sent[2]["content"], sent[2]["error"]) == ("s", told, told)
+    recorded = "The tool was interrupted."
+    assert (sent[2]["toolCallId"], sent[2]["content"], sent[2]["error"]) == ("s", recorded, recorded)
     assert [one.id for one in session.messages] == [one["id"] for one in sent]
 
 
 @pytest.mark.parametrize("said", [[], [ToolMessage(id="o", tool_call_id="s", content="mine")]], ids=["nothing", "it"])
 def test_a_tool_that_was_stopped_and_no_new_words(said: list[Any]) -> None:
-    with server(telling(*CALLED), telling(*in_run(*text("n", "b")))) as agent:
+    with server(recording(*CALLED), recording(*in_run(*text("n", "b")))) as agent:
         stopped(agent.url).send(*said).wait()
     results = [one["content"] for one in agent.asked[1].json["messages"] if one["role"] == "tool"]
     assert results == [one.content for one in said]
@@ -131,7 +131,7 @@ def test_what_is_no_message(said: Any) -> None:
 
 @both
 def test_nothing_is_open(reader: Blocking) -> None:
-    with server(telling(*in_run())) as agent:
+    with server(recording(*in_run())) as agent:
         session = AGUISession[Any](agent.url)
         reader.read(session.send("x"))
         for answers in ({}, {"i": 1}):

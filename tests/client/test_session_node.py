@@ -20,7 +20,7 @@ from tests.adapter.frontends import client_tool, lookup
 from tests.adapter.models import Scripted, call, said, thinking
 from tests.adapter.models import Turn as Said
 from tests.agreement import canonical
-from tests.client.servers import Awaiting, Blocking, Recorder, frames, server, telling
+from tests.client.servers import Awaiting, Blocking, Recorder, frames, recording, server
 from tests.http.serving import serving
 from tests.node_client import NodeClient
 from tests.protocol.streams import FINISHED, STARTED, Wire, event, in_run, message, reasoning, snapshot, text
@@ -203,7 +203,7 @@ TURNS: Sequence[tuple[dict[str, Any], list[Wire]]] = [
 
 @both
 def test_a_conversation_event_by_event(reader: Blocking, node_client: NodeClient) -> None:
-    with server(*(telling(*events) for _, events in TURNS)) as agent:
+    with server(*(recording(*events) for _, events in TURNS)) as agent:
         session = AGUISession[Any](agent.url, state={"mine": [1]})
         twin = Twin(node_client, session)
         node_client.run(
@@ -231,7 +231,7 @@ def test_both_refuse_to_leave_an_interrupt_open(node_client: NodeClient) -> None
             "outcome": {"type": "interrupt", "interrupts": [{"id": "i", "reason": "x", "expiresAt": "2020-01-01"}]},
         },
     ]
-    with server(telling(*asking)) as agent:
+    with server(recording(*asking)) as agent:
         session = AGUISession[Any](agent.url)
         for _ in session.send("x"):
             pass

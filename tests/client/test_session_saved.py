@@ -39,9 +39,11 @@ interrupts = st.lists(
 
 
 @given(streams(), values, interrupts, st.lists(st.sampled_from(["c0", "c1"]), unique=True))
-def test_a_saved_session_holds_the_same(told: list[Wire], state: Any, open_: list[Interrupt], calls: list[str]) -> None:
+def test_a_saved_session_holds_the_same(
+    recorded: list[Wire], state: Any, open_: list[Interrupt], calls: list[str]
+) -> None:
     fold = Fold([UserMessage(id="u", content=[TextPart(text="x")])])
-    for one in in_run(*told, event("ACTIVITY_SNAPSHOT", messageId="act", activityType="a", content={"n": None})):
+    for one in in_run(*recorded, event("ACTIVITY_SNAPSHOT", messageId="act", activityType="a", content={"n": None})):
         fold.feed(one)
     session = AGUISession[Any](NOWHERE, messages=fold.messages, tools=[client_tool("f"), client_tool("g")])
     session.state, session.interrupts, session._open_calls = state, open_, calls

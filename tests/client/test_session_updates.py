@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError, model_validator
 
 from langgraph_agui.client import AGUISession, StreamTruncatedError
 from langgraph_agui.client.typed_state import TypedState
-from tests.client.servers import Awaiting, Blocking, server, telling
+from tests.client.servers import Awaiting, Blocking, recording, server
 from tests.protocol.streams import STARTED, Wire, event, in_run, state_delta
 
 both = pytest.mark.parametrize("reader", [Blocking(), Awaiting()], ids=repr)
@@ -51,7 +51,7 @@ def counting(agent: Any) -> tuple[AGUISession[Count], list[object]]:
 @both
 def test_updates_that_nobody_looks_at_are_not_read(reader: Blocking) -> None:
     """All of a state is validated each time: a run of many deltas must not cost as many validations."""
-    with server(telling(*in_run(*map(put, range(1, 50)), put("bad"), put(60)))) as agent:
+    with server(recording(*in_run(*map(put, range(1, 50)), put("bad"), put(60)))) as agent:
         session, faults = counting(agent)
         assert READ == [0]
         reader.read(session.send("x"))
@@ -62,8 +62,8 @@ def test_updates_that_nobody_looks_at_are_not_read(reader: Blocking) -> None:
 
 @both
 def test_the_last_update_does_not_fit(reader: Blocking) -> None:
-    told = [*map(put, range(1, 20)), put("bad"), put("worse")]
-    with server(telling(*in_run(*told)), telling(*in_run())) as agent:
+    recorded = [*map(put, range(1, 20)), put("bad"), put("worse")]
+    with server(recording(*in_run(*recorded)), recording(*in_run())) as agent:
         session, faults = counting(agent)
         reader.read(session.send("x"))
         assert faults == ["worse"]
@@ -76,7 +76,7 @@ def test_the_last_update_does_not_fit(reader: Blocking) -> None:
 @both
 def test_updates_that_never_fit(reader: Blocking) -> None:
     """Only the last few are tried: the state stays what somebody has seen."""
-    with server(telling(*in_run(put(1), *[put("bad")] * 20))) as agent:
+    with server(recording(*in_run(put(1), *[put("bad")] * 20))) as agent:
         session, faults = counting(agent)
         reader.read(session.send("x"))
     assert (session.state.number, faults) == (0, ["bad"])
@@ -97,7 +97,7 @@ MANY = {"servings": "many", "steps": ["a"], "more": 1}
 @both
 def test_what_fits_of_a_first_update(reader: Blocking) -> None:
     faults: list[ValidationError] = []
-    with server(telling(*in_run(event("STATE_SNAPSHOT", snapshot=MANY))), telling(*in_run())) as agent:
+    with server(recording(*in_run(event("STATE_SNAPSHOT", snapshot=MANY))), recording(*in_run())) as agent:
         session = AGUISession[Dish](agent.url, on_invalid_state=faults.append)
         reader.read(session.send("x"))
         assert [fault.errors()[0]["loc"] for fault in faults] == [("servings",)]
@@ -153,7 +153,7 @@ def test_what_does_not_fit_together() -> None:
 
 
 def test_changes_that_do_not_fit_are_not_sent() -> None:
-    with server(telling(*in_run(event("STATE_SNAPSHOT", snapshot={"servings": 4}))), telling(*in_run())) as agent:
+    with server(recording(*in_run(event("STATE_SNAPSHOT", snapshot={"servings": 4}))), recording(*in_run())) as agent:
         session = AGUISession[Dish](agent.url)
         session.send("x").wait()
         session.state.servings = "zz"  # type: ignore[assignment]
@@ -169,7 +169,7 @@ def test_changes_that_do_not_fit_are_not_sent() -> None:
 
 @both
 def test_a_run_that_breaks_off_is_read_too(reader: Blocking) -> None:
-    with server(telling(STARTED, put(1), put("bad"))) as agent:
+    with server(recording(STARTED, put(1), put("bad"))) as agent:
         session, faults = counting(agent)
         with pytest.raises(StreamTruncatedError):
             reader.read(session.send("x"))
@@ -184,7 +184,7 @@ def test_what_the_user_sets_after_an_update(reader: Blocking) -> None:
             session.state = Count(number=7)
 
     changed = event("STATE_SNAPSHOT", snapshot={"number": 1, "more": 2})
-    with server(telling(*in_run(changed, put(3))), telling(*in_run())) as agent:
+    with server(recording(*in_run(changed, put(3))), recording(*in_run())) as agent:
         session, _ = counting(agent)
         reader.read(session.send("x"), meddle)
         assert session.state.number == 7
@@ -195,7 +195,7 @@ def test_what_the_user_sets_after_an_update(reader: Blocking) -> None:
 def test_what_is_saved_in_the_middle_of_a_run() -> None:
     """What the agent sends goes before what was changed until then, whether somebody has looked at it or not."""
     saved: list[Any] = []
-    with server(telling(*in_run(put(1), put(2)))) as agent:
+    with server(recording(*in_run(put(1), put(2)))) as agent:
         session, _ = counting(agent)
         for one in session.send("x"):
             if one.type == "STATE_DELTA":
@@ -206,7 +206,7 @@ def test_what_is_saved_in_the_middle_of_a_run() -> None:
 
 def test_half_a_character() -> None:
     """Such text cannot be printed: as elsewhere, it is replaced."""
-    with server(telling(*in_run(event("STATE_SNAPSHOT", snapshot={"a": "\ud800"})))) as agent:
+    with server(recording(*in_run(event("STATE_SNAPSHOT", snapshot={"a": "\ud800"})))) as agent:
         session = AGUISession[Any](agent.url)
         session.send("x").wait()
     assert session.state == {"a": "\ufffd"}

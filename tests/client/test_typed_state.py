@@ -16,7 +16,7 @@ from typing_extensions import TypedDict
 
 from langgraph_agui.client import AGUISession
 from langgraph_agui.client.typed_state import StateT, TypedState
-from tests.client.servers import Awaiting, Blocking, server, telling
+from tests.client.servers import Awaiting, Blocking, recording, server
 from tests.protocol.streams import Wire, event, in_run
 
 both = pytest.mark.parametrize("reader", [Blocking(), Awaiting()], ids=repr)
@@ -46,7 +46,7 @@ SOUP = {"title": "Soup", "servingsCount": 2, "ingredients": [{"name": "tomato", 
 @both
 def test_the_agent_and_the_user_take_turns(reader: Blocking) -> None:
     delta = event("STATE_DELTA", delta=[{"op": "replace", "path": "/servingsCount", "value": 4}])
-    with server(telling(*in_run(snapshot(SOUP), delta)), telling(*in_run()), telling(*in_run())) as agent:
+    with server(recording(*in_run(snapshot(SOUP), delta)), recording(*in_run()), recording(*in_run())) as agent:
         session = AGUISession[Recipe](agent.url)
         assert session.state == Recipe()
         seen: list[int] = []
@@ -67,8 +67,8 @@ def test_the_agent_and_the_user_take_turns(reader: Blocking) -> None:
 @both
 def test_an_update_that_does_not_fit(reader: Blocking, caplog: pytest.LogCaptureFixture) -> None:
     bad = {**SOUP, "servingsCount": "s3cret"}
-    told = in_run(snapshot(SOUP), snapshot(bad), event("CUSTOM", name="n", value=1), snapshot({**bad, "title": 1}))
-    with server(telling(*told), telling(*in_run()), telling(*in_run(snapshot({"title": "New"})))) as agent:
+    recorded = in_run(snapshot(SOUP), snapshot(bad), event("CUSTOM", name="n", value=1), snapshot({**bad, "title": 1}))
+    with server(recording(*recorded), recording(*in_run()), recording(*in_run(snapshot({"title": "New"})))) as agent:
         reported: list[ValidationError] = []
         session = AGUISession[Recipe](agent.url, on_invalid_state=reported.append)
         reader.read(session.send("x"), lambda one: session.state)
@@ -85,7 +85,7 @@ def test_an_update_that_does_not_fit(reader: Blocking, caplog: pytest.LogCapture
     kept = {**bad, "title": "Mine", "servingsCount": 2}
     assert [asked.json["state"] for asked in agent.asked[1:]] == [kept] * 2
     assert "does not fit" not in caplog.text
-    with server(telling(*told)) as agent:
+    with server(recording(*recorded)) as agent:
         logging_ = AGUISession[Recipe](agent.url)
         reader.read(logging_.send("x"), lambda one: logging_.state)
     assert caplog.text.count("does not fit") == 2
@@ -99,7 +99,7 @@ class Needy(BaseModel):
 
 @both
 def test_a_first_state_that_does_not_fit(reader: Blocking, caplog: pytest.LogCaptureFixture) -> None:
-    with server(telling(*in_run()), telling(*in_run(snapshot({"name": 1})))) as agent:
+    with server(recording(*in_run()), recording(*in_run(snapshot({"name": 1})))) as agent:
         session = AGUISession[Needy](agent.url)
         for _ in range(2):
             with pytest.raises(ValidationError):
@@ -145,7 +145,7 @@ class Strict(BaseModel):
 @both
 def test_other_types(reader: Blocking, kind: Any, state: Any, read: Any) -> None:
     reported: list[Any] = []
-    with server(telling(*in_run(snapshot(state)))) as agent:
+    with server(recording(*in_run(snapshot(state)))) as agent:
         session = AGUISession[kind](agent.url, on_invalid_state=reported.append)
         reader.read(session.send("x"))
     assert session.state == read
@@ -181,7 +181,7 @@ def test_a_deep_state_without_a_type() -> None:
     state: Any = {}
     for _ in range(500):
         state = {"inner": state}
-    with server(telling(*in_run(snapshot(state))), telling(*in_run())) as agent:
+    with server(recording(*in_run(snapshot(state))), recording(*in_run())) as agent:
         session: AGUISession[Any] = AGUISession(agent.url)
         session.send("x").wait()
         assert session.state == state
@@ -193,7 +193,7 @@ def test_a_session_without_a_type(reader: Blocking) -> None:
     """Its state is JSON data of its own: what is changed in it changes no run, and no run that goes on changes it."""
     delta = event("STATE_DELTA", delta=[{"op": "add", "path": "/list/-", "value": 2}])
     given_ = {"list": [0]}
-    with server(telling(*in_run(delta, delta)), telling(*in_run())) as agent:
+    with server(recording(*in_run(delta, delta)), recording(*in_run())) as agent:
         session = AGUISession[Any](agent.url, state=given_)
         held: list[Any] = []
 
@@ -269,11 +269,11 @@ def test_exactly_the_changes_are_sent(held: Any, beside: Any, changes: Any, assi
     if assign:
         state.set(state.value.model_copy(deep=True))
     value, wanted = state.value, copy.deepcopy(before)
-    told = value.model_dump(by_alias=True, mode="json")
+    recorded = value.model_dump(by_alias=True, mode="json")
     for field, change in changes.items():
         alias = "cc" if field == "c" else field
         setattr(value, field, change)
-        if exact(change) != exact(told[alias]):
+        if exact(change) != exact(recorded[alias]):
             wanted[alias] = change
     if value.inner is not None and name is not None:
         value.inner.name = name
@@ -301,7 +301,9 @@ def test_the_input_is_not_the_session_s() -> None:
 def test_a_value_that_was_refused_can_be_put_back(how: str) -> None:
     """The agent's 0 does not fit, so 6 stays: and that is what the agent is sent, beside its own changes."""
     wrong = {"title": "Stew", "servingsCount": 0}
-    with server(telling(*in_run(snapshot({**SOUP, "servingsCount": 6}), snapshot(wrong))), telling(*in_run())) as agent:
+    with server(
+        recording(*in_run(snapshot({**SOUP, "servingsCount": 6}), snapshot(wrong))), recording(*in_run())
+    ) as agent:
         session = AGUISession[Recipe](agent.url, on_invalid_state=lambda error: None)
         session.send("x").wait()
         assert session.state.servings == 6
@@ -317,8 +319,8 @@ def test_a_value_that_was_refused_can_be_put_back(how: str) -> None:
 
 def test_a_value_that_was_refused_under_the_name_of_its_field() -> None:
     state = TypedState[Recipe](Recipe, lambda error: None)
-    for told in ({"servings": 6}, {"servings": 0, "title": "Stew"}):
-        state.receive(told)
+    for recorded in ({"servings": 6}, {"servings": 0, "title": "Stew"}):
+        state.receive(recorded)
         assert state.value.servings == 6
     assert state.value.title == "Stew"
 
@@ -327,7 +329,7 @@ def test_the_same_fault_is_reported_once() -> None:
     fine, wrong = snapshot({"servingsCount": 2}), snapshot({"servingsCount": 0})
     other, more = snapshot({"servingsCount": -1}), event("STATE_DELTA", delta=[])
     faults: list[ValidationError] = []
-    with server(telling(*in_run(wrong, more, wrong, other, fine, wrong))) as agent:
+    with server(recording(*in_run(wrong, more, wrong, other, fine, wrong))) as agent:
         session = AGUISession[Recipe](agent.url, on_invalid_state=faults.append)
         for _ in session.send("x"):
             assert session.state.servings in (1, 2)
@@ -348,7 +350,7 @@ def test_what_was_kept_is_saved() -> None:
             return self
 
     faults: list[ValidationError] = []
-    with server(telling(*in_run(snapshot({"low": 3, "high": 5}), snapshot({"low": 8, "high": 5})))) as agent:
+    with server(recording(*in_run(snapshot({"low": 3, "high": 5}), snapshot({"low": 8, "high": 5})))) as agent:
         session = AGUISession[Range](agent.url, on_invalid_state=faults.append)
         session.send("x").wait()
     assert len(faults) == 1

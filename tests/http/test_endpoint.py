@@ -14,7 +14,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from langgraph_agui import LangGraphAgent, add_langgraph_fastapi_endpoint, agui_router
 from langgraph_agui.protocol import decode
-from tests.adapter.streams import Told, run_input
+from tests.adapter.streams import RecordedRun, run_input
 from tests.http.models import Talker, flat
 from tests.http.raw import Answer, Connection, ask, body_of
 from tests.http.serving import serving
@@ -33,17 +33,17 @@ def app_of(agent: LangGraphAgent, **options: Any) -> FastAPI:
     return app
 
 
-def told_by(body: bytes, given: RunAgentInput) -> Told:
-    told = Told(list(decode([body])), given)
-    told.check_snapshot()
-    return told
+def recorded_by(body: bytes, given: RunAgentInput) -> RecordedRun:
+    recorded = RecordedRun(list(decode([body])), given)
+    recorded.check_snapshot()
+    return recorded
 
 
 def answered(body: bytes, given: RunAgentInput) -> str:
     """The answer that a client holds after a complete stream."""
-    told = told_by(body, given)
-    assert told.last.type.value == "RUN_FINISHED"
-    return str(told.messages[-1].content)
+    recorded = recorded_by(body, given)
+    assert recorded.last.type.value == "RUN_FINISHED"
+    return str(recorded.messages[-1].content)
 
 
 class TestStream:
@@ -93,9 +93,9 @@ class TestStream:
                 connection.send("POST", "/agent", body_of(given))
             for connection, given in connections:
                 with connection:
-                    told = told_by(connection.answer().body, given)
-                assert told.messages[0] == given.messages[0]
-                assert told.last.run_id == given.run_id
+                    recorded = recorded_by(connection.answer().body, given)
+                assert recorded.messages[0] == given.messages[0]
+                assert recorded.last.run_id == given.run_id
 
 
 class TestSilence:
@@ -180,12 +180,12 @@ class TestDescription:
             answer = ask(served.port, "GET", "/agent/capabilities")
         assert answer.status == 200
         assert b"null" not in answer.body
-        told = AgentCapabilities.model_validate(answer.json)
-        assert told == agent.capabilities()
-        assert told.identity is not None
-        assert told.identity.name == "talker"
-        assert told.state is not None
-        assert told.state.persistent_state is (saver is not None)
+        recorded = AgentCapabilities.model_validate(answer.json)
+        assert recorded == agent.capabilities()
+        assert recorded.identity is not None
+        assert recorded.identity.name == "talker"
+        assert recorded.state is not None
+        assert recorded.state.persistent_state is (saver is not None)
 
     def test_health(self) -> None:
         with serving(app_of(talking())) as served:

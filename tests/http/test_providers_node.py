@@ -20,7 +20,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph_agui import LangGraphAgent, agui_router
 from langgraph_agui.protocol import decode
 from langgraph_agui.protocol.schema import parse_input
-from tests.adapter.streams import Told
+from tests.adapter.streams import RecordedRun
 from tests.deep import each_value
 from tests.http.serving import Served, Tape, serving
 from tests.node_client import ClientRun, NodeClient
@@ -48,10 +48,10 @@ class Stage:
         self.app.include_router(agui_router(agent, path))
         return path
 
-    def told(self, path: str, run: ClientRun) -> Told:
+    def recorded(self, path: str, run: ClientRun) -> RecordedRun:
         """The stream that the client got last, verified."""
         assert run.input is not None
-        return Told(list(decode([self.tape.answers[path][-1]])), parse_input(run.input))
+        return RecordedRun(list(decode([self.tape.answers[path][-1]])), parse_input(run.input))
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +79,7 @@ def test_two_turns(
     turn = {"agent": path, "url": stage.served.url(path), "threadId": path}
 
     first = node_client.run(**turn, add=[user(case.prompt, "question-1")])
-    check_run(stage.told(path, first), first)
+    check_run(stage.recorded(path, first), first)
     check_said(first.messages, case.seen)
     check_opaque(case, first.messages)
 
@@ -87,7 +87,7 @@ def test_two_turns(
     node_client.drop(path)
     assert second.input is not None
     assert second.input["messages"] == [*first.messages, user("Anything else?", "question-2")]
-    check_run(stage.told(path, second), second)
+    check_run(stage.recorded(path, second), second)
     assert second.messages[:-1] == second.input["messages"]
     assert second.messages[-1]["content"] == MORE.text
     asked = json.dumps(provider_server.bodies[-1], ensure_ascii=False)
@@ -103,16 +103,16 @@ def texts_of(case: Case) -> Iterator[str]:
             yield from (block.text for block in turn.blocks if isinstance(block, Text))
 
 
-def check_run(told: Told, run: ClientRun) -> None:
+def check_run(recorded: RecordedRun, run: ClientRun) -> None:
     """The client took the stream without a word, and holds what the stream, its snapshot and our fold say."""
     assert run.error is None
-    assert run.runError is None, told.events[-1]
+    assert run.runError is None, recorded.events[-1]
     assert run.warnings == []
     assert run.outcome in (None, "success")
     assert run.openInterrupts == []
-    assert run.events == told.types
-    assert run.messages == plain(told.messages) == plain(told.snapshot)
-    told.check_snapshot()
+    assert run.events == recorded.types
+    assert run.messages == plain(recorded.messages) == plain(recorded.snapshot)
+    recorded.check_snapshot()
     ids = [message["id"] for message in run.messages]
     assert len(set(ids)) == len(ids)
 

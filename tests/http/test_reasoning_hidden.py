@@ -24,7 +24,7 @@ from langgraph_agui import LangGraphAgent, ReasoningOptions, agui_router
 from langgraph_agui.protocol import decode
 from tests.adapter.canary import CANARY, HIDDEN, UNSEALED, check_bytes
 from tests.adapter.graphs import Chat, chain_of
-from tests.adapter.streams import Told, run_input
+from tests.adapter.streams import RecordedRun, run_input
 from tests.deep import each_value
 from tests.http.raw import ask, body_of
 from tests.http.serving import Served, Tape, serving
@@ -78,17 +78,17 @@ class Stage:
         self.app.include_router(agui_router(LangGraphAgent(graph=graph, reasoning=reasoning), path))
         return path
 
-    def run(self, path: str, given: RunAgentInput) -> tuple[Told, bytes]:
+    def run(self, path: str, given: RunAgentInput) -> tuple[RecordedRun, bytes]:
         """The stream, verified, and its bytes."""
         body = ask(self.served.port, "POST", path, body_of(given)).body
-        return Told(list(decode([body])), given), body
+        return RecordedRun(list(decode([body])), given), body
 
-    def quiet(self, path: str, given: RunAgentInput, ended: str = "RUN_FINISHED") -> Told:
+    def quiet(self, path: str, given: RunAgentInput, ended: str = "RUN_FINISHED") -> RecordedRun:
         """Run, and find nothing of the canary in the answer."""
-        told, body = self.run(path, given)
+        recorded, body = self.run(path, given)
         check_bytes(body)
-        assert told.last.type.value == ended, told.last
-        return told
+        assert recorded.last.type.value == ended, recorded.last
+        return recorded
 
 
 @pytest.fixture(scope="module")
@@ -201,8 +201,8 @@ def test_a_failure_after_the_reasoning(
 ) -> None:
     provider_server.script(provider, Reply(answer(), **failing, error=f"overloaded while thinking {CANARY}"))
     path = stage.add(create_agent(make_model(provider, provider_server), []))
-    told = stage.quiet(path, run_input("hi"), "RUN_ERROR")
-    assert told.last.code == "model_error"
+    recorded = stage.quiet(path, run_input("hi"), "RUN_ERROR")
+    assert recorded.last.code == "model_error"
 
 
 class Kept(Chat):
@@ -225,9 +225,9 @@ def test_a_message_in_other_channels(provider: str, whole: bool, stage: Stage, p
         dumps = [message_to_dict(reply), dumpd(reply), reply.model_dump(), reply.content_blocks]
         return {"messages": [reply], "draft": [reply], "words": {"a": (reply.content, reply)}, "dumped": dumps}
 
-    told = stage.quiet(stage.add(chain_of(node, state=Kept)), run_input("hi"))
-    assert "A jacket." in json.dumps(told.state["draft"])
-    assert "A jacket." in json.dumps(told.state["words"])
+    recorded = stage.quiet(stage.add(chain_of(node, state=Kept)), run_input("hi"))
+    assert "A jacket." in json.dumps(recorded.state["draft"])
+    assert "A jacket." in json.dumps(recorded.state["words"])
 
 
 @ways
@@ -244,5 +244,5 @@ def test_a_functional_graph_that_returns_it(
         reply = await model.ainvoke("hi")
         return [{"reply": reply, "words": reply.content}]
 
-    told = stage.quiet(stage.add(graph), run_input("hi"))
-    assert "A jacket." in json.dumps(told.last.result)
+    recorded = stage.quiet(stage.add(graph), run_input("hi"))
+    assert "A jacket." in json.dumps(recorded.last.result)

@@ -15,7 +15,7 @@ from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph_agui import LangGraphAgent, agui_router
 from langgraph_agui.protocol import decode
 from langgraph_agui.protocol.schema import parse_input
-from tests.adapter.streams import Told
+from tests.adapter.streams import RecordedRun
 from tests.http.raw import JSON, Answer, Connection, ask
 from tests.http.serving import Served, serving, wait_for
 
@@ -23,40 +23,40 @@ LIMIT = 100_000
 IMAGE = "iVBORw0KGgo="
 
 
-class Heard:
+class ReceivedEvents:
     """The messages that reached the graph, one list per run."""
 
     def __init__(self) -> None:
         self.runs: list[list[BaseMessage]] = []
 
     def agent(self) -> LangGraphAgent:
-        async def hear(state: MessagesState) -> Any:
+        async def receive_event(state: MessagesState) -> Any:
             self.runs.append(list(state["messages"]))
             return {"messages": [("ai", "heard")]}
 
         builder = StateGraph(MessagesState)
-        builder.add_node("hear", hear)
+        builder.add_node("hear", receive_event)
         builder.add_edge(START, "hear")
         builder.add_edge("hear", END)
         return LangGraphAgent(graph=builder.compile())
 
 
 @pytest.fixture(scope="module")
-def heard() -> Heard:
-    return Heard()
+def received() -> ReceivedEvents:
+    return ReceivedEvents()
 
 
 @pytest.fixture(scope="module")
-def served(heard: Heard) -> Iterator[Served]:
+def served(received: ReceivedEvents) -> Iterator[Served]:
     app = FastAPI()
-    app.include_router(agui_router(heard.agent(), "/agent", max_body=LIMIT))
+    app.include_router(agui_router(received.agent(), "/agent", max_body=LIMIT))
     with serving(app) as served:
         yield served
 
 
 @pytest.fixture(autouse=True)
-def forget(heard: Heard) -> None:
-    heard.runs.clear()
+def forget(received: ReceivedEvents) -> None:
+    received.runs.clear()
 
 
 def wire(**changes: Any) -> dict[str, Any]:
@@ -79,23 +79,23 @@ def post(served: Served, body: object) -> Answer:
     return ask(served.port, "POST", "/agent", data)
 
 
-def check_refused(answer: Answer, status: int, heard: Heard) -> str:
+def check_refused(answer: Answer, status: int, received: ReceivedEvents) -> str:
     assert answer.status == status, answer.body
     assert answer.headers["content-type"] == "application/json"
-    assert heard.runs == []
+    assert received.runs == []
     detail = answer.json["detail"]
     assert isinstance(detail, str)
     assert detail
     return detail
 
 
-def check_served(answer: Answer, given: dict[str, Any]) -> Told:
+def check_served(answer: Answer, given: dict[str, Any]) -> RecordedRun:
     assert answer.status == 200, answer.body
-    told = Told(list(decode([answer.body])), parse_input(given))
-    assert told.last.type.value == "RUN_FINISHED", told.last
-    assert (told.last.thread_id, told.last.run_id) == (given["threadId"], given["runId"])
-    assert told.messages[-1].content == "heard"
-    return told
+    recorded = RecordedRun(list(decode([answer.body])), parse_input(given))
+    assert recorded.last.type.value == "RUN_FINISHED", recorded.last
+    assert (recorded.last.thread_id, recorded.last.run_id) == (given["threadId"], given["runId"])
+    assert recorded.messages[-1].content == "heard"
+    return recorded
 
 
 NOT_JSON = {
@@ -111,13 +111,13 @@ NOT_JSON = {
 
 
 @pytest.mark.parametrize("body", NOT_JSON.values(), ids=NOT_JSON)
-def test_what_is_not_json(body: bytes, served: Served, heard: Heard) -> None:
-    assert check_refused(post(served, body), 400, heard) == "The body is not JSON."
+def test_what_is_not_json(body: bytes, served: Served, received: ReceivedEvents) -> None:
+    assert check_refused(post(served, body), 400, received) == "The body is not JSON."
 
 
 @pytest.mark.parametrize("value", [[], [wire()], "input", 1, None, True])
-def test_what_is_not_an_object(value: object, served: Served, heard: Heard) -> None:
-    assert "object" in check_refused(post(served, json.dumps(value).encode()), 422, heard)
+def test_what_is_not_an_object(value: object, served: Served, received: ReceivedEvents) -> None:
+    assert "object" in check_refused(post(served, json.dumps(value).encode()), 422, received)
 
 
 MALFORMED: dict[str, tuple[dict[str, Any], str]] = {
@@ -153,16 +153,16 @@ MALFORMED: dict[str, tuple[dict[str, Any], str]] = {
 
 @pytest.mark.parametrize(("changes", "place"), MALFORMED.values(), ids=MALFORMED)
 def test_malformed_input_is_refused_with_the_place(
-    changes: dict[str, Any], place: str, served: Served, heard: Heard
+    changes: dict[str, Any], place: str, served: Served, received: ReceivedEvents
 ) -> None:
-    assert place in check_refused(post(served, wire(**changes)), 422, heard)
+    assert place in check_refused(post(served, wire(**changes)), 422, received)
 
 
 @pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", None])
-def test_other_content_types(kind: str | None, served: Served, heard: Heard) -> None:
+def test_other_content_types(kind: str | None, served: Served, received: ReceivedEvents) -> None:
     """Browsers send these across sites without asking."""
     headers = {"content-type": kind} if kind else {}
-    check_refused(ask(served.port, "POST", "/agent", json.dumps(wire()).encode(), headers), 415, heard)
+    check_refused(ask(served.port, "POST", "/agent", json.dumps(wire()).encode(), headers), 415, received)
 
 
 @pytest.mark.parametrize("kind", ["application/json; charset=utf-8", "Application/JSON"])
@@ -175,17 +175,17 @@ def padded(size: int) -> bytes:
     return body + b" " * (size - len(body))
 
 
-def test_too_large(served: Served, heard: Heard) -> None:
+def test_too_large(served: Served, received: ReceivedEvents) -> None:
     check_served(post(served, padded(LIMIT)), wire())
-    heard.runs.clear()
-    assert str(LIMIT) in check_refused(post(served, padded(LIMIT + 1)), 413, heard)
+    received.runs.clear()
+    assert str(LIMIT) in check_refused(post(served, padded(LIMIT + 1)), 413, received)
 
 
-def test_too_large_without_a_length(served: Served, heard: Heard) -> None:
+def test_too_large_without_a_length(served: Served, received: ReceivedEvents) -> None:
     body = padded(LIMIT + 1)
     with Connection(served.port) as connection:
         connection.send_chunked("/agent", [body[:60_000], body[60_000:]])
-        check_refused(connection.answer(), 413, heard)
+        check_refused(connection.answer(), 413, received)
 
 
 def test_in_pieces_without_a_length(served: Served) -> None:
@@ -195,22 +195,24 @@ def test_in_pieces_without_a_length(served: Served) -> None:
         check_served(connection.answer(), wire())
 
 
-def test_a_client_that_leaves_while_it_sends(served: Served, heard: Heard, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_client_that_leaves_while_it_sends(
+    served: Served, received: ReceivedEvents, caplog: pytest.LogCaptureFixture
+) -> None:
     with Connection(served.port) as connection:
         connection.send_part("/agent", b'{"threadId":', 1000)
         wait_for(served.tasks, "the request has begun")
     served.wait_idle()
-    assert heard.runs == []
+    assert received.runs == []
     assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
 
 
-def test_absent_members_mean_nothing(served: Served, heard: Heard) -> None:
+def test_absent_members_mean_nothing(served: Served, received: ReceivedEvents) -> None:
     given = wire(tools=None, context=None, state=None, forwardedProps=None, protocolVersion=None)
     check_served(post(served, given), given)
-    assert [message.content for message in heard.runs[0]] == ["hello"]
+    assert [message.content for message in received.runs[0]] == ["hello"]
     bare = {"threadId": "t", "runId": "r"}
     check_served(post(served, bare), bare)
-    assert heard.runs[1] == []
+    assert received.runs[1] == []
 
 
 def test_null_state_is_no_state(served: Served) -> None:
@@ -218,7 +220,7 @@ def test_null_state_is_no_state(served: Served) -> None:
     check_served(post(served, given), given)
 
 
-def test_unknown_material_is_passed_over(served: Served, heard: Heard) -> None:
+def test_unknown_material_is_passed_over(served: Served, received: ReceivedEvents) -> None:
     given = wire(
         novelty={"any": "thing"},
         messages=[
@@ -234,10 +236,10 @@ def test_unknown_material_is_passed_over(served: Served, heard: Heard) -> None:
         ],
     )
     check_served(post(served, given), given)
-    assert [message.text for message in heard.runs[0]] == ["hello"]
+    assert [message.text for message in received.runs[0]] == ["hello"]
 
 
-def test_binary_parts_from_before_1_0(served: Served, heard: Heard) -> None:
+def test_binary_parts_from_before_1_0(served: Served, received: ReceivedEvents) -> None:
     given = wire(
         messages=[
             {
@@ -253,7 +255,7 @@ def test_binary_parts_from_before_1_0(served: Served, heard: Heard) -> None:
         ]
     )
     check_served(post(served, given), given)
-    blocks = heard.runs[0][0].content_blocks
+    blocks = received.runs[0][0].content_blocks
     assert [block["type"] for block in blocks] == ["text", "image", "file"]
     assert IMAGE in str(blocks[1])
 
@@ -279,16 +281,16 @@ def test_half_an_emoji_does_not_break_the_stream(served: Served) -> None:
 @pytest.mark.parametrize("version", [None, "1.0", "1.1", "1.99", "1", "1.0.0", "new"])
 def test_versions_that_are_served(version: str | None, served: Served) -> None:
     given = wire(protocolVersion=version)
-    told = check_served(post(served, given), given)
-    assert told.events[0].protocol_version == "1.0"  # type: ignore[union-attr]
+    recorded = check_served(post(served, given), given)
+    assert recorded.events[0].protocol_version == "1.0"  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("version", ["2.0", "10.0", "0.9"])
-def test_another_major_is_refused(version: str, served: Served, heard: Heard) -> None:
-    assert "1.0" in check_refused(post(served, wire(protocolVersion=version)), 422, heard)
+def test_another_major_is_refused(version: str, served: Served, received: ReceivedEvents) -> None:
+    assert "1.0" in check_refused(post(served, wire(protocolVersion=version)), 422, received)
     # What else it says may be of a shape that only the other major knows.
     unheard_of = {"protocolVersion": version, "messages": {"are": "different"}}
-    assert "1.0" in check_refused(post(served, unheard_of), 422, heard)
+    assert "1.0" in check_refused(post(served, unheard_of), 422, received)
 
 
 def test_headers_of_the_reference_client(served: Served) -> None:

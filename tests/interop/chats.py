@@ -151,18 +151,18 @@ class Session(Chat):
         return [call.id for one in spoken for call in one.tool_calls or () if call.id not in answered][-1]
 
     def say(self, text: str) -> None:
-        self._hear(self.session.send(text))
+        self._receive(self.session.send(text))
 
     def resume(self, payload: object) -> None:
-        self._hear(self.session.resume(dict.fromkeys(self.waits_for, payload)))
+        self._receive(self.session.resume(dict.fromkeys(self.waits_for, payload)))
 
     def answer(self, call_id: str, content: str) -> None:
-        self._hear(self.session.send(ToolMessage(id=f"for-{call_id}", tool_call_id=call_id, content=content)))
+        self._receive(self.session.send(ToolMessage(id=f"for-{call_id}", tool_call_id=call_id, content=content)))
 
     def command(self, resume: object) -> None:
         self.session.forwarded_props = {"command": {"resume": resume}}
         try:
-            self._hear(self.session.send())
+            self._receive(self.session.send())
         finally:
             self.session.forwarded_props = {}
 
@@ -172,7 +172,7 @@ class Session(Chat):
                 if isinstance(event, TextMessageContentEvent):
                     return
 
-    def _hear(self, turn: Turn) -> None:
+    def _receive(self, turn: Turn) -> None:
         self._begin()
         known = {message.id for message in self.session.messages}
         try:
@@ -220,7 +220,7 @@ class Model(Chat):
         return next(call for call in reversed(calls) if call not in answered)
 
     def say(self, text: str) -> None:
-        self._hear(HumanMessage(text, id=str(uuid4())))
+        self._receive(HumanMessage(text, id=str(uuid4())))
 
     def say_with_tools(self, text: str) -> None:
         self._begin()
@@ -229,19 +229,19 @@ class Model(Chat):
         self.pieces = [self.messages[-1].text]
 
     def resume(self, payload: object) -> None:
-        self._hear(resume=dict.fromkeys(self.waits_for, payload))
+        self._receive(resume=dict.fromkeys(self.waits_for, payload))
 
     def answer(self, call_id: str, content: str) -> None:
-        self._hear(LCToolMessage(content, tool_call_id=call_id))
+        self._receive(LCToolMessage(content, tool_call_id=call_id))
 
     def command(self, resume: object) -> None:
-        self._hear(forwarded_props={"command": {"resume": resume}})
+        self._receive(forwarded_props={"command": {"resume": resume}})
 
     def leave(self, text: str) -> None:
         with closing(self._model.stream([*self.messages, HumanMessage(text)])) as chunks:  # type: ignore[type-var]
             next(chunk for chunk in chunks if chunk.text)
 
-    def _hear(self, *said: BaseMessage, **options: Any) -> None:
+    def _receive(self, *said: BaseMessage, **options: Any) -> None:
         self._begin()
         asked = [*self.messages, *said]
         chunks = self._model.bind_tools([get_user_location]).stream(
@@ -315,20 +315,20 @@ class Graph(Chat):
         return str(calls[-1]["id"])
 
     def say(self, text: str) -> None:
-        self._hear({"messages": [HumanMessage(text)]})
+        self._receive({"messages": [HumanMessage(text)]})
 
     def resume(self, payload: object) -> None:
-        self._hear(Command(resume=dict.fromkeys(self.waits_for, payload)))
+        self._receive(Command(resume=dict.fromkeys(self.waits_for, payload)))
 
     def answer(self, call_id: str, content: str) -> None:
         # In the place of the message that a graph has for a call without a result.
         stands = next(one for one in self.messages if isinstance(one, LCToolMessage) and one.tool_call_id == call_id)
-        self._hear({"messages": [LCToolMessage(content, tool_call_id=call_id, id=stands.id)]})
+        self._receive({"messages": [LCToolMessage(content, tool_call_id=call_id, id=stands.id)]})
 
     def command(self, resume: object) -> None:
         self._graph = self._compiled({"command": {"resume": resume}})
         try:
-            self._hear({"messages": []})
+            self._receive({"messages": []})
         finally:
             self._graph = self._compiled({})
 
@@ -341,7 +341,7 @@ class Graph(Chat):
 
         self._runner.run(leave())
 
-    def _hear(self, given: object) -> None:
+    def _receive(self, given: object) -> None:
         self._begin()
         self._runner.run(self._read(given))
 

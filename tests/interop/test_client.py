@@ -116,10 +116,10 @@ def test_agents_tool(chat: Chat) -> None:
 def test_tool_here(chat: Chat) -> None:
     chat.say_with_tools("where am I")
     assert chat.text == "You are in Rome"
-    asked, told = chat.sent
+    asked, recorded = chat.sent
     assert [tool["name"] for tool in asked["tools"]] == [LOCATION_TOOL]
-    assert [message["content"] for message in told["messages"] if message["role"] == "tool"] == ["Rome"]
-    assert asked["threadId"] == told["threadId"]
+    assert [message["content"] for message in recorded["messages"] if message["role"] == "tool"] == ["Rome"]
+    assert asked["threadId"] == recorded["threadId"]
 
 
 def test_thoughts(chat: Chat, peculiar: Peculiar) -> None:
@@ -161,8 +161,8 @@ def test_approval(chat: Chat, peculiar: Peculiar, approved: bool) -> None:
     calls = [call["function"] for message in chat.sent[-1]["messages"] for call in message.get("toolCalls", ())]
     once = '{"amount": 100, "to": "Ada"}'
     twice = [once + once] if isinstance(chat, Session) else [once, once]
-    told = [call["arguments"] for call in calls if call["name"] == "transfer"]
-    assert told == (twice if peculiar.doubles and approved else [once])
+    recorded = [call["arguments"] for call in calls if call["name"] == "transfer"]
+    assert recorded == (twice if peculiar.doubles and approved else [once])
 
 
 def test_failure(chat: Chat, peculiar: Peculiar) -> None:

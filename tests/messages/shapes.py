@@ -100,8 +100,8 @@ class Draw:
     def call(self) -> dict[str, Any] | None:
         return self._unplaced.pop(0) if self._unplaced else None
 
-    def message(self, content: Any, kwargs: Any = None, *, provider: str | None = None, **told: Any) -> AIMessage:
-        metadata = {**({"model_provider": provider} if provider else {}), **told}
+    def message(self, content: Any, kwargs: Any = None, *, provider: str | None = None, **recorded: Any) -> AIMessage:
+        metadata = {**({"model_provider": provider} if provider else {}), **recorded}
         return AIMessage(
             content,
             additional_kwargs=kwargs or {},
@@ -370,16 +370,16 @@ def results(draw: Any, number: int = 0, call_ids: tuple[str, ...] = ("call_0_0",
 def turns(draw: Any, *, tagged: bool = True) -> list[BaseMessage]:
     """A plausible conversation: questions, answers (or none with tags), and the results of all calls in their order."""
     shapes = [shape for shape in SHAPES if tagged or shape != "tagged"]
-    told: list[BaseMessage] = []
+    recorded: list[BaseMessage] = []
     for number in range(draw(st.integers(1, 3))):
-        told.append(draw(questions(number)))
+        recorded.append(draw(questions(number)))
         answer = draw(answers(draw(st.sampled_from(shapes)), number))
-        told.append(answer)
+        recorded.append(answer)
         calls = {call["id"]: call["name"] for call in answer.tool_calls if call["id"]}
         for place, (call_id, name) in enumerate(calls.items()):
             result = draw(results(10 * number + place, (call_id,)))
-            told.append(result.model_copy(update={"name": name}))
-    return told
+            recorded.append(result.model_copy(update={"name": name}))
+    return recorded
 
 
 @st.composite

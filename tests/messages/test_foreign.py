@@ -202,14 +202,16 @@ CASES = [next(case.id for case in BY_ID.values() if case.provider == name and ca
 async def test_nothing_opaque_of_a_real_message_is_left(source: str, provider_server: ProviderServer) -> None:
     case = BY_ID[source]
     made = await run_case(case, provider_server)
-    for message, told in zip(made, case.seen, strict=True):
+    for message, recorded in zip(made, case.seen, strict=True):
         own = message.response_metadata["model_provider"]
         assert for_provider([message], own)[0] is message
         [left] = for_provider([message], "somebody else")
         kept = left.model_dump_json()
-        for value in told.opaque:
+        for value in recorded.opaque:
             assert value not in kept
             assert decoded(value).hex() not in kept
-        assert left.content == "".join(block[1] for block in told.blocks if block[0] == "text")
+        assert left.content == "".join(block[1] for block in recorded.blocks if block[0] == "text")
         assert isinstance(left, AIMessage)
-        assert [call["args"] for call in left.tool_calls] == [block[2] for block in told.blocks if block[0] == "call"]
+        assert [call["args"] for call in left.tool_calls] == [
+            block[2] for block in recorded.blocks if block[0] == "call"
+        ]

@@ -39,8 +39,8 @@ TELLING = ("model_provider", "output_version", "container")
 
 def wire(messages: list[BaseMessage], options: ReasoningOptions = FULL) -> list[dict[str, Any]]:
     """The messages as a client's JSON holds them."""
-    told = langchain_messages_to_agui(messages, reasoning=options, thread_id="t")
-    return [json.loads(message.model_dump_json(by_alias=True)) for message in told]
+    recorded = langchain_messages_to_agui(messages, reasoning=options, thread_id="t")
+    return [json.loads(message.model_dump_json(by_alias=True)) for message in recorded]
 
 
 def back(held: list[dict[str, Any]], options: ReasoningOptions = FULL) -> list[BaseMessage]:
@@ -63,10 +63,10 @@ def sent(message: BaseMessage) -> dict[str, str]:
         seen["kwargs"].pop("parsed", None)
         seen["calls"] = [[call["name"], call["args"], call["id"]] for call in message.tool_calls]
         seen["invalid"] = [[call["name"], call["args"], call["id"]] for call in message.invalid_tool_calls]
-        told = message.response_metadata
+        recorded = message.response_metadata
         is_plain = isinstance(message.content, str) and not seen["kwargs"]
         keys = TELLING[1:] if is_plain else TELLING  # who said a plain text makes no difference
-        seen["told"] = {key: told[key] for key in keys if told.get(key) is not None}
+        seen["told"] = {key: recorded[key] for key in keys if recorded.get(key) is not None}
     if isinstance(message, ToolMessage):
         seen |= {"call": message.tool_call_id, "status": message.status}
     return {key: json.dumps(value, default=as_bytes) for key, value in seen.items()}
@@ -214,13 +214,13 @@ class Silent:
     ],
 )
 def test_values_that_json_has_in_another_form(value: object, expected: object) -> None:
-    told: list[BaseMessage] = [
+    recorded: list[BaseMessage] = [
         AIMessage([{"type": "x", "value": value}], additional_kwargs={"a": value}, id="ai"),
         AIMessage("", tool_calls=[{"name": "f", "args": {"a": value}, "id": "c"}], id="call"),
         ToolMessage("x", tool_call_id="c", additional_kwargs={"a": value}, id="tool"),
         HumanMessage(["x", {"type": "x", "value": value}], id="user"),
     ]
-    one, call, tool, user = back(wire(told))
+    one, call, tool, user = back(wire(recorded))
     assert isinstance(call, AIMessage)
     found = [one.content[0]["value"], one.additional_kwargs["a"], call.tool_calls[0]["args"]["a"]]
     found += [tool.additional_kwargs["a"], user.content[1]["value"]]
@@ -243,8 +243,8 @@ def test_what_is_too_deep_or_too_big_is_left_out(caplog: pytest.LogCaptureFixtur
 def test_arguments_on_the_wire_are_json_whatever_they_are() -> None:
     args = {"a": b"bytes", "b": float("nan"), "c": {1}, "d": 10**5000, "e": Thing(), "f": "\ud800"}
     [held] = wire([AIMessage("", tool_calls=[{"name": "f", "args": args, "id": "c"}], id="m")])
-    told = json.loads(held["toolCalls"][0]["function"]["arguments"], parse_constant=pytest.fail)
-    assert (told["b"], told["c"], told["f"]) == (None, [1], "\ufffd")
+    recorded = json.loads(held["toolCalls"][0]["function"]["arguments"], parse_constant=pytest.fail)
+    assert (recorded["b"], recorded["c"], recorded["f"]) == (None, [1], "\ufffd")
 
 
 def test_values_are_small_where_the_client_holds_the_words() -> None:
@@ -262,7 +262,7 @@ def test_values_are_small_where_the_client_holds_the_words() -> None:
         "encrypted_content": OPAQUE,
     }
     tags = f"<think>\n{long['thought']}\n</think>\n\n{long['text']}"
-    told = [
+    recorded = [
         AIMessage(content, tool_calls=calls, response_metadata={"model_provider": "anthropic"}, id="a"),
         AIMessage(long["text"], additional_kwargs=flat, id="b"),
         AIMessage("", additional_kwargs={"reasoning": item}, id="c"),
@@ -270,7 +270,7 @@ def test_values_are_small_where_the_client_holds_the_words() -> None:
         AIMessage(tags, id="e"),
         ToolMessage([{"type": "text", "text": long["text"]}], tool_call_id="none", id="f"),
     ]
-    held = check_same(told, ReasoningOptions(think_tags=ThinkTagSplitter()))
+    held = check_same(recorded, ReasoningOptions(think_tags=ThinkTagSplitter()))
     values = [entity["encryptedValue"] for entity in held if "encryptedValue" in entity]
     assert len(values) == 9
     assert max(map(len, values)) < 400
@@ -320,5 +320,5 @@ def test_a_message_that_says_nothing_is_left_out(name: str) -> None:
 def test_every_call_is_shown_as_one(message: AIMessage) -> None:
     calls = [call for held in wire([message]) for call in held.get("toolCalls", ())]
     assert len({call["id"] for call in calls}) == len(message.tool_calls) + len(message.invalid_tool_calls)
-    told = [call["function"]["arguments"] for call in calls]
-    assert {json.dumps(to_jsonable(call["args"]), ensure_ascii=False) for call in message.tool_calls} <= {*told}
+    recorded = [call["function"]["arguments"] for call in calls]
+    assert {json.dumps(to_jsonable(call["args"]), ensure_ascii=False) for call in message.tool_calls} <= {*recorded}

@@ -397,10 +397,10 @@ LONG = OPAQUE + "x" * 1000
 def test_a_value_that_is_too_long_to_go_out(
     place: int, field: str, value: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    told = deepcopy(TOLD)
-    setattr(told[place], field, value)
+    recorded = deepcopy(TOLD)
+    setattr(recorded[place], field, value)
     options = ReasoningOptions(max_bytes=1000)
-    shown = langchain_messages_to_agui(told, reasoning=options)
+    shown = langchain_messages_to_agui(recorded, reasoning=options)
     [record] = caplog.records
     assert "max_bytes" in record.getMessage()
     rebuilt = agui_messages_to_langchain(shown, reasoning=options)

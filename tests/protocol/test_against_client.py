@@ -65,7 +65,7 @@ def case(random: Random) -> Case:
 @settings(max_examples=example_count(10, 100))
 @given(cases=st.lists(choices.map(case), min_size=8, max_size=24))
 def test_random_streams(node_client: NodeClient, cases: list[Case]) -> None:
-    found = [(told, one) for told, one in zip(differences(node_client, cases), cases, strict=True) if told]
+    found = [(recorded, one) for recorded, one in zip(differences(node_client, cases), cases, strict=True) if recorded]
     assert not found, f"{found[0][0]}\n{json.dumps(found[0][1])}"
 
 
@@ -90,8 +90,8 @@ def test_every_field_of_every_event_harmed_in_every_way(node_client: NodeClient)
     cases = list(every_harm())
     runs = node_client.runs({"events": events, "paced": True} for _, events in cases)
     ours = [Outcome(events, [], {}) for _, events in cases]
-    told = [(name, difference(*pair)) for (name, _), *pair in zip(cases, ours, runs, strict=True)]
-    assert [(name, one) for name, one in told if one] == []
+    recorded = [(name, difference(*pair)) for (name, _), *pair in zip(cases, ours, runs, strict=True)]
+    assert [(name, one) for name, one in recorded if one] == []
     assert {one.error.code for one in ours if one.error} >= {"malformed-event", "owner-mismatch"}
 
 
@@ -147,8 +147,8 @@ def test_random_bodies(node_client: NodeClient, bodies: list[list[bytes]]) -> No
         {"sseChunks": [base64.b64encode(chunk).decode() for chunk in chunks], "paced": True} for chunks in bodies
     ]
     for chunks, run in zip(bodies, node_client.runs(requests), strict=True):
-        told = difference(Outcome(_read(chunks), [], {}), run)
-        assert told is None, f"{told}\n{chunks}"
+        recorded = difference(Outcome(_read(chunks), [], {}), run)
+        assert recorded is None, f"{recorded}\n{chunks}"
 
 
 @pytest.mark.parametrize("name", DIFFERENCES)
@@ -224,8 +224,8 @@ _PATCHES: list[list[Wire]] = [
 
 def test_patches_come_out_as_in_the_client(node_client: NodeClient) -> None:
     streams = [in_run(state_delta(*patch)) for patch in _PATCHES]
-    told = differences(node_client, [(stream, [], _STATE) for stream in streams])
-    assert [(patch, one) for patch, one in zip(_PATCHES, told, strict=True) if one] == []
+    recorded = differences(node_client, [(stream, [], _STATE) for stream in streams])
+    assert [(patch, one) for patch, one in zip(_PATCHES, recorded, strict=True) if one] == []
 
 
 def test_binary_content_that_holds_nothing(node_client: NodeClient) -> None:

@@ -14,10 +14,10 @@ from tests.reasoning.loops import after, before, loop
 
 def sent_back(provider: str, body: object) -> str:
     """What of the reasoning of the tool loop number 0 is in a later request."""
-    heard = [*strings(body)]
-    first, second = (any(text in string for string in heard) for text in (before(0), after(0)))
+    received = [*strings(body)]
+    first, second = (any(text in string for string in received) for text in (before(0), after(0)))
     values = [value for turn in loop(provider, 0) for value in seen_as(provider, turn).opaque]
-    kept = [any(form in string for form in forms(value) for string in heard) for value in values]
+    kept = [any(form in string for form in forms(value) for string in received) for value in values]
     assert all(kept) or not any(kept), "some values come back, some do not"
     return _KEPT[first, second, any(kept)]
 

@@ -39,7 +39,7 @@ Json = dict[str, Any]
 MORE = Turn((Text("And take an umbrella, to be safe."),))
 
 
-class Heard(BaseCallbackHandler):
+class ReceivedEvents(BaseCallbackHandler):
     """The messages with which each run of a graph ended, as they were then."""
 
     run_inline = True
@@ -59,7 +59,7 @@ class Actor:
 
     graph: Pregel[Any, Any, Any, Any]
     agent: LangGraphAgent
-    heard: Heard
+    received: ReceivedEvents
     path: str
 
 
@@ -83,12 +83,12 @@ class Rig:
     def _make(self, provider: str, whole: bool) -> Actor:
         model = make_model(provider, self.providers, disable_streaming=whole)
         self.providers.respond(provider, lambda _: self._script.popleft())
-        heard = Heard()
+        received = ReceivedEvents()
         graph = create_agent(model, [get_weather])
-        agent = LangGraphAgent(graph=graph, config={"callbacks": [heard]}, expose_errors=True)
+        agent = LangGraphAgent(graph=graph, config={"callbacks": [received]}, expose_errors=True)
         path = f"/{provider}/{'whole' if whole else 'streamed'}"
         self._app.include_router(agui_router(agent, path))
-        return Actor(graph, agent, heard, path)
+        return Actor(graph, agent, received, path)
 
     def run(self, work: Callable[[], Coroutine[Any, Any, T]], *script: Turn) -> tuple[T, list[Json]]:
         """Await `work` while the providers answer with `script`; return its result and what they were sent."""
@@ -158,7 +158,7 @@ class Conversation:
         assert run.input is not None
         assert run.input["messages"][:-1] == self.held
         self.held = run.messages
-        ended = self._actor.heard.runs[-1]
+        ended = self._actor.received.runs[-1]
         places = [place for place, message in enumerate(ended) if message.id == asked]
         own = [*self.own, HumanMessage(text, id=asked)]
         histories: list[list[BaseMessage]] = []

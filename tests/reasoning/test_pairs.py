@@ -10,7 +10,7 @@ import pytest
 from ag_ui.core import Message
 
 from langgraph_agui import agui_messages_to_langchain
-from tests.adapter.streams import Told, run_input, tell, user
+from tests.adapter.streams import RecordedRun, record_run, run_input, user
 from tests.deep import each_value
 from tests.providers.cases import seen_as
 from tests.providers.models import PROVIDERS
@@ -90,27 +90,27 @@ class Opaque:
 def said(rig: Rig, source: str, number: int = 0, before: Sequence[Message] = ()) -> tuple[list[Message], Opaque]:
     """The conversation after one more tool loop of `source`."""
     question = user(f"Question {number}?", f"question-{number}")
-    told, _ = run(rig, source, [*before, question], number)
-    own = rig.actor(source).heard.runs[-1]
+    recorded, _ = run(rig, source, [*before, question], number)
+    own = rig.actor(source).received.runs[-1]
     new = own[[message.id for message in own].index(question.id) :]
     values = [value for turn in loop(source, number) for value in seen_as(source, turn).opaque]
-    return told.messages, Opaque(values, {found for message in new for found in _IDS.findall(repr(message))})
+    return recorded.messages, Opaque(values, {found for message in new for found in _IDS.findall(repr(message))})
 
 
-def run(rig: Rig, provider: str, messages: Sequence[Message], number: int | None) -> tuple[Told, list[Json]]:
+def run(rig: Rig, provider: str, messages: Sequence[Message], number: int | None) -> tuple[RecordedRun, list[Json]]:
     script = (MORE,) if number is None else loop(provider, number)
     agent = rig.actor(provider).agent
-    told, sent = rig.run(lambda: tell(agent, run_input(*messages, thread="pairs")), *script)
-    assert told.last.type.value == "RUN_FINISHED", told.last
+    recorded, sent = rig.run(lambda: record_run(agent, run_input(*messages, thread="pairs")), *script)
+    assert recorded.last.type.value == "RUN_FINISHED", recorded.last
     assert len(sent) == len(script)
-    return told, sent
+    return recorded, sent
 
 
 def requests(rig: Rig, target: str, history: Sequence[Message]) -> Iterator[Json]:
     """What `target` is sent by an agent that finds it in its graph, and by who says its name."""
     messages = [*history, user("Anything else?", "question-last")]
-    told, [request] = run(rig, target, messages, None)
-    assert plain(told.messages)[: len(messages)] == plain(messages)
+    recorded, [request] = run(rig, target, messages, None)
+    assert plain(recorded.messages)[: len(messages)] == plain(messages)
     yield request
 
     name = NAMES.get(package(target), package(target))
@@ -138,11 +138,11 @@ def foreign(source: str, target: str) -> bool:
 
 def check_heard(request: Json, target: str, count: int) -> None:
     """Questions, calls, results and answers are there, in blocks that the target knows."""
-    heard = [*strings(request["body"])]
+    received = [*strings(request["body"])]
     for number in range(count):
         for text in (f"Question {number}?", city(number), f"Sunny in {city(number)}", answer(number)):
-            assert any(text in string for string in heard), text
-    assert sum(string == "get_weather" for string in heard) >= count
+            assert any(text in string for string in received), text
+    assert sum(string == "get_weather" for string in received) >= count
     body = request["body"]
     sent = body.get("messages") or body.get("input") or body.get("contents")
     known = _RESPONSES if "input" in body else _TYPES.get(package(target), {"function", "text"})
@@ -151,13 +151,13 @@ def check_heard(request: Json, target: str, count: int) -> None:
 
 
 def check_nothing_of(request: Json, opaque: Opaque) -> None:
-    heard = [*strings(request["body"])]
+    received = [*strings(request["body"])]
     for value in (*opaque.values, *opaque.ids):
         for form in forms(value):
-            assert not [string for string in heard if form in string], value
+            assert not [string for string in received if form in string], value
 
 
 def check_all_of(request: Json, opaque: Opaque) -> None:
-    heard = [*strings(request["body"])]
+    received = [*strings(request["body"])]
     for value in opaque.values:
-        assert any(form in string for form in forms(value) for string in heard), value
+        assert any(form in string for form in forms(value) for string in received), value

@@ -38,8 +38,8 @@ def _graph(*nodes: Any, **options: Any) -> Any:
 
 
 def _echo(messages: list[Any]) -> list[Any]:
-    heard = " / ".join(f"{message.type}:{message.text}" for message in messages)
-    return ["I heard", f" {heard}", used(3, 5)]
+    received = " / ".join(f"{message.type}:{message.text}" for message in messages)
+    return ["I heard", f" {received}", used(3, 5)]
 
 
 text = _graph(talker(Scripted(script=_echo)))

@@ -45,8 +45,8 @@ def second(mode: Any) -> Built:
     """A tool that asks two agents one after the other, of which the second one asks for leave."""
     asks, _ = leaf("ann", mode, [])
     graph, boss = boss_of(None, [agent_tool("both", agent_of(voice("bob")), asks)], ("both", WHY))
-    lanes = {"bob": Lane("both", BOSS, "boss.0"), "ann": Lane("ann", BOSS, "boss.0")}
-    return Built(graph, boss, lanes)
+    subagent_ids = {"bob": Lane("both", BOSS, "boss.0"), "ann": Lane("ann", BOSS, "boss.0")}
+    return Built(graph, boss, subagent_ids)
 
 
 def in_a_node(mode: Any) -> Built:
@@ -65,7 +65,7 @@ def half(mode: Any) -> Built:
     asks, _ = leaf("ann", mode, [])
     tools = [agent_tool("ann", asks), agent_tool("bob", agent_of(voice("bob"), name="bob"))]
     built = tools_of(mid=create_agent(voice("mid", ("ann", WHY), ("bob", WHY)), tools, name="mid"))
-    built.lanes |= {"ann": Lane("ann", "mid", "mid.0"), "bob": Lane("bob", "mid", "mid.1")}
+    built.subagent_ids |= {"ann": Lane("ann", "mid", "mid.0"), "bob": Lane("bob", "mid", "mid.1")}
     return built
 
 

@@ -15,7 +15,12 @@ def _as_told(built: Built, *, by_tools: bool) -> Built:
     """What a client of a server must be told: not what a tool is for, which the server does not tell."""
     if not by_tools:
         return built
-    return replace(built, lanes={speaker: replace(lane, description=None) for speaker, lane in built.lanes.items()})
+    return replace(
+        built,
+        subagent_ids={
+            speaker: replace(subagent_id, description=None) for speaker, subagent_id in built.subagent_ids.items()
+        },
+    )
 
 
 ENDING = {

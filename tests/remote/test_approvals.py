@@ -28,8 +28,10 @@ async def dialogue(graph: RemoteGraph, kind: str, answer: str, home: Path) -> No
     paused = await pause(LangGraphAgent(graph=graph), kind, answer, home, thread=str(uuid4()))
     await refuse_all(LangGraphAgent(graph=graph), paused, answer)
     agent = LangGraphAgent(graph=graph)
-    told, entries = await decide(agent, paused, answer)
-    if told.last.outcome.type == "cancelled":  # a server keeps no mark of what was given up: the answers are too late
+    recorded, entries = await decide(agent, paused, answer)
+    if (
+        recorded.last.outcome.type == "cancelled"
+    ):  # a server keeps no mark of what was given up: the answers are too late
         again = await paused.resume(agent, entries)
         late = any(entry.status == "resolved" for entry in entries)
         assert getattr(again.last, "code", None) == ("interrupt_unknown" if late else None)

@@ -20,7 +20,7 @@ from langgraph_sdk.client import LangGraphClient, get_client
 from langgraph_agui import LangGraphAgent, PredictState, StateOptions
 from langgraph_agui.graphs import adapt_graph
 from langgraph_agui.protocol import fold
-from tests.adapter.streams import Told, run_input, tell, user
+from tests.adapter.streams import RecordedRun, record_run, run_input, user
 from tests.remote.graphs import Context
 from tests.waiting import eventually
 
@@ -42,22 +42,22 @@ def agent(server: str) -> Agents:
     return make
 
 
-async def told(agent: LangGraphAgent, *messages: Any, **fields: Any) -> Told:
-    stream = await tell(agent, run_input(*messages, **fields))
+async def recorded(agent: LangGraphAgent, *messages: Any, **fields: Any) -> RecordedRun:
+    stream = await record_run(agent, run_input(*messages, **fields))
     if stream.last.type == "RUN_FINISHED":
         stream.check_snapshot()
     return stream
 
 
-def deltas(stream: Told) -> list[str]:
+def deltas(stream: RecordedRun) -> list[str]:
     return [event.delta for event in stream.of("TEXT_MESSAGE_CONTENT")]
 
 
-def texts(stream: Told) -> list[str]:
+def texts(stream: RecordedRun) -> list[str]:
     return [str(message.content) for message in stream.messages if message.role == "assistant" and message.content]
 
 
-def answer(stream: Told, payload: object) -> list[ResumeEntry]:
+def answer(stream: RecordedRun, payload: object) -> list[ResumeEntry]:
     return [
         ResumeEntry(interrupt_id=interrupt.id, status="resolved", payload=payload)
         for interrupt in stream.last.outcome.interrupts
@@ -68,7 +68,7 @@ def answer(stream: Told, payload: object) -> list[ResumeEntry]:
 
 
 async def test_text_is_streamed(agent: Agents) -> None:
-    stream = await told(agent("text"), user("hi", "u1"))
+    stream = await recorded(agent("text"), user("hi", "u1"))
     assert deltas(stream) == ["I heard", " human:hi"]
     assert stream.types.count("STEP_STARTED") == stream.types.count("STEP_FINISHED") == 1
     assert stream.last.outcome.type == "success"
@@ -77,7 +77,7 @@ async def test_text_is_streamed(agent: Agents) -> None:
 
 
 async def test_calls_of_one_message_and_their_results(agent: Agents) -> None:
-    stream = await told(agent("parallel_tools"), "weather?")
+    stream = await recorded(agent("parallel_tools"), "weather?")
     starts = stream.of("TOOL_CALL_START")
     assert [(start.tool_call_id, start.tool_call_name) for start in starts] == [("c1", "weather"), ("c2", "weather")]
     assert len(stream.of("TOOL_CALL_ARGS")) == 3
@@ -93,16 +93,16 @@ async def test_calls_of_one_message_and_their_results(agent: Agents) -> None:
 
 async def test_reasoning_and_its_signature_come_back(agent: Agents) -> None:
     thread = str(uuid4())
-    first = await told(agent("reasoning"), user("one", "u1"), thread=thread)
+    first = await recorded(agent("reasoning"), user("one", "u1"), thread=thread)
     assert [event.delta for event in first.of("REASONING_MESSAGE_CONTENT")] == ["Let me ", "think."]
     assert {event.subtype for event in first.of("REASONING_ENCRYPTED_VALUE")} == {"message"}
     held = first.messages
-    again = await told(agent("reasoning"), *held, user("two", "u2"), thread=thread)
+    again = await recorded(agent("reasoning"), *held, user("two", "u2"), thread=thread)
     assert texts(again) == ["Seen: [].", "Seen: ['SIG-1']."]
 
 
 async def test_models_at_once_are_kept_apart(agent: Agents) -> None:
-    streams = await asyncio.gather(told(agent("many"), "go"), told(agent("at_once"), "go"))
+    streams = await asyncio.gather(recorded(agent("many"), "go"), recorded(agent("at_once"), "go"))
     for stream, expected in zip(streams, (["one two three"] * 2, ["ab", "xy"]), strict=True):
         assert texts(stream) == expected
         ends = [
@@ -113,14 +113,14 @@ async def test_models_at_once_are_kept_apart(agent: Agents) -> None:
 
 
 async def test_what_nodes_and_quiet_models_say(agent: Agents) -> None:
-    stream = await told(agent("mixed"), "go")
+    stream = await recorded(agent("mixed"), "go")
     assert texts(stream) == ["made by a node", "copied words"]
     assert "copied " in deltas(stream)
     assert stream.state == {"notes": ["s"]}
 
 
 async def test_an_id_that_comes_late(agent: Agents) -> None:
-    stream = await told(agent("flips"), "go")
+    stream = await recorded(agent("flips"), "go")
     assert deltas(stream) == ["flip", " flop", "!"]
     assert stream.messages[-1].id == "resp_1"
 
@@ -130,27 +130,27 @@ async def test_an_id_that_comes_late(agent: Agents) -> None:
 
 async def test_the_server_owns_the_history(agent: Agents) -> None:
     thread = f"a thread of the client's {uuid4()}"
-    first = await told(agent("text"), user("one", "u1"), thread=thread)
-    second = await told(agent("text"), *first.messages, user("two", "u2"), thread=thread)
+    first = await recorded(agent("text"), user("one", "u1"), thread=thread)
+    second = await recorded(agent("text"), *first.messages, user("two", "u2"), thread=thread)
     assert texts(second)[-1] == "I heard human:one / ai:I heard human:one / human:two"
     assert [message.role for message in second.messages] == ["user", "assistant"] * 2
-    forgetful = await tell(agent("text"), run_input(user("three", "u3"), thread=thread))
+    forgetful = await record_run(agent("text"), run_input(user("three", "u3"), thread=thread))
     assert "".join(deltas(forgetful)).endswith(f"human:two / ai:{texts(second)[-1]} / human:three")
 
 
 async def test_a_call_that_the_client_answers(agent: Agents) -> None:
     thread = str(uuid4())
-    first = await told(agent("client_tool"), user("go", "u1"), thread=thread)
+    first = await recorded(agent("client_tool"), user("go", "u1"), thread=thread)
     assert first.last.outcome.pending_tool_call_ids == ["p1"]
     result = ToolMessage(id="t1", role="tool", tool_call_id="p1", content="seven")
-    second = await told(agent("client_tool"), *first.messages, result, thread=thread)
+    second = await recorded(agent("client_tool"), *first.messages, result, thread=thread)
     assert texts(second) == ["The client said seven."]
 
 
 async def test_previews_and_patches_of_a_state(agent: Agents) -> None:
     options = StateOptions(predict=[PredictState("jot", "note")])
     boards = agent("boards", state=options)
-    first = await told(boards, "go", thread=(thread := str(uuid4())))
+    first = await recorded(boards, "go", thread=(thread := str(uuid4())))
     assert [card["id"] for card in first.state["cards"]] == [0, 1, 2, 3, 4, 5]
     assert first.state.keys() == {"cards"}
     seen = [fold(first.events[:number]).state for number in range(len(first.events))]
@@ -158,7 +158,7 @@ async def test_previews_and_patches_of_a_state(agent: Agents) -> None:
     previews = [{"note": "wri"}, {"note": "written"}, {"note": "for now"}, {"note": "for now", "draft": 1}]
     assert shown == [*previews, {"note": "written", **first.state}, first.state]  # nobody answers the call
     edited = [{**card, "text": "mine"} if card["id"] == 2 else card for card in first.state["cards"]]
-    second = await told(boards, *first.messages, "more", thread=thread, state={"cards": edited})
+    second = await recorded(boards, *first.messages, "more", thread=thread, state={"cards": edited})
     assert second.state["cards"] == [*edited, {"id": 6, "text": "new"}]
     added = {"op": "add", "path": "/cards/-", "value": {"id": 6, "text": "new"}}
     patches = [operation.model_dump() for event in second.of("STATE_DELTA") for operation in event.delta]
@@ -167,21 +167,23 @@ async def test_previews_and_patches_of_a_state(agent: Agents) -> None:
 
 async def test_what_is_changed_while_a_graph_waits(agent: Agents) -> None:
     asking, thread = agent("asking"), str(uuid4())
-    paused = await told(asking, "go", thread=thread, state={"file": "old"})
+    paused = await recorded(asking, "go", thread=thread, state={"file": "old"})
     (interrupt,) = paused.last.outcome.interrupts
     resume = [ResumeEntry(interrupt_id=interrupt.id, status="resolved", payload="this")]
-    done = await told(asking, *paused.messages, thread=thread, resume=resume, state={**paused.state, "file": "new"})
+    done = await recorded(asking, *paused.messages, thread=thread, resume=resume, state={**paused.state, "file": "new"})
     assert done.state == {"file": "new", "notes": ["asked"]}
 
 
 async def test_what_the_output_does_not_show_stays_on_the_server(agent: Agents) -> None:
     narrow, thread = agent("narrow"), str(uuid4())
-    first = await told(narrow, "go", thread=thread)
+    first = await recorded(narrow, "go", thread=thread)
     assert first.state == {"notes": ["n"]}
     given = run_input(thread=thread)
-    seen = Told([event async for event in narrow.connect(given)], given)
+    seen = RecordedRun([event async for event in narrow.connect(given)], given)
     assert seen.state == {"notes": ["n"]}
-    forged = await told(agent("narrow", state=StateOptions(refused="error")), "go", thread=thread, state={"file": "x"})
+    forged = await recorded(
+        agent("narrow", state=StateOptions(refused="error")), "go", thread=thread, state={"file": "x"}
+    )
     assert (forged.last.type, forged.last.code) == ("RUN_ERROR", "state_refused")
 
 
@@ -194,7 +196,7 @@ async def test_the_state_of_a_thread(server: str, agent: Agents) -> None:
     made = await get_client(url=server).threads.create()
     never_run = await adapt_graph(graph).load_state({"configurable": {"thread_id": made["thread_id"]}})
     assert (never_run.values, never_run.created_at) == ({}, None)
-    await told(agent("nested"), user("go", "u1"), thread=thread)
+    await recorded(agent("nested"), user("go", "u1"), thread=thread)
     stored = await adapt_graph(graph).load_state(config, subgraphs=True)
     assert stored.values["messages"] == [HumanMessage("go", id="u1")]
     (interrupt,) = stored.interrupts
@@ -207,7 +209,7 @@ async def test_the_state_of_a_thread(server: str, agent: Agents) -> None:
 
 async def test_what_is_written_into_a_thread(server: str, agent: Agents) -> None:
     thread = str(uuid4())
-    first = await told(agent("text"), user("one", "u1"), thread=thread)
+    first = await recorded(agent("text"), user("one", "u1"), thread=thread)
     graph = RemoteGraph("text", url=server)
     config: RunnableConfig = {"configurable": {"thread_id": thread}}
     call: LCToolCall = {"name": "f", "args": {"x": 1}, "id": "c", "type": "tool_call"}
@@ -222,7 +224,7 @@ async def test_what_is_written_into_a_thread(server: str, agent: Agents) -> None
 
 async def test_state_goes_in_and_comes_out(server: str, agent: Agents) -> None:
     thread = str(uuid4())
-    stream = await told(agent("mixed"), "go", thread=thread, state={"file": "f", "mine": 1})
+    stream = await recorded(agent("mixed"), "go", thread=thread, state={"file": "f", "mine": 1})
     stored = await adapt_graph(RemoteGraph("mixed", url=server)).load_state({"configurable": {"thread_id": thread}})
     assert (stored.values["file"], stored.values["notes"], "mine" in stored.values) == ("f", ["s"], False)
     assert stream.state == {"file": "f", "mine": 1, "notes": ["s"]}
@@ -231,21 +233,21 @@ async def test_state_goes_in_and_comes_out(server: str, agent: Agents) -> None:
 async def test_context_and_client_tools_reach_the_graph(agent: Agents) -> None:
     tool = Tool(name="pick", description="Pick one.", parameters={"type": "object", "properties": {}})
     contexts = ({"user": "ann"}, Context("ann"))
-    runs = [tell(agent("contextual"), run_input("go", tools=[tool]), context=context) for context in contexts]
+    runs = [record_run(agent("contextual"), run_input("go", tools=[tool]), context=context) for context in contexts]
     assert [stream.state for stream in await asyncio.gather(*runs)] == [{"notes": ["ann", "pick"]}] * 2
 
 
 async def test_what_is_not_in_the_output_is_not_shown(agent: Agents) -> None:
-    assert (await told(agent("narrow"), "go")).state == {"notes": ["n"]}
+    assert (await recorded(agent("narrow"), "go")).state == {"notes": ["n"]}
 
 
 async def test_a_message_is_edited(agent: Agents) -> None:
     thread = str(uuid4())
-    first = await told(agent("text"), user("one", "u1"), thread=thread)
-    second = await told(agent("text"), *first.messages, user("two", "u2"), thread=thread)
-    edited = await told(agent("text"), *second.messages[:2], user("two!", "u2"), thread=thread)
+    first = await recorded(agent("text"), user("one", "u1"), thread=thread)
+    second = await recorded(agent("text"), *first.messages, user("two", "u2"), thread=thread)
+    edited = await recorded(agent("text"), *second.messages[:2], user("two!", "u2"), thread=thread)
     assert texts(edited) == ["I heard human:one", "I heard human:one / ai:I heard human:one / human:two!"]
-    again = await told(agent("text"), *edited.messages, user("three", "u3"), thread=thread)
+    again = await recorded(agent("text"), *edited.messages, user("three", "u3"), thread=thread)
     assert "".join(deltas(again)).endswith("human:two! / ai:" + texts(edited)[-1] + " / human:three")
 
 
@@ -258,10 +260,10 @@ async def test_interrupt_and_answer(agent: Agents) -> None:
 
 async def _ask(agent: Agents, name: str) -> None:
     thread = str(uuid4())
-    first = await told(agent(name), user("go", "u1"), thread=thread)
+    first = await recorded(agent(name), user("go", "u1"), thread=thread)
     (interrupt,) = first.last.outcome.interrupts
     assert interrupt.message == "Which one?"
-    second = await told(agent(name), *first.messages, thread=thread, resume=answer(first, "blue"))
+    second = await recorded(agent(name), *first.messages, thread=thread, resume=answer(first, "blue"))
     assert second.last.outcome.type == "success"
     assert "You said blue." in texts(second)
     assert len(set(texts(second))) == len(texts(second))
@@ -269,9 +271,9 @@ async def _ask(agent: Agents, name: str) -> None:
 
 async def test_a_breakpoint(agent: Agents) -> None:
     thread = str(uuid4())
-    first = await told(agent("stops"), user("go", "u1"), thread=thread)
+    first = await recorded(agent("stops"), user("go", "u1"), thread=thread)
     assert texts(first) == ["First."]
-    second = await told(agent("stops"), *first.messages, thread=thread, resume=answer(first, {"type": "approve"}))
+    second = await recorded(agent("stops"), *first.messages, thread=thread, resume=answer(first, {"type": "approve"}))
     assert texts(second) == ["First.", "Second."]
 
 
@@ -285,14 +287,14 @@ async def test_a_failure_has_a_code_and_no_text(agent: Agents) -> None:
 
 
 async def _fail(agent: Agents, name: str, code: str, said: str) -> None:
-    stream = await told(agent(name), "go")
+    stream = await recorded(agent(name), "go")
     assert (stream.last.type, stream.last.code) == ("RUN_ERROR", code)
     assert "hunter2" not in "".join(event.model_dump_json() for event in stream.events)
     assert texts(stream) == [said]
 
 
 async def test_too_many_steps(agent: Agents) -> None:
-    stream = await tell(agent("parallel_tools"), run_input("go"), config={"recursion_limit": 1})
+    stream = await record_run(agent("parallel_tools"), run_input("go"), config={"recursion_limit": 1})
     assert stream.last.code == "recursion_limit"
 
 
@@ -317,10 +319,10 @@ async def test_a_busy_thread_refuses(server: str, agent: Agents, tmp_path: Path)
     runs = get_client(url=server).runs
     given = {"messages": [{"type": "human", "content": "go"}], "file": str(tmp_path / "beats")}
     run = await runs.create(thread, "slowly", input=given, if_not_exists="create")
-    other = await tell(agent("slowly"), run_input("and this", thread=thread))
+    other = await record_run(agent("slowly"), run_input("and this", thread=thread))
     assert (other.last.type, other.last.code) == ("RUN_ERROR", "thread_busy")
     await runs.cancel(thread, run["run_id"], wait=True)
-    after = await tell(agent("text"), run_input("now", thread=thread))
+    after = await record_run(agent("text"), run_input("now", thread=thread))
     assert after.last.type == "RUN_FINISHED", after.last
 
 
@@ -346,5 +348,5 @@ async def test_a_run_that_somebody_else_stops(server: str, agent: Agents, tmp_pa
 async def test_no_server() -> None:
     client = LangGraphClient(httpx.AsyncClient(base_url="http://127.0.0.1:9"))
     nobody = LangGraphAgent(graph=RemoteGraph("text", client=client))
-    stream = await tell(nobody, run_input("go"))
+    stream = await record_run(nobody, run_input("go"))
     assert (stream.last.type, stream.last.code) == ("RUN_ERROR", "state_error")

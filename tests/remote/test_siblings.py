@@ -14,7 +14,7 @@ from langgraph.pregel.remote import RemoteGraph
 from langgraph_agui import LangGraphAgent, agui_router
 from langgraph_agui.graphs import RemoteGraphAdapter
 from langgraph_agui.translate.remote_runner import RemoteGraphRunner
-from tests.adapter.streams import Told, run_input, tell
+from tests.adapter.streams import RecordedRun, record_run, run_input
 from tests.http.serving import serving
 from tests.remote.sibling_graphs import ASKING, BOTH, BUILT, MODES
 from tests.subagents.owners import check_lifecycle, check_tags, check_words, ends, starts, tag
@@ -42,45 +42,45 @@ def agent(server: str) -> Agents:
     return make
 
 
-def checked(told: Told) -> Told:
-    check_lifecycle(told.events)
-    check_tags(told)
-    return told
+def checked(recorded: RecordedRun) -> RecordedRun:
+    check_lifecycle(recorded.events)
+    check_tags(recorded)
+    return recorded
 
 
-async def begin(agent: LangGraphAgent) -> Told:
-    return checked(await tell(agent, run_input("hi", thread=str(uuid4()))))
+async def begin(agent: LangGraphAgent) -> RecordedRun:
+    return checked(await record_run(agent, run_input("hi", thread=str(uuid4()))))
 
 
-async def connected(agent: LangGraphAgent, before: Told) -> list[Any]:
+async def connected(agent: LangGraphAgent, before: RecordedRun) -> list[Any]:
     """What one is asked who joins the thread later."""
     given = run_input(*before.messages, thread=before.input.thread_id)
-    told = Told([event async for event in agent.connect(given)], given)
-    return list(told.last.outcome.interrupts)
+    recorded = RecordedRun([event async for event in agent.connect(given)], given)
+    return list(recorded.last.outcome.interrupts)
 
 
-async def go_on(agent: LangGraphAgent, before: Told, *answered: Any, payload: Any = None) -> Told:
+async def go_on(agent: LangGraphAgent, before: RecordedRun, *answered: Any, payload: Any = None) -> RecordedRun:
     answers = [
         ResumeEntry(interrupt_id=one.id, status="resolved", payload=payload or {"approved": True}) for one in answered
     ]
-    return checked(await tell(agent, run_input(*before.messages, thread=before.input.thread_id, resume=answers)))
+    return checked(await record_run(agent, run_input(*before.messages, thread=before.input.thread_id, resume=answers)))
 
 
-def asked(told: Told) -> list[Any]:
-    assert told.last.type.value == "RUN_FINISHED", told.last
-    assert told.last.outcome.type == "interrupt"
-    return list(told.last.outcome.interrupts)
+def asked(recorded: RecordedRun) -> list[Any]:
+    assert recorded.last.type.value == "RUN_FINISHED", recorded.last
+    assert recorded.last.outcome.type == "interrupt"
+    return list(recorded.last.outcome.interrupts)
 
 
-def succeeded(told: Told) -> None:
-    assert told.last.type.value == "RUN_FINISHED", told.last
-    assert told.last.outcome.type == "success"
-    told.check_snapshot()
+def succeeded(recorded: RecordedRun) -> None:
+    assert recorded.last.type.value == "RUN_FINISHED", recorded.last
+    assert recorded.last.outcome.type == "success"
+    recorded.check_snapshot()
 
 
-def steps(told: Told) -> list[tuple[str, str, str | None]]:
+def steps(recorded: RecordedRun) -> list[tuple[str, str, str | None]]:
     """The steps, as they begin and end, with whose they are."""
-    events = told.of("STEP_STARTED", "STEP_FINISHED")
+    events = recorded.of("STEP_STARTED", "STEP_FINISHED")
     return [(event.type.value, event.step_name, tag(event)) for event in events]
 
 
@@ -101,17 +101,17 @@ def left_by(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
 
 @pytest.mark.parametrize("name", ASKING)
 async def test_who_asks_is_known_to_whoever_connects(agent: Agents, name: str) -> None:
-    told = await begin(agent(name))
-    owners, (question,) = check_words(told, BUILT[name]), asked(told)
+    recorded = await begin(agent(name))
+    owners, (question,) = check_words(recorded, BUILT[name]), asked(recorded)
     assert question.subagent_run_id == owners["ann"]
-    (again,) = await connected(agent(name), told)
+    (again,) = await connected(agent(name), recorded)
     # Of a graph whose tasks the server does not show it tells what is around it, and of several of one tool nothing.
-    around = starts(told.events)[owners["ann"]].parent_subagent_run_id
-    untold = {"in_a_node_batched": around, "in_a_node_per_call": around, "second_batched": None}
-    assert again.subagent_run_id == untold.get(name, owners["ann"])
+    around = starts(recorded.events)[owners["ann"]].parent_subagent_run_id
+    unrecorded = {"in_a_node_batched": around, "in_a_node_per_call": around, "second_batched": None}
+    assert again.subagent_run_id == unrecorded.get(name, owners["ann"])
     call = None if name in ("second_batched", "in_a_node_batched") else "ann.0"
     assert (question.tool_call_id, again.tool_call_id) == (call, call)
-    succeeded(await go_on(agent(name), told, question))
+    succeeded(await go_on(agent(name), recorded, question))
 
 
 @pytest.mark.parametrize(("name", "requests"), [("asking", 0), ("siblings_slowly", 1), ("siblings_both_per_call", 4)])
@@ -133,18 +133,18 @@ async def test_only_states_on_the_way_are_asked_for(
 
 @modes
 async def test_two_ask_at_once(agent: Agents, mode: str) -> None:
-    told = await begin(agent(f"both_{mode}"))
-    owners = check_words(told, BOTH[mode])
-    questions = sorted(asked(told), key=lambda one: one.tool_call_id)
+    recorded = await begin(agent(f"both_{mode}"))
+    owners = check_words(recorded, BOTH[mode])
+    questions = sorted(asked(recorded), key=lambda one: one.tool_call_id)
     expected = [("leaf_a.0", owners["leaf_a"]), ("leaf_b.0", owners["leaf_b"])]
     assert [(one.tool_call_id, one.subagent_run_id) for one in questions] == expected
-    again = sorted(await connected(agent(f"both_{mode}"), told), key=lambda one: one.tool_call_id)
+    again = sorted(await connected(agent(f"both_{mode}"), recorded), key=lambda one: one.tool_call_id)
     assert [one.model_dump() for one in again] == [one.model_dump() for one in questions]
-    outcomes = {lane: end.outcome for lane, end in ends(told.events).items()}
+    outcomes = {subagent_id: end.outcome for subagent_id, end in ends(recorded.events).items()}
     assert {outcome.type for outcome in outcomes.values()} == {"suspended"}
-    raised = {lane: outcome.interrupt_ids for lane, outcome in outcomes.items() if outcome.interrupt_ids}
+    raised = {subagent_id: outcome.interrupt_ids for subagent_id, outcome in outcomes.items() if outcome.interrupt_ids}
     assert raised == {owners["leaf_a"]: [questions[0].id], owners["leaf_b"]: [questions[1].id]}
-    done = await go_on(agent(f"both_{mode}"), told, *questions)
+    done = await go_on(agent(f"both_{mode}"), recorded, *questions)
     succeeded(done)
     assert check_words(done, BOTH[mode]) == owners
     results = {event.tool_call_id: (event.content, tag(event)) for event in done.of("TOOL_CALL_RESULT")}
@@ -156,23 +156,23 @@ async def test_two_ask_at_once(agent: Agents, mode: str) -> None:
 
 
 async def test_one_speaks_on_while_another_one_waits(agent: Agents) -> None:
-    told = await begin(agent("slowly"))
-    owners = check_words(told, BUILT["slowly"])
-    assert [one.subagent_run_id for one in asked(told)] == [owners["ann"]]
-    said = [event.delta for event in told.of("TEXT_MESSAGE_CONTENT") if tag(event) == owners["bob"]]
+    recorded = await begin(agent("slowly"))
+    owners = check_words(recorded, BUILT["slowly"])
+    assert [one.subagent_run_id for one in asked(recorded)] == [owners["ann"]]
+    said = [event.delta for event in recorded.of("TEXT_MESSAGE_CONTENT") if tag(event) == owners["bob"]]
     assert "".join(said) == "bob: ends 1"
-    found = {lane: end.outcome and end.outcome.type for lane, end in ends(told.events).items()}
+    found = {subagent_id: end.outcome and end.outcome.type for subagent_id, end in ends(recorded.events).items()}
     assert found == {owners["ann"]: "suspended", owners["bob"]: None}
     assert list(found) == [owners["bob"], owners["ann"]]
-    assert [event.tool_call_id for event in told.of("TOOL_CALL_RESULT")] == ["boss.1"]
+    assert [event.tool_call_id for event in recorded.of("TOOL_CALL_RESULT")] == ["boss.1"]
 
 
 @pytest.mark.parametrize("name", ["slowly", "half_per_call"])
 async def test_steps_of_what_is_not_run_again_end(agent: Agents, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    told = await begin(agent(name))
-    owners = check_words(told, BUILT[name])
+    recorded = await begin(agent(name))
+    owners = check_words(recorded, BUILT[name])
     left = left_by(monkeypatch)
-    done = await go_on(agent(name), told, *asked(told))
+    done = await go_on(agent(name), recorded, *asked(recorded))
     succeeded(done)
     assert left == [False], "the server need not be asked how the run has ended"
     assert owners["bob"] not in starts(done.events)
@@ -185,10 +185,10 @@ async def test_steps_of_what_is_not_run_again_end(agent: Agents, name: str, monk
 
 
 async def test_steps_of_one_node_end_though_nobody_says_which(agent: Agents, monkeypatch: pytest.MonkeyPatch) -> None:
-    told = await begin(agent("workers"))
-    assert Counter(kind for kind, *_ in steps(told)) == {"STEP_STARTED": 3, "STEP_FINISHED": 3}
+    recorded = await begin(agent("workers"))
+    assert Counter(kind for kind, *_ in steps(recorded)) == {"STEP_STARTED": 3, "STEP_FINISHED": 3}
     left = left_by(monkeypatch)
-    done = await go_on(agent("workers"), told, *asked(told), payload="the last")
+    done = await go_on(agent("workers"), recorded, *asked(recorded), payload="the last")
     succeeded(done)
     assert left == [False]
     assert done.state["notes"] == ["0", "1", "the last"]
@@ -200,12 +200,12 @@ async def test_steps_of_one_node_end_though_nobody_says_which(agent: Agents, mon
 
 
 async def test_one_is_cancelled_because_another_one_fails(agent: Agents) -> None:
-    told = await begin(agent("failing"))
-    assert (told.last.type.value, told.last.code) == ("RUN_ERROR", "model_error")
-    names = {lane: start.name for lane, start in starts(told.events).items()}
-    ended = [(names[lane], end.type.value, end.code) for lane, end in ends(told.events).items()]
+    recorded = await begin(agent("failing"))
+    assert (recorded.last.type.value, recorded.last.code) == ("RUN_ERROR", "model_error")
+    names = {subagent_id: start.name for subagent_id, start in starts(recorded.events).items()}
+    ended = [(names[subagent_id], end.type.value, end.code) for subagent_id, end in ends(recorded.events).items()]
     assert ended == [("ann", "SUBAGENT_ERROR", "model_error"), ("bob", "SUBAGENT_ERROR", "cancelled")]
-    assert not any("a secret" in event.model_dump_json() for event in told.events)
+    assert not any("a secret" in event.model_dump_json() for event in recorded.events)
 
 
 @pytest.mark.parametrize("handled", [True, False])
@@ -213,23 +213,23 @@ async def test_one_is_cancelled_within_what_failed(
     agent: Agents, handled: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     left = left_by(monkeypatch)
-    told = await begin(agent(f"inside_{handled}"))
+    recorded = await begin(agent(f"inside_{handled}"))
     if handled:
-        succeeded(told)
+        succeeded(recorded)
         assert left == [False]
     else:
-        assert (told.last.type.value, told.last.code) == ("RUN_ERROR", "graph_error")
-    names = {lane: start.name for lane, start in starts(told.events).items()}
-    ended = [(names[lane], end.type.value, end.code) for lane, end in ends(told.events).items()]
+        assert (recorded.last.type.value, recorded.last.code) == ("RUN_ERROR", "graph_error")
+    names = {subagent_id: start.name for subagent_id, start in starts(recorded.events).items()}
+    ended = [(names[subagent_id], end.type.value, end.code) for subagent_id, end in ends(recorded.events).items()]
     # The server does not tell that it was a tool. It was no model, though one was speaking.
     assert ended == [("bob", "SUBAGENT_ERROR", "cancelled"), ("mid", "SUBAGENT_ERROR", "graph_error")]
 
 
 async def test_one_fails_while_another_one_waits(agent: Agents) -> None:
-    told = await begin(agent("pausing_and_failing"))
-    assert (told.last.type.value, told.last.code) == ("RUN_ERROR", "model_error")
-    names = {lane: start.name for lane, start in starts(told.events).items()}
-    ended = [(names[lane], end.type.value, end.code) for lane, end in ends(told.events).items()]
+    recorded = await begin(agent("pausing_and_failing"))
+    assert (recorded.last.type.value, recorded.last.code) == ("RUN_ERROR", "model_error")
+    names = {subagent_id: start.name for subagent_id, start in starts(recorded.events).items()}
+    ended = [(names[subagent_id], end.type.value, end.code) for subagent_id, end in ends(recorded.events).items()]
     assert ended == [("bob", "SUBAGENT_ERROR", "model_error"), ("ann", "SUBAGENT_ERROR", "cancelled")]
 
 
@@ -250,7 +250,7 @@ def test_the_reference_client_has_nothing_to_complain_of(agent: Agents, mode: st
         first = run(add=[{"id": "u1", "role": "user", "content": "hi"}])
         assert first.outcome == "interrupt"
         owners = {message["subagentRunId"] for message in first.messages if message.get("subagentRunId")}
-        assert len(owners) == len(BOTH[mode].lanes)
+        assert len(owners) == len(BOTH[mode].subagent_ids)
         assert {question["subagentRunId"] for question in first.openInterrupts} < owners
         for_all = {"status": "resolved", "payload": {"approved": True}}
         last = run(resume=[{"interruptId": question["id"], **for_all} for question in first.openInterrupts])
@@ -261,10 +261,12 @@ def test_the_reference_client_has_nothing_to_complain_of(agent: Agents, mode: st
 
 @pytest.mark.parametrize("name", ["failing", "pausing_and_failing"])
 async def test_the_reference_client_takes_a_failure(agent: Agents, name: str, node_client: NodeClient) -> None:
-    told = await begin(agent(name))
-    events = [event.model_dump(by_alias=True, exclude_none=True, mode="json") for event in told.events]
-    messages = [message.model_dump(by_alias=True, exclude_none=True, mode="json") for message in told.input.messages]
-    ran = await node_client.arun(events=events, threadId=told.input.thread_id, messages=messages)
+    recorded = await begin(agent(name))
+    events = [event.model_dump(by_alias=True, exclude_none=True, mode="json") for event in recorded.events]
+    messages = [
+        message.model_dump(by_alias=True, exclude_none=True, mode="json") for message in recorded.input.messages
+    ]
+    ran = await node_client.arun(events=events, threadId=recorded.input.thread_id, messages=messages)
     assert (ran.warnings, ran.error) == ([], None)
-    assert {message.get("subagentRunId") for message in ran.messages} == {None, *starts(told.events)}
-    assert len(starts(told.events)) == len(BUILT[name].lanes)
+    assert {message.get("subagentRunId") for message in ran.messages} == {None, *starts(recorded.events)}
+    assert len(starts(recorded.events)) == len(BUILT[name].subagent_ids)

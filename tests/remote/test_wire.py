@@ -53,9 +53,9 @@ def test_removals_overwrites_and_commands() -> None:
     assert sent({"notes": Overwrite(["n"])}) == {"notes": {"__overwrite__": ["n"]}}
     command = encode_for_server(Command(resume={"i": 1}, update={"messages": [HumanMessage("hi", id="h")]}))
     assert isinstance(command, Command)
-    told = json.loads(json.dumps(asdict(command)))
-    assert told["resume"] == {"i": 1}
-    assert convert_to_messages(told["update"]["messages"]) == [HumanMessage("hi", id="h")]
+    recorded = json.loads(json.dumps(asdict(command)))
+    assert recorded["resume"] == {"i": 1}
+    assert convert_to_messages(recorded["update"]["messages"]) == [HumanMessage("hi", id="h")]
 
 
 @pytest.mark.parametrize("message", [*MESSAGES, RemoveMessage(id="h")], ids=lambda message: message.type)

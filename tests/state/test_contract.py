@@ -153,7 +153,7 @@ class Nested(Base, Generic[T], total=False):
     new: Secret
     alias: Alias
     forward: Annotated[Later, Private]
-    told: Annotated[str, "Private"]
+    recorded: Annotated[str, "Private"]
     shown: T
 
 
@@ -163,7 +163,7 @@ class Later(BaseModel):
 
 def test_the_mark_is_found_wherever_it_stands() -> None:
     contract = contract_of(Nested)
-    assert [key for key in Nested.__annotations__ if contract.shows(key)] == ["told", "shown"]
+    assert [key for key in Nested.__annotations__ if contract.shows(key)] == ["recorded", "shown"]
 
     class Of(BaseModel, Generic[T]):
         hidden: Annotated[T | None, Private] = None
@@ -185,7 +185,7 @@ def test_a_mark_that_cannot_be_resolved_still_hides(monkeypatch: pytest.MonkeyPa
     monkeypatch.delitem(globals(), "Later")
     assert [key for key in ("hidden", "shown") if contract_of(other).shows(key)] == ["shown"]
     contract = contract_of(graph)
-    assert [key for key in Nested.__annotations__ if contract.shows(key)] == ["told", "shown"]
+    assert [key for key in Nested.__annotations__ if contract.shows(key)] == ["recorded", "shown"]
     assert contract.changed({"shown": 3}, {}) == {"shown": 3}
 
 
@@ -670,9 +670,9 @@ def test_types_that_pydantic_cannot_read_to_the_end() -> None:
 )
 @pytest.mark.parametrize("kind", ["typed", "data", "model"])
 def test_values_that_do_not_fit(hint: Any, value: Any, text: str, kind: str) -> None:
-    told = invalid(key_of(hint, kind), value)
-    assert told.startswith(text)
-    assert "CANARY" not in told
+    recorded = invalid(key_of(hint, kind), value)
+    assert recorded.startswith(text)
+    assert "CANARY" not in recorded
 
 
 def raising(error: Exception) -> Any:

@@ -20,7 +20,7 @@ from langgraph_agui.protocol import Fold
 from langgraph_agui.state.client_state import ClientStateCache, PreviewHistory
 from tests.adapter.graphs import chain_of
 from tests.adapter.models import Scripted, calling, part
-from tests.adapter.streams import Told, hear_until, run_input, tell, user
+from tests.adapter.streams import RecordedRun, record_run, record_until, run_input, user
 
 
 class Paper(TypedDict, total=False):
@@ -85,13 +85,13 @@ class Client:
                 fold.feed(await asyncio.wait_for(anext(events), 0.2))
         self.messages, self.state = fold.messages, fold.state
 
-    async def say(self, *texts: str, until: Any = None) -> Told | None:
+    async def say(self, *texts: str, until: Any = None) -> RecordedRun | None:
         given = run_input(*self.messages, *texts, thread="t", state=self.state)
         if until is None:
-            told = await tell(self.agent, given)
-            self.messages, self.state = told.messages, told.state
-            return told
-        fold = await hear_until(self.agent, given, until)
+            recorded = await record_run(self.agent, given)
+            self.messages, self.state = recorded.messages, recorded.state
+            return recorded
+        fold = await record_until(self.agent, given, until)
         self.messages, self.state = fold.messages, fold.state
         return None
 
@@ -207,12 +207,12 @@ async def test_a_key_that_was_only_previewed_goes_away_again() -> None:
     client = Client(writer)
     await client.say("preview bad", until=lambda state: "progress" in state)
     given = run_input(thread="t", state=client.state)
-    connected = Told([event async for event in writer.agent.connect(given)], given)
+    connected = RecordedRun([event async for event in writer.agent.connect(given)], given)
     assert connected.state == {"log": []}
     client.state = connected.state
-    told = await client.say("go on")
-    assert told is not None
-    assert told.last.type.value == "RUN_FINISHED"
+    recorded = await client.say("go on")
+    assert recorded is not None
+    assert recorded.last.type.value == "RUN_FINISHED"
     assert client.state == {"log": []}
 
 
@@ -243,12 +243,12 @@ async def test_what_is_changed_while_a_run_waits_reaches_the_node() -> None:
     graph = chain_of(ask, state=Asked, checkpointer=InMemorySaver())
     agent = LangGraphAgent(graph)
     hi = user("hi")
-    paused = await tell(agent, run_input(hi, thread="t", state={"doc": "old", "log": ["a"]}))
+    paused = await record_run(agent, run_input(hi, thread="t", state={"doc": "old", "log": ["a"]}))
     answer = [{"interruptId": paused.last.outcome.interrupts[0].id, "status": "resolved", "payload": "yes"}]
     changed = {**paused.state, "doc": "new", "log": ["b"]}
-    told = await tell(agent, run_input(hi, thread="t", resume=answer, state=changed))
+    recorded = await record_run(agent, run_input(hi, thread="t", resume=answer, state=changed))
     assert saw == [("new", ["b"])]
-    assert told.state == {"doc": "new", "log": ["b", "asked"], "answer": "yes"}
+    assert recorded.state == {"doc": "new", "log": ["b", "asked"], "answer": "yes"}
 
 
 async def test_an_undo_after_stopping_counts() -> None:

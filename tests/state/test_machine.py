@@ -31,7 +31,7 @@ from typing_extensions import TypedDict
 from langgraph_agui import LangGraphAgent, PredictState, Private, StateOptions, emit_state
 from langgraph_agui.protocol import Fold, parse_event
 from tests.adapter.models import Scripted, calling, part
-from tests.adapter.streams import Told, run_input, user
+from tests.adapter.streams import RecordedRun, run_input, user
 from tests.deep import example_count
 from tests.threads.joins import join_after
 from tests.waiting import PATIENCE
@@ -268,8 +268,8 @@ class World:
         ]
         written = {write.key: returned(write, state) for write in script.writes}
         # A client whose list ends with its user's words asks for their answer once more.
-        told = [*messages, *results] or [AIMessage("done")]
-        return {**written, "messages": told, "step": number + 1}
+        recorded = [*messages, *results] or [AIMessage("done")]
+        return {**written, "messages": recorded, "step": number + 1}
 
     async def _talk(self, step: Superstep, name: str, talk: Talk, prefix: str) -> AIMessage:
         async def turn() -> None:
@@ -416,14 +416,14 @@ class Oracle:
     def _look(self, call_id: str, one: _Said) -> None:
         one.due = len(one.text) + 1 + len(one.text) // 32
         try:
-            told = from_json(one.text, allow_partial="trailing-strings")
+            recorded = from_json(one.text, allow_partial="trailing-strings")
         except ValueError:
             return
-        if not isinstance(told, dict):
+        if not isinstance(recorded, dict):
             return
         for known in PREDICT:
-            if known.tool == one.tool and (known.argument is None or known.argument in told):
-                value = told if known.argument is None else told[known.argument]
+            if known.tool == one.tool and (known.argument is None or known.argument in recorded):
+                value = recorded if known.argument is None else recorded[known.argument]
                 if exact(value) in ('""', "[]", "{}", "null"):
                     continue
                 held = [old for owner, key, old in self._previews if (owner, key) == (call_id, known.key)]
@@ -681,7 +681,7 @@ class Thread:
     def turn(self, sent: Any, program: list[Superstep], *, speaks: bool, wire: bool) -> None:
         """One run: a new message or an echo, or the answers to what is asked."""
         given, ending = self.prepare(sent, program, speaks=speaks)
-        self._check(asyncio.run(asyncio.wait_for(self._tell(given, wire=wire), PATIENCE)), ending)
+        self._check(asyncio.run(asyncio.wait_for(self._record(given, wire=wire), PATIENCE)), ending)
 
     def prepare(self, sent: Any, program: list[Superstep], *, speaks: bool) -> tuple[Any, str]:
         """The input of a run, and how it should end."""
@@ -742,31 +742,31 @@ class Thread:
                 step.results[name] = list(zip(waiting, script.answers, strict=False))
                 waiting = waiting[len(script.answers) :]
 
-    async def _tell(self, given: Any, *, wire: bool) -> Told:
+    async def _record(self, given: Any, *, wire: bool) -> RecordedRun:
         agent = self.world.agent
         if not wire:
-            return Told([event async for event in agent.run(given)], given)
+            return RecordedRun([event async for event in agent.run(given)], given)
         sent = b"".join([frames async for frames in agent.stream_sse(given)]).decode()
         assert CANARY not in sent
-        return Told(
+        return RecordedRun(
             [parse_event(json.loads(line[6:])) for line in sent.splitlines() if line.startswith("data: ")], given
         )
 
-    def _check(self, told: Told, ending: str) -> None:
-        fold = Fold(told.input.messages, told.input.state)
-        states = [exact(told.input.state)]
-        for event in told.events:
+    def _check(self, recorded: RecordedRun, ending: str) -> None:
+        fold = Fold(recorded.input.messages, recorded.input.state)
+        states = [exact(recorded.input.state)]
+        for event in recorded.events:
             fold.feed(event)
             if exact(fold.state) != states[-1] and event.type.value != "RUN_STARTED":
                 states.append(exact(fold.state))
         assert fold.warnings == []
-        assert CANARY not in "".join(event.model_dump_json() for event in told.events)
-        assert told.last.type.value == ("RUN_ERROR" if ending == "fail" else "RUN_FINISHED"), told.last
+        assert CANARY not in "".join(event.model_dump_json() for event in recorded.events)
+        assert recorded.last.type.value == ("RUN_ERROR" if ending == "fail" else "RUN_FINISHED"), recorded.last
         should = [exact(one) for one in self.oracle.shown]
         assert states == should, "\n".join([ending, *states, "should be", *should])
         self.held, self.messages = fold.state, fold.messages
         stored = self.world.agent.graph.get_state(self.config).values if self._keeps else self.oracle.truth
-        self.asked = [one.id for one in told.last.outcome.interrupts] if ending == "pause" else []
+        self.asked = [one.id for one in recorded.last.outcome.interrupts] if ending == "pause" else []
         self.rests = ending != "fail"
         shown = set(VISIBLE) - ({"flash"} if ending == "fail" else set())
         seen = {key: value for key, value in stored.items() if key in shown}
@@ -798,11 +798,11 @@ TestLife = Life.TestCase
 # -- those who join ---------------------------------------------------------------------------------------------------
 
 
-def seen_by(told: Told) -> list[str]:
+def seen_by(recorded: RecordedRun) -> list[str]:
     """The states that a reader has held, without what only this one has."""
-    fold = Fold(told.input.messages, told.input.state)
+    fold = Fold(recorded.input.messages, recorded.input.state)
     states = [exact({})]
-    for event in told.events:
+    for event in recorded.events:
         fold.feed(event)
         if event.type.value != "RUN_STARTED" and isinstance(fold.state, dict):
             state = exact({key: value for key, value in fold.state.items() if key != "theirs"})
@@ -828,12 +828,12 @@ def test_those_who_join_a_run_see_what_its_first_reader_sees(
     joined = asyncio.run(asyncio.wait_for(join_after(thread.world.agent, after, joiner, given=asked), PATIENCE))
     first = seen_by(joined.live)
     assert first == [exact(one) for one in thread.oracle.shown]
-    for told in joined.joined:
-        _, *states = seen_by(told)
+    for recorded in joined.joined:
+        _, *states = seen_by(recorded)
         if states and joiner.state and states[0] == exact({k: v for k, v in joiner.state.items() if k != "theirs"}):
             states = states[1:]  # until the graph has spoken, a reader holds what it came with
         assert states == first[len(first) - len(states) :], ending
-        assert "theirs" not in theirs or told.state["theirs"] == theirs["theirs"]
+        assert "theirs" not in theirs or recorded.state["theirs"] == theirs["theirs"]
 
 
 # -- without a checkpointer -------------------------------------------------------------------------------------------

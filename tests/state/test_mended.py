@@ -26,7 +26,7 @@ from langgraph_agui.protocol import Fold
 from tests.adapter.canary import CANARY
 from tests.adapter.graphs import Chat, chain_of
 from tests.adapter.models import Scripted, calling, part
-from tests.adapter.streams import Told, hear_until, plain, run_input, tell, user
+from tests.adapter.streams import RecordedRun, plain, record_run, record_until, run_input, user
 
 
 class Paper(TypedDict, total=False):
@@ -47,24 +47,24 @@ class Client:
         self.messages: list[Any] = []
         self.state: Any = state or {}
 
-    async def say(self, *messages: Any, **fields: Any) -> Told:
+    async def say(self, *messages: Any, **fields: Any) -> RecordedRun:
         """Run the agent with what the client holds and `messages`."""
         given = run_input(*self.messages, *messages, thread="t", state=self.state, **fields)
-        return self.take(await tell(self.agent, given))
+        return self.take(await record_run(self.agent, given))
 
-    async def answer(self, told: Told, *messages: Any, status: str = "resolved") -> Told:
+    async def answer(self, recorded: RecordedRun, *messages: Any, status: str = "resolved") -> RecordedRun:
         """Answer what `told` has asked, and say more beside."""
-        entry = {"interruptId": told.last.outcome.interrupts[0].id, "status": status, "payload": "yes"}
+        entry = {"interruptId": recorded.last.outcome.interrupts[0].id, "status": status, "payload": "yes"}
         return await self.say(*messages, resume=[entry])
 
-    async def connect(self) -> Told:
+    async def connect(self) -> RecordedRun:
         given = run_input(*self.messages, thread="t", state=self.state)
-        return self.take(Told([event async for event in self.agent.connect(given)], given))
+        return self.take(RecordedRun([event async for event in self.agent.connect(given)], given))
 
     async def leave(self, message: str, until: Callable[[Any], bool]) -> None:
         """Run the agent, and stop reading when the state is what is waited for."""
         given = run_input(*self.messages, message, thread="t", state=self.state)
-        fold = await hear_until(self.agent, given, until)
+        fold = await record_until(self.agent, given, until)
         self.messages, self.state = fold.messages, fold.state
 
     @property
@@ -72,34 +72,34 @@ class Client:
         """The thread's state."""
         return self.agent.graph.get_state({"configurable": {"thread_id": "t"}}).values  # type: ignore[union-attr]
 
-    def take(self, told: Told) -> Told:
+    def take(self, recorded: RecordedRun) -> RecordedRun:
         """Hold what a client holds after `told`."""
-        self.messages, self.state = told.messages, told.state
-        return told
+        self.messages, self.state = recorded.messages, recorded.state
+        return recorded
 
 
 def agent_of(*nodes: Any, schema: Any = Paper, **options: Any) -> LangGraphAgent:
     return LangGraphAgent(chain_of(*nodes, state=schema, checkpointer=InMemorySaver()), **options)
 
 
-def finished(told: Told) -> bool:
-    return told.last.type.value == "RUN_FINISHED"
+def finished(recorded: RecordedRun) -> bool:
+    return recorded.last.type.value == "RUN_FINISHED"
 
 
-def code(told: Told) -> Any:
-    assert told.last.type.value == "RUN_ERROR", told.last
-    return told.last.code
+def code(recorded: RecordedRun) -> Any:
+    assert recorded.last.type.value == "RUN_ERROR", recorded.last
+    return recorded.last.code
 
 
-def texts(told: Told) -> str:
-    return json.dumps([plain(event) for event in told.events])
+def texts(recorded: RecordedRun) -> str:
+    return json.dumps([plain(event) for event in recorded.events])
 
 
-def states(told: Told, kind: str = "") -> list[tuple[Any, Any]]:
+def states(recorded: RecordedRun, kind: str = "") -> list[tuple[Any, Any]]:
     """The events, all or of one kind, each with what the client's state was after it."""
-    fold = Fold(told.input.messages, told.input.state)
+    fold = Fold(recorded.input.messages, recorded.input.state)
     found = []
-    for event in told.events:
+    for event in recorded.events:
         fold.feed(event)
         if kind in ("", event.type.value):
             found.append((event, fold.state))
@@ -128,8 +128,8 @@ async def test_an_edit_that_comes_with_an_edited_message_where_the_channel_held_
     client = Client(agent_of(node, schema=Merging))
     await client.say(user("hi", "u1"))
     client.messages, client.state = [], {"doc": {"mine": 2}}
-    told = await client.say(user("hi, edited", "u1"))
-    assert finished(told)
+    recorded = await client.say(user("hi, edited", "u1"))
+    assert finished(recorded)
     assert saw == [None, {"mine": 2}]
     assert client.state == {"doc": {"mine": 2, "graph": 1}}
     assert client.stored["doc"] == client.state["doc"]
@@ -168,8 +168,8 @@ async def test_what_a_paused_subgraph_shares_is_not_changed_and_the_client_is_to
     paused = await client.say("hi")
     client.state |= {"doc": "mine", "title": "mine"}
     caplog.clear()
-    told = await client.answer(paused)
-    assert finished(told)
+    recorded = await client.answer(paused)
+    assert finished(recorded)
     assert saw == ["graph's", ("graph's", "mine")]
     assert "left out: 'doc'" in caplog.text
     assert client.state == {"doc": "graph's", "log": [], "title": "mine"}
@@ -181,8 +181,8 @@ async def test_what_a_paused_subgraph_shares_is_refused_where_refusals_are_error
     client = Client(with_a_paused_subgraph(saw, refused="error"))
     paused = await client.say("hi")
     client.state["doc"] = "mine"
-    told = await client.answer(paused)
-    assert (code(told), client.state["doc"], saw) == ("state_refused", "mine", [])
+    recorded = await client.answer(paused)
+    assert (code(recorded), client.state["doc"], saw) == ("state_refused", "mine", [])
     client.state["doc"] = "graph's"
     assert finished(await client.answer(paused))
     assert saw == ["graph's", ("graph's", "graph's")]
@@ -202,8 +202,8 @@ async def test_an_edit_beside_answers_that_are_spent_counts_with_the_new_message
     messages, state = client.messages, client.state
     await client.answer(paused)
     client.messages, client.state = messages, {**state, "doc": "mine"}  # the answer's stream did not get through
-    told = await client.answer(paused, "use my text")
-    assert finished(told)
+    recorded = await client.answer(paused, "use my text")
+    assert finished(recorded)
     assert saw == [None, "mine"]
     assert (client.state["doc"], client.stored["doc"]) == ("mine", "mine")
 
@@ -236,8 +236,8 @@ async def test_an_edit_stays_when_the_pause_is_given_up(caplog: pytest.LogCaptur
     client = Client(pausing_within_a_call("tool"))
     paused = await client.say("hi")
     client.state["doc"] = "mine"
-    told = await client.answer(paused, status="cancelled")
-    assert finished(told)
+    recorded = await client.answer(paused, status="cancelled")
+    assert finished(recorded)
     assert "are answered with the next message" in caplog.text
     assert (client.state["doc"], client.stored["doc"]) == ("mine", "mine")
 
@@ -303,8 +303,8 @@ async def test_a_function_goes_on_with_the_input_that_it_has(caplog: pytest.LogC
     client = Client(asking_function(), {"doc": "first"})
     paused = await client.say("hi")
     client.state["doc"] = "mine"
-    told = await client.answer(paused)
-    assert finished(told)
+    recorded = await client.answer(paused)
+    assert finished(recorded)
     assert "unknown channel" not in caplog.text
     assert client.state == {"answer": "yes", "doc": "first"}
 
@@ -328,9 +328,11 @@ async def test_hidden_reasoning_stays_hidden_in_what_is_emitted(as_patch: bool) 
         emit_state([{"op": "add", "path": "/doc", "value": value}] if as_patch else {"doc": value})
         return {}
 
-    told = await tell(agent_of(node, reasoning=ReasoningOptions(visibility="hidden")), run_input("hi", thread="t"))
-    assert CANARY not in texts(told)
-    assert any("words" in json.dumps(state) for _, state in states(told))
+    recorded = await record_run(
+        agent_of(node, reasoning=ReasoningOptions(visibility="hidden")), run_input("hi", thread="t")
+    )
+    assert CANARY not in texts(recorded)
+    assert any("words" in json.dumps(state) for _, state in states(recorded))
 
 
 class Secret(BaseModel):
@@ -362,9 +364,9 @@ def test_the_schema_for_clients_tells_nothing_of_private_keys(schema: Any) -> No
     options = StateOptions(exclude={"word"})
     graph = chain_of(lambda state: {}, state=Keeping)
     agent = LangGraphAgent(graph, state=options, state_schema=schema)
-    told = json.dumps(agent.capabilities().custom)
-    assert "doc" in told
-    assert not any(word in told for word in ("CANARY", "ecret", "word"))
+    recorded = json.dumps(agent.capabilities().custom)
+    assert "doc" in recorded
+    assert not any(word in recorded for word in ("CANARY", "ecret", "word"))
 
 
 async def test_what_a_subgraph_marks_as_private_is_not_shown_while_it_runs() -> None:
@@ -379,11 +381,11 @@ async def test_what_a_subgraph_marks_as_private_is_not_shown_while_it_runs() -> 
     async def clean(state: Inner) -> dict[str, Any]:
         return {"doc": "clean", "log": ["clean"]}
 
-    told = await tell(agent_of(chain_of(raw, clean, state=Inner)), run_input("hi", thread="t"))
-    assert CANARY not in texts(told)
-    seen = [state.get("log") for _, state in states(told)]
+    recorded = await record_run(agent_of(chain_of(raw, clean, state=Inner)), run_input("hi", thread="t"))
+    assert CANARY not in texts(recorded)
+    seen = [state.get("log") for _, state in states(recorded)]
     assert ["raw"] in seen
-    assert told.state == {"doc": "clean", "log": ["raw", "clean"]}
+    assert recorded.state == {"doc": "clean", "log": ["raw", "clean"]}
 
 
 # -- those who join ---------------------------------------------------------------------------------------------------
@@ -437,7 +439,7 @@ async def test_no_preview_stays_where_the_graph_has_no_state() -> None:
     assert client.state == {}
 
 
-async def joined_at_once(agent: LangGraphAgent, first: Client, second: Client) -> tuple[Told, Told]:
+async def joined_at_once(agent: LangGraphAgent, first: Client, second: Client) -> tuple[RecordedRun, RecordedRun]:
     """`first` runs the agent, `second` joins before anything is told of the state."""
     given = run_input("hi", thread="t", state=first.state)
     running = agent.run(given)
@@ -445,7 +447,7 @@ async def joined_at_once(agent: LangGraphAgent, first: Client, second: Client) -
     joining = asyncio.create_task(second.connect())
     await asyncio.sleep(0)
     events += [event async for event in running]
-    return first.take(Told(events, given)), await joining
+    return first.take(RecordedRun(events, given)), await joining
 
 
 @pytest.mark.parametrize("emit", ["delta", "snapshot"])
@@ -457,9 +459,9 @@ async def test_who_joins_early_holds_in_the_end_what_the_graph_holds(emit: Any) 
     agent = agent_of(node, on_disconnect="continue", state=StateOptions(emit=emit, client_keys={"tab"}))
     edit = "edit " * 100  # so that changes beside it are smaller than the whole
     first, second = Client(agent, {"doc": edit}), Client(agent, {"doc": "stale", "tab": 2})
-    told, heard = await joined_at_once(agent, first, second)
-    assert finished(told)
-    assert finished(heard)
+    recorded, received = await joined_at_once(agent, first, second)
+    assert finished(recorded)
+    assert finished(received)
     assert first.state == {"doc": edit, "log": [len(edit)]}
     assert second.state == {**first.state, "tab": 2}
 
@@ -470,10 +472,10 @@ async def test_who_joins_early_is_not_told_what_another_client_has_sent() -> Non
 
     agent = agent_of(node, on_disconnect="continue", state=StateOptions(refused="error"))
     first, second = Client(agent, {"doc": "edit", "unknown": "guess"}), Client(agent, {"tab": 2})
-    told, heard = await joined_at_once(agent, first, second)
-    assert code(told) == code(heard) == "state_refused"
+    recorded, received = await joined_at_once(agent, first, second)
+    assert code(recorded) == code(received) == "state_refused"
     assert second.state == {"tab": 2}
-    assert not any(word in texts(heard) for word in ("edit", "guess"))
+    assert not any(word in texts(received) for word in ("edit", "guess"))
 
 
 # -- the agent's schema -----------------------------------------------------------------------------------------------
@@ -493,10 +495,10 @@ def writing(*values: Any, **options: Any) -> LangGraphAgent:
 async def test_a_value_that_does_not_fit_leaves_nothing_of_a_preview() -> None:
     client = Client(writing(1, "no number"))
     assert finished(await client.say("hi"))
-    told = await client.say("again")
-    assert 5 in [state.get("doc") for _, state in states(told)]
-    assert (code(told), client.state["doc"]) == ("state_invalid", 1)
-    assert "no number" not in texts(told)
+    recorded = await client.say("again")
+    assert 5 in [state.get("doc") for _, state in states(recorded)]
+    assert (code(recorded), client.state["doc"]) == ("state_invalid", 1)
+    assert "no number" not in texts(recorded)
 
 
 async def test_what_does_not_fit_may_be_shown_where_that_is_not_checked() -> None:
@@ -527,7 +529,7 @@ class Document(AgentState[Any], total=False):
     doc: Any
 
 
-async def calling_twice() -> Told:
+async def calling_twice() -> RecordedRun:
     """A model calls the same tool twice, and gives both calls one id."""
 
     @tool
@@ -541,11 +543,11 @@ async def calling_twice() -> Told:
 
     graph = create_agent(Scripted(turn("A"), turn("B"), ["done"]), [write], state_schema=Document)
     agent = LangGraphAgent(graph, state=StateOptions(predict=[PredictState("write", "doc")]))
-    return await tell(agent, run_input("hi", state={"doc": "old"}))
+    return await record_run(agent, run_input("hi", state={"doc": "old"}))
 
 
 async def test_a_call_id_that_comes_again_is_previewed_while_its_call_runs() -> None:
-    told = await calling_twice()
-    during = [(event.step_name, state["doc"]) for event, state in states(told, "STEP_FINISHED")]
+    recorded = await calling_twice()
+    during = [(event.step_name, state["doc"]) for event, state in states(recorded, "STEP_FINISHED")]
     assert during[:4] == [("model", "A!"), ("tools", "A!"), ("model", "B!"), ("tools", "B!")]
-    assert told.state["doc"] == "old"
+    assert recorded.state["doc"] == "old"

@@ -34,7 +34,7 @@ from langgraph_agui.protocol import Fold
 from tests.adapter.graphs import agent_of, chain_of, talker
 from tests.adapter.models import Scripted, calling, part
 from tests.adapter.models import call as calls
-from tests.adapter.streams import Told, run_input, tell
+from tests.adapter.streams import RecordedRun, record_run, run_input
 
 
 class Paper(TypedDict, total=False):
@@ -52,11 +52,11 @@ class Writer(AgentState[Any], total=False):
 DOC = PredictState("write", "doc")
 
 
-def history(told: Told, key: str = "doc") -> list[Any]:
+def history(recorded: RecordedRun, key: str = "doc") -> list[Any]:
     """What the client has seen under a key, one after the other; "-" while it had none."""
-    fold = Fold(told.input.messages, told.input.state)
+    fold = Fold(recorded.input.messages, recorded.input.state)
     seen: list[Any] = []
-    for event in told.events:
+    for event in recorded.events:
         fold.feed(event)
         value = fold.state.get(key, "-") if isinstance(fold.state, dict) else "-"
         if not seen or json.dumps(value) != json.dumps(seen[-1]):
@@ -97,10 +97,10 @@ async def test_values_are_shown_at_once_and_the_graph_has_the_last_word(sync: bo
         emit_state({"progress": 1})
         return {"doc": "whole"}
 
-    told = await tell(agent_of(sync_or_async(sync, act), state=Paper), run_input("hi", state={"mine": 1}))
-    assert history(told) == ["-", "half", "whole"]
-    assert history(told, "progress") == ["-", 0.5, 1, "-"]
-    assert told.state == {"doc": "whole", "notes": [], "mine": 1}
+    recorded = await record_run(agent_of(sync_or_async(sync, act), state=Paper), run_input("hi", state={"mine": 1}))
+    assert history(recorded) == ["-", "half", "whole"]
+    assert history(recorded, "progress") == ["-", 0.5, 1, "-"]
+    assert recorded.state == {"doc": "whole", "notes": [], "mine": 1}
 
 
 @pytest.mark.parametrize("sync", [False, True], ids=["async", "sync"])
@@ -112,18 +112,18 @@ async def test_a_patch_is_one_of_what_the_client_sees(sync: bool) -> None:
         return {"notes": ["B"]}
 
     held = {"notes": ["a"], "doc": 1}
-    told = await tell(agent_of(sync_or_async(sync, act), state=Paper), run_input("hi", state=held))
-    assert history(told, "notes") == [["a"], ["a", "b"], ["a", "b", "c"], ["a", "B"]]
-    assert history(told, "busy") == ["-", True, "-"]
-    assert history(told) == [1, "-", 1]
+    recorded = await record_run(agent_of(sync_or_async(sync, act), state=Paper), run_input("hi", state=held))
+    assert history(recorded, "notes") == [["a"], ["a", "b"], ["a", "b", "c"], ["a", "B"]]
+    assert history(recorded, "busy") == ["-", True, "-"]
+    assert history(recorded) == [1, "-", 1]
 
 
 async def test_a_patch_that_does_not_fit_is_left_out_as_a_whole(caplog: pytest.LogCaptureFixture) -> None:
     async def node(state: Any) -> Any:
         emit_state([{"op": "add", "path": "/doc", "value": 1}, {"op": "remove", "path": "/nothing"}])
 
-    told = await tell(agent_of(node, state=Paper), run_input("hi"))
-    assert history(told) == ["-"]
+    recorded = await record_run(agent_of(node, state=Paper), run_input("hi"))
+    assert history(recorded) == ["-"]
     assert "does not fit" in caplog.text
 
 
@@ -135,17 +135,17 @@ async def test_an_emission_ends_with_its_superstep_whether_or_not_it_was_returne
         emit_state({"notes": ["preview"]})
         return {"notes": ["n"]}
 
-    told = await tell(agent_of(first, second, state=Paper), run_input("hi", state={"doc": "old"}))
-    assert history(told) == ["old", "preview", "old"]
-    assert history(told, "notes") == ["-", [], ["preview"], ["n"]]
-    order = states(told)
+    recorded = await record_run(agent_of(first, second, state=Paper), run_input("hi", state={"doc": "old"}))
+    assert history(recorded) == ["old", "preview", "old"]
+    assert history(recorded, "notes") == ["-", [], ["preview"], ["n"]]
+    order = states(recorded)
     assert order.index({"doc": "old", "notes": ["preview"]}) > order.index({"doc": "preview", "notes": []})
     assert {"doc": "preview", "notes": ["preview"]} not in order
 
 
-def states(told: Told) -> list[Any]:
-    fold, seen = Fold(told.input.messages, told.input.state), []
-    for event in told.events:
+def states(recorded: RecordedRun) -> list[Any]:
+    fold, seen = Fold(recorded.input.messages, recorded.input.state), []
+    for event in recorded.events:
         fold.feed(event)
         seen.append(fold.state)
     return seen
@@ -157,10 +157,10 @@ async def test_nothing_of_an_emission_stays_when_the_node_fails() -> None:
         await asyncio.sleep(0.01)
         raise ValueError
 
-    told = await tell(agent_of(node, state=Paper), run_input("hi"))
-    assert told.last.type.value == "RUN_ERROR"
-    assert history(told) == ["-", "preview", "-"]
-    assert told.state == {"notes": []}
+    recorded = await record_run(agent_of(node, state=Paper), run_input("hi"))
+    assert recorded.last.type.value == "RUN_ERROR"
+    assert history(recorded) == ["-", "preview", "-"]
+    assert recorded.state == {"notes": []}
 
 
 async def test_nothing_of_an_emission_stays_when_the_run_is_cancelled() -> None:
@@ -174,9 +174,9 @@ async def test_nothing_of_an_emission_stays_when_the_run_is_cancelled() -> None:
         events.append(event)
         if "preview" in event.model_dump_json():
             agent.cancel(given.thread_id, given.run_id)
-    told = Told(events, given)
-    assert told.last.outcome.type == "cancelled"
-    assert history(told) == ["-", "preview", "-"]
+    recorded = RecordedRun(events, given)
+    assert recorded.last.outcome.type == "cancelled"
+    assert history(recorded) == ["-", "preview", "-"]
 
 
 async def test_nothing_of_an_emission_stays_while_a_question_is_open() -> None:
@@ -186,15 +186,15 @@ async def test_nothing_of_an_emission_stays_while_a_question_is_open() -> None:
         return {"doc": interrupt("which?")}
 
     agent = agent_of(node, state=Paper, checkpointer=InMemorySaver())
-    first = await tell(agent, run_input("hi", thread="t"))
+    first = await record_run(agent, run_input("hi", thread="t"))
     assert first.last.outcome.type == "interrupt"
     assert history(first) == ["-", "preview", "-"]
     answer = ResumeEntry(interrupt_id=first.last.outcome.interrupts[0].id, status="resolved", payload="this")
-    second = await tell(agent, run_input(*first.messages, thread="t", state=first.state, resume=[answer]))
+    second = await record_run(agent, run_input(*first.messages, thread="t", state=first.state, resume=[answer]))
     assert history(second) == ["-", "preview", "this"]
 
 
-async def pausing_beside(reply: Any) -> tuple[Told, Told]:
+async def pausing_beside(reply: Any) -> tuple[RecordedRun, RecordedRun]:
     """One node asks while another one has written; then the client answers, with what `reply` makes of its state."""
 
     async def asks(state: Any) -> Any:
@@ -210,11 +210,11 @@ async def pausing_beside(reply: Any) -> tuple[Told, Told]:
     builder.add_edge(START, "asks")
     builder.add_edge(START, "writes")
     agent = LangGraphAgent(graph=builder.compile(checkpointer=InMemorySaver()))
-    first = await tell(agent, run_input("hi", thread="t"))
+    first = await record_run(agent, run_input("hi", thread="t"))
     assert first.state == {"doc": "written", "notes": ["x"]}
     answer = ResumeEntry(interrupt_id=first.last.outcome.interrupts[0].id, status="resolved", payload="yes")
     given = run_input(*first.messages, thread="t", state=reply(first.state), resume=[answer])
-    return first, await tell(agent, given)
+    return first, await record_run(agent, given)
 
 
 async def test_what_was_written_beside_a_pause_stays_while_the_run_goes_on() -> None:
@@ -285,9 +285,9 @@ def dig_slowly() -> str:
 async def test_tools_emit(used: Any, whole: bool) -> None:
     model = Scripted([calls(used.name, "c1")], ["done"])
     graph = create_agent(model, [used]) if whole else chain_of(talker(model), ToolNode([used]), state=Paper)
-    told = await tell(LangGraphAgent(graph=graph), run_input("hi"))
-    assert history(told, "progress") == ["-", "digging", "-"]
-    (shown,) = [event for event in told.of("STATE_SNAPSHOT", "STATE_DELTA") if "digging" in event.model_dump_json()]
+    recorded = await record_run(LangGraphAgent(graph=graph), run_input("hi"))
+    assert history(recorded, "progress") == ["-", "digging", "-"]
+    (shown,) = [event for event in recorded.of("STATE_SNAPSHOT", "STATE_DELTA") if "digging" in event.model_dump_json()]
     assert shown.subagent_run_id is None
 
 
@@ -297,9 +297,9 @@ async def digging(state: Any) -> Any:
     return {"doc": "inner"}
 
 
-def lanes(told: Told, word: str) -> set[str | None]:
+def subagent_ids(recorded: RecordedRun, word: str) -> set[str | None]:
     """Who has shown the states with this word."""
-    events = told.of("STATE_SNAPSHOT", "STATE_DELTA")
+    events = recorded.of("STATE_SNAPSHOT", "STATE_DELTA")
     return {event.subagent_run_id for event in events if word in event.model_dump_json()}
 
 
@@ -308,12 +308,12 @@ async def test_an_emission_in_a_declared_subgraph_is_a_subagents() -> None:
     builder = StateGraph(Paper)
     builder.add_node("inner", inner)
     builder.add_edge(START, "inner")
-    told = await tell(LangGraphAgent(graph=builder.compile()), run_input("hi"))
-    (lane,) = lanes(told, "digging")
-    assert lane is not None
-    assert lane.startswith("inner:")
-    assert history(told) == ["-", "preview", "inner"]
-    assert history(told, "progress") == ["-", "digging", "-"]
+    recorded = await record_run(LangGraphAgent(graph=builder.compile()), run_input("hi"))
+    (subagent_id,) = subagent_ids(recorded, "digging")
+    assert subagent_id is not None
+    assert subagent_id.startswith("inner:")
+    assert history(recorded) == ["-", "preview", "inner"]
+    assert history(recorded, "progress") == ["-", "digging", "-"]
 
 
 async def test_an_emission_in_an_agent_that_a_tool_calls_is_a_subagents() -> None:
@@ -327,12 +327,12 @@ async def test_an_emission_in_an_agent_that_a_tool_calls_is_a_subagents() -> Non
         return "done"
 
     graph = create_agent(Scripted([calls("delegate", "c1")], ["done"]), [delegate])
-    told = await tell(LangGraphAgent(graph=graph), run_input("hi"))
-    assert history(told, "progress") == ["-", "digging", "-"]
-    assert history(told, "stage") == ["-", "before", "-"]
-    assert None not in lanes(told, "digging")
-    assert None in lanes(told, "before")
-    assert "inner" not in history(told)
+    recorded = await record_run(LangGraphAgent(graph=graph), run_input("hi"))
+    assert history(recorded, "progress") == ["-", "digging", "-"]
+    assert history(recorded, "stage") == ["-", "before", "-"]
+    assert None not in subagent_ids(recorded, "digging")
+    assert None in subagent_ids(recorded, "before")
+    assert "inner" not in history(recorded)
 
 
 # -- predictions ------------------------------------------------------------------------------------------------------
@@ -367,13 +367,13 @@ def writer(used: Any, *middleware: Any, text: str = "abc", saver: Any = None, **
 
 
 async def test_arguments_are_shown_as_they_come_and_the_graph_replaces_them() -> None:
-    told = await tell(writer(write, state=StateOptions(predict=[DOC])), run_input("hi"))
-    assert history(told) == ["-", "a", "ab", "abc", "ABC"]
+    recorded = await record_run(writer(write, state=StateOptions(predict=[DOC])), run_input("hi"))
+    assert history(recorded) == ["-", "a", "ab", "abc", "ABC"]
 
 
 async def test_predictions_that_the_middleware_asks_for() -> None:
-    told = await tell(writer(write, AGUIMiddleware(predict=[DOC])), run_input("hi"))
-    assert history(told) == ["-", "a", "ab", "abc", "ABC"]
+    recorded = await record_run(writer(write, AGUIMiddleware(predict=[DOC])), run_input("hi"))
+    assert history(recorded) == ["-", "a", "ab", "abc", "ABC"]
 
 
 async def test_predictions_that_a_model_call_asks_for() -> None:
@@ -383,20 +383,20 @@ async def test_predictions_that_a_model_call_asks_for() -> None:
     async def node(state: Any) -> Any:
         return {"messages": [await model.ainvoke("go", {"metadata": told_with})]}
 
-    told = await tell(agent_of(node, ToolNode([write]), state=Paper), run_input("hi"))
-    assert history(told, "paper") == ["-", "a", "ab", "abc", "-"]
-    assert history(told) == ["-", "ABC"]
+    recorded = await record_run(agent_of(node, ToolNode([write]), state=Paper), run_input("hi"))
+    assert history(recorded, "paper") == ["-", "a", "ab", "abc", "-"]
+    assert history(recorded) == ["-", "ABC"]
 
 
 async def test_without_being_asked_nothing_is_predicted() -> None:
-    told = await tell(writer(write), run_input("hi"))
-    assert history(told) == ["-", "ABC"]
+    recorded = await record_run(writer(write), run_input("hi"))
+    assert history(recorded) == ["-", "ABC"]
 
 
 async def test_all_arguments_as_one_object() -> None:
     predict = [PredictState("write", None, "draft")]
-    told = await tell(writer(write, text="a", state=StateOptions(predict=predict)), run_input("hi"))
-    assert history(told, "draft")[-3:] == [{"doc": ""}, {"doc": "a"}, "-"]
+    recorded = await record_run(writer(write, text="a", state=StateOptions(predict=predict)), run_input("hi"))
+    assert history(recorded, "draft")[-3:] == [{"doc": ""}, {"doc": "a"}, "-"]
 
 
 @pytest.mark.parametrize("used", [write_nothing, fail_to_write], ids=["writes nothing", "fails"])
@@ -404,8 +404,8 @@ async def test_a_call_that_comes_to_nothing_leaves_what_was_there(used: Any) -> 
     model = Scripted(streamed("write", "c1", {"doc": "ab"}, 1), ["done"])
     node = ToolNode([used], handle_tool_errors=True)
     agent = LangGraphAgent(graph=chain_of(talker(model), node, state=Paper), state=StateOptions(predict=[DOC]))
-    told = await tell(agent, run_input("hi", state={"doc": "old"}))
-    assert history(told) == ["old", "a", "ab", "old"]
+    recorded = await record_run(agent, run_input("hi", state={"doc": "old"}))
+    assert history(recorded) == ["old", "a", "ab", "old"]
 
 
 async def test_a_model_that_breaks_off_leaves_what_was_there() -> None:
@@ -418,17 +418,17 @@ async def test_a_model_that_breaks_off_leaves_what_was_there() -> None:
             return {"messages": [AIMessage("instead")]}
 
     agent = LangGraphAgent(graph=chain_of(node, state=Paper), state=StateOptions(predict=[DOC]))
-    told = await tell(agent, run_input("hi", state={"doc": "old"}))
-    assert history(told)[:3] == ["old", "a", "ab"]
-    assert history(told)[-1] == "old"
-    assert told.last.type.value == "RUN_FINISHED"
+    recorded = await record_run(agent, run_input("hi", state={"doc": "old"}))
+    assert history(recorded)[:3] == ["old", "a", "ab"]
+    assert history(recorded)[-1] == "old"
+    assert recorded.last.type.value == "RUN_FINISHED"
 
 
 async def test_two_calls_at_once_do_not_fall_back() -> None:
     chunks = [*streamed("write", "c1", {"doc": "a"}, 99), *streamed("write", "c2", {"doc": "b"}, 99, index=1)]
     graph = chain_of(talker(Scripted(chunks)), ToolNode([write_nothing]), state=Paper)
-    told = await tell(LangGraphAgent(graph=graph, state=StateOptions(predict=[DOC])), run_input("hi"))
-    assert history(told) == ["-", "a", "b", "-"]
+    recorded = await record_run(LangGraphAgent(graph=graph, state=StateOptions(predict=[DOC])), run_input("hi"))
+    assert history(recorded) == ["-", "a", "b", "-"]
 
 
 async def test_a_failed_call_does_not_take_that_of_another_one_with_it() -> None:
@@ -443,9 +443,9 @@ async def test_a_failed_call_does_not_take_that_of_another_one_with_it() -> None
     node = ToolNode([write, title], handle_tool_errors=True)
     options = StateOptions(predict=[DOC, PredictState("title", "text")])
     graph = chain_of(talker(Scripted(chunks)), node, state=Paper)
-    told = await tell(LangGraphAgent(graph=graph, state=options), run_input("hi"))
-    assert history(told) == ["-", "A"]
-    assert history(told, "text") == ["-", "t", "-"]
+    recorded = await record_run(LangGraphAgent(graph=graph, state=options), run_input("hi"))
+    assert history(recorded) == ["-", "A"]
+    assert history(recorded, "text") == ["-", "t", "-"]
 
 
 @pytest.mark.parametrize(
@@ -460,11 +460,11 @@ async def test_a_failed_call_does_not_take_that_of_another_one_with_it() -> None
 async def test_a_prediction_under_review(decision: Any, seen: Any) -> None:
     review = HumanInTheLoopMiddleware(interrupt_on={"write": True})
     agent = writer(write, review, saver=InMemorySaver(), state=StateOptions(predict=[DOC]))
-    first = await tell(agent, run_input("hi", thread="t", state={"doc": "old"}))
+    first = await record_run(agent, run_input("hi", thread="t", state={"doc": "old"}))
     assert history(first) == ["old", "a", "ab", "abc", "old"]
     (asked,) = first.last.outcome.interrupts
     answer = ResumeEntry(interrupt_id=asked.id, status="resolved", payload=decision)
-    second = await tell(agent, run_input(*first.messages, thread="t", state=first.state, resume=[answer]))
+    second = await record_run(agent, run_input(*first.messages, thread="t", state=first.state, resume=[answer]))
     assert second.last.type.value == "RUN_FINISHED", second.last
     assert history(second) == seen
     stored = agent.graph.get_state({"configurable": {"thread_id": "t"}}).values
@@ -479,12 +479,12 @@ async def test_a_call_of_the_clients_own_tool() -> None:
     )
     agent = LangGraphAgent(graph=graph)
     mine = [Tool(name="write", description="Write.", parameters={"type": "object", "properties": {}})]
-    first = await tell(agent, run_input("hi", thread="t", tools=mine))
+    first = await record_run(agent, run_input("hi", thread="t", tools=mine))
     assert history(first) == ["-", "a", "ab", "-"]
     assert first.last.outcome.pending_tool_call_ids == ["c1"]
     assert isinstance(first.messages[-1], AssistantMessage)
     result = ToolMessage(id="r1", role="tool", tool_call_id="c1", content="done")
-    second = await tell(agent, run_input(*first.messages, result, thread="t", state=first.state, tools=mine))
+    second = await record_run(agent, run_input(*first.messages, result, thread="t", state=first.state, tools=mine))
     assert "doc" not in second.state
     assert second.messages[-1].content == "done"
 
@@ -494,11 +494,11 @@ async def test_a_long_document_costs_its_size_a_few_times_over() -> None:
     model = Scripted(streamed("write", "c1", {"doc": text}, 8))
     graph = chain_of(talker(model), ToolNode([write]), state=Paper)
     agent = LangGraphAgent(graph=graph, state=StateOptions(predict=[DOC]))
-    told = await tell(agent, run_input("hi"))
-    shown = told.of("STATE_SNAPSHOT", "STATE_DELTA")
+    recorded = await record_run(agent, run_input("hi"))
+    shown = recorded.of("STATE_SNAPSHOT", "STATE_DELTA")
     assert 100 < len(shown) < 400
     assert sum(len(event.model_dump_json()) for event in shown) < 40 * len(text)
-    assert told.state["doc"] == text.upper()
+    assert recorded.state["doc"] == text.upper()
 
 
 # -- state_update -----------------------------------------------------------------------------------------------------
@@ -524,10 +524,10 @@ async def test_a_tool_answers_and_writes_in_one(used: Any, whole: bool) -> None:
         graph = create_agent(model, [used], state_schema=Writer)
     else:
         graph = chain_of(talker(model), ToolNode([used]), state=Paper)
-    told = await tell(LangGraphAgent(graph=graph), run_input("hi", state={"notes": ["old"]}))
-    assert told.state["notes"] == ["old", "x", "y"]
+    recorded = await record_run(LangGraphAgent(graph=graph), run_input("hi", state={"notes": ["old"]}))
+    assert recorded.state["notes"] == ["old", "x", "y"]
     # Both calls run at once, and either may end first.
-    assert {(m.tool_call_id, m.content) for m in told.messages if m.role == "tool"} == {
+    assert {(m.tool_call_id, m.content) for m in recorded.messages if m.role == "tool"} == {
         ("c1", "noted x"),
         ("c2", "noted y"),
     }
@@ -566,21 +566,23 @@ async def test_a_declared_subgraph_is_shown_after_each_of_its_supersteps() -> No
     inner = chain_of(
         noting("one", doc=1, only_inside="CANARY"), noting("two", doc=2), noting("three", notes=["n"]), state=Inner
     )
-    told = await tell(agent_of(inner, noting("after", doc=3), state=Outer), run_input("hi", state={"notes": ["a"]}))
-    assert history(told) == ["-", 1, 2, 3]
+    recorded = await record_run(
+        agent_of(inner, noting("after", doc=3), state=Outer), run_input("hi", state={"notes": ["a"]})
+    )
+    assert history(recorded) == ["-", 1, 2, 3]
     # The inner graph began with ["a"], and gives all that it has back to the outer one's reducer.
-    assert history(told, "notes") == [["a"], ["a", "n"], ["a", "a", "n"]]
-    assert "CANARY" not in "".join(event.model_dump_json() for event in told.events)
-    (lane,) = lanes(told, "") - {None}
-    assert lane.startswith("node0:")
+    assert history(recorded, "notes") == [["a"], ["a", "n"], ["a", "a", "n"]]
+    assert "CANARY" not in "".join(event.model_dump_json() for event in recorded.events)
+    (subagent_id,) = subagent_ids(recorded, "") - {None}
+    assert subagent_id.startswith("node0:")
 
 
 async def test_subgraphs_in_subgraphs() -> None:
     innermost = chain_of(noting("one", doc=1, only_inside="CANARY"), noting("two", doc=2), state=Inner)
     inner = chain_of(innermost, noting("three", doc=3), state=Inner)
-    told = await tell(agent_of(inner, noting("after", doc=4), state=Outer), run_input("hi"))
-    assert history(told) == ["-", 1, 2, 3, 4]
-    assert "CANARY" not in "".join(event.model_dump_json() for event in told.events)
+    recorded = await record_run(agent_of(inner, noting("after", doc=4), state=Outer), run_input("hi"))
+    assert history(recorded) == ["-", 1, 2, 3, 4]
+    assert "CANARY" not in "".join(event.model_dump_json() for event in recorded.events)
 
 
 async def test_parallel_branches_of_a_subgraph() -> None:
@@ -594,10 +596,10 @@ async def test_parallel_branches_of_a_subgraph() -> None:
     builder.add_node("other", noting("other", notes=["o"]))
     builder.add_conditional_edges(START, lambda _: [Send("inner", {}), Send("other", {})], ["inner", "other"])
     builder.add_edge("inner", END)
-    told = await tell(LangGraphAgent(graph=builder.compile()), run_input("hi", state={"notes": ["a"]}))
-    assert history(told)[:2] == ["-", "begun"]
-    assert told.state == {"doc": "begun", "notes": ["a", "n", "o"]}
-    assert history(told, "notes")[-1] == ["a", "n", "o"]
+    recorded = await record_run(LangGraphAgent(graph=builder.compile()), run_input("hi", state={"notes": ["a"]}))
+    assert history(recorded)[:2] == ["-", "begun"]
+    assert recorded.state == {"doc": "begun", "notes": ["a", "n", "o"]}
+    assert history(recorded, "notes")[-1] == ["a", "n", "o"]
 
 
 async def test_the_same_subgraph_several_times_at_once() -> None:
@@ -605,9 +607,9 @@ async def test_the_same_subgraph_several_times_at_once() -> None:
     builder = StateGraph(Outer)
     builder.add_node("inner", inner)
     builder.add_conditional_edges(START, lambda _: [Send("inner", {}), Send("inner", {})], ["inner"])
-    told = await tell(LangGraphAgent(graph=builder.compile()), run_input("hi"))
-    assert ["n"] in history(told, "notes")
-    assert told.state == {"notes": ["n", "m", "n", "m"]}
+    recorded = await record_run(LangGraphAgent(graph=builder.compile()), run_input("hi"))
+    assert ["n"] in history(recorded, "notes")
+    assert recorded.state == {"notes": ["n", "m", "n", "m"]}
 
 
 @pytest.mark.parametrize("by", ["node", "tool"])
@@ -628,6 +630,6 @@ async def test_an_agent_that_is_only_called_keeps_its_state_to_itself(by: str) -
         agent = agent_of(node, state=Paper)
     else:
         agent = agent_of(talker(Scripted([calls("delegate", "c1")])), ToolNode([delegate]), state=Paper)
-    told = await tell(agent, run_input("hi"))
-    assert history(told) == ["-", "mine"]
-    assert "CANARY" not in "".join(event.model_dump_json() for event in told.events)
+    recorded = await record_run(agent, run_input("hi"))
+    assert history(recorded) == ["-", "mine"]
+    assert "CANARY" not in "".join(event.model_dump_json() for event in recorded.events)

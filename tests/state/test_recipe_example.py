@@ -15,7 +15,7 @@ import pytest
 from examples.recipe_assistant.cook import SOUP, Cook
 from examples.recipe_assistant.main import make_agent
 from langgraph_agui import LangGraphAgent
-from tests.adapter.streams import Told, run_input, tell, user
+from tests.adapter.streams import RecordedRun, record_run, run_input, user
 from tests.cli.demo_server import running
 from tests.node_client import ClientRun, NodeClient
 
@@ -31,51 +31,51 @@ def assistant(emit: Emit) -> LangGraphAgent:
     return make_agent(emit, Cook(delay=0))
 
 
-async def turn(agent: LangGraphAgent, text: str, before: Told | None = None, **fields: Any) -> Told:
+async def turn(agent: LangGraphAgent, text: str, before: RecordedRun | None = None, **fields: Any) -> RecordedRun:
     messages = before.messages if before else []
     fields.setdefault("state", before.state if before else {})
-    told = await tell(agent, run_input(*messages, text, thread="soup", **fields))
-    told.check_snapshot()
-    return told
+    recorded = await record_run(agent, run_input(*messages, text, thread="soup", **fields))
+    recorded.check_snapshot()
+    return recorded
 
 
-def text(told: Told) -> str:
-    return "".join(event.delta for event in told.of("TEXT_MESSAGE_CONTENT"))
+def text(recorded: RecordedRun) -> str:
+    return "".join(event.delta for event in recorded.of("TEXT_MESSAGE_CONTENT"))
 
 
 @pytest.mark.parametrize("emit", ["delta", "snapshot"])
 async def test_the_recipe_grows_while_it_is_written_and_is_summed_up(emit: Emit) -> None:
-    told = await turn(assistant(emit), WISH)
-    assert told.state == {"recipe": SOUP}
-    assert not told.last.outcome.pending_tool_call_ids
-    assert text(told).startswith("Tomato soup for 4, in 35 minutes")
+    recorded = await turn(assistant(emit), WISH)
+    assert recorded.state == {"recipe": SOUP}
+    assert not recorded.last.outcome.pending_tool_call_ids
+    assert text(recorded).startswith("Tomato soup for 4, in 35 minutes")
 
-    first, end = told.types.index("STATE_SNAPSHOT"), told.types.index("TOOL_CALL_END")
-    shown = [number for number, kind in enumerate(told.types) if kind in STATE]
+    first, end = recorded.types.index("STATE_SNAPSHOT"), recorded.types.index("TOOL_CALL_END")
+    shown = [number for number, kind in enumerate(recorded.types) if kind in STATE]
     assert first < end
     assert sum(number < end for number in shown) > 20
-    assert max(shown) < told.types.index("TEXT_MESSAGE_START")
+    assert max(shown) < recorded.types.index("TEXT_MESSAGE_START")
     if emit == "snapshot":
-        titles = [event.snapshot["recipe"].get("title") for event in told.of("STATE_SNAPSHOT")]
+        titles = [event.snapshot["recipe"].get("title") for event in recorded.of("STATE_SNAPSHOT")]
         assert any(title and title != "Tomato soup" for title in titles)
-        assert not told.of("STATE_DELTA")
+        assert not recorded.of("STATE_DELTA")
     else:
-        assert told.of("STATE_DELTA")
+        assert recorded.of("STATE_DELTA")
 
 
 @pytest.mark.parametrize("emit", ["delta", "snapshot"])
 async def test_a_change_is_one_event(emit: Emit) -> None:
     agent = assistant(emit)
-    told = await turn(agent, CHANGE, await turn(agent, WISH))
-    assert told.state == {"recipe": CHANGED}
-    (event,) = told.of(*STATE)
+    recorded = await turn(agent, CHANGE, await turn(agent, WISH))
+    assert recorded.state == {"recipe": CHANGED}
+    (event,) = recorded.of(*STATE)
     if emit == "snapshot":
         assert event.snapshot == {"recipe": CHANGED}
     else:
         operations = sorted((one.op, one.path, one.value) for one in event.delta)
         assert operations == [("add", "/recipe/ingredients/-", BASIL), ("replace", "/recipe/servings", 6)]
-    assert text(told).startswith("Tomato soup for 6, in 35 minutes")
-    assert "basil" in text(told)
+    assert text(recorded).startswith("Tomato soup for 6, in 35 minutes")
+    assert "basil" in text(recorded)
 
 
 @pytest.mark.parametrize("emit", ["delta", "snapshot"])
@@ -97,7 +97,7 @@ async def test_the_graph_sees_what_the_user_edits(emit: Emit) -> None:
 async def test_what_is_no_recipe_is_refused_and_one_that_is_cleared_is_written_anew() -> None:
     agent = assistant("delta")
     first = await turn(agent, WISH)
-    wrong = await tell(
+    wrong = await record_run(
         agent, run_input(*first.messages, EDITED, thread="soup", state={"recipe": {**SOUP, "servings": 0}})
     )
     assert wrong.last.code == "state_invalid"
@@ -156,7 +156,7 @@ def test_it_runs_from_a_clone() -> None:
     assert whole is not None
     assert int(patch[1]) * 3 < int(whole[1])
     assert "STATE_DELTA" not in snapshot
-    told = [[line for line in part.splitlines() if line.startswith("  state: ")] for part in (delta, snapshot)]
-    assert told[0] == told[1]
-    assert len(told[0]) == 3
+    recorded = [[line for line in part.splitlines() if line.startswith("  state: ")] for part in (delta, snapshot)]
+    assert recorded[0] == recorded[1]
+    assert len(recorded[0]) == 3
     assert done.stdout.count("no event of state") == 2

@@ -14,7 +14,7 @@ from langgraph_agui import LangGraphAgent, StateOptions
 from langgraph_agui.protocol import Fold
 from langgraph_agui.protocol.sse import MAX_FRAME, SSEDecoder, encode
 from tests.adapter.graphs import chain_of
-from tests.adapter.streams import run_input, tell
+from tests.adapter.streams import record_run, run_input
 from tests.deep import each_value
 
 
@@ -100,6 +100,6 @@ async def test_what_has_become_too_large_is_not_replaced_by_what_the_client_held
     messages: list[Any] = []
     state: Any = {}
     for text in ("one", "two", "three"):
-        told = await tell(agent, run_input(*messages, text, thread="t", state=state))
-        messages, state = told.messages, told.state
+        recorded = await record_run(agent, run_input(*messages, text, thread="t", state=state))
+        messages, state = recorded.messages, recorded.state
     assert saw == [0, 5, 2_000_000]

@@ -20,7 +20,7 @@ from langgraph_agui import LangGraphAgent, PredictState, Private, StateOptions, 
 from tests.adapter.canary import CANARY, check_bytes
 from tests.adapter.graphs import chain_of
 from tests.adapter.models import Scripted, call
-from tests.adapter.streams import run_input, tell, user
+from tests.adapter.streams import record_run, run_input, user
 from tests.node_client import NodeClient
 
 ODD_KEYS = ["", "/", "~", "~1", "~0/", "a/b", "ключ", "🗝", "-", "0", " ", '"', "\\", "\n", "__proto__", "constructor"]
@@ -67,14 +67,14 @@ ODD_STEPS = [
 async def test_odd_keys_and_values_replay_in_the_node_client(emit: Any, node_client: NodeClient) -> None:
     agent = LangGraphAgent(steps(*ODD_STEPS), state=StateOptions(emit=emit))
     given = run_input("hi", state={"mine": {"~/": [[None]]}}, run="r", thread="t")
-    told = await tell(agent, given)
-    assert told.last.type.value == "RUN_FINISHED", told.last
-    events = [event.model_dump(by_alias=True, mode="json", exclude_none=False) for event in told.events]
+    recorded = await record_run(agent, given)
+    assert recorded.last.type.value == "RUN_FINISHED", recorded.last
+    events = [event.model_dump(by_alias=True, mode="json", exclude_none=False) for event in recorded.events]
     body = b"".join([piece async for piece in agent.stream_sse(given)])
     ran = await node_client.arun(sse=body.decode(), state=given.state, threadId="t", runId="r")
     assert ran.accepted, ran.error
     assert ran.warnings == []
-    assert ran.state == told.state
+    assert ran.state == recorded.state
     assert ran.state["mine"] == {"~/": [[None]]}
     assert set(ran.state["doc"]) >= {"3", "3'", "null"}
     kinds = {event["type"] for event in events if event["type"].startswith("STATE")}
@@ -168,8 +168,8 @@ async def test_nobody_writes_a_private_key() -> None:
         LangGraphAgent(builder.compile()),
         LangGraphAgent(builder.compile(checkpointer=InMemorySaver())),
     ):
-        told = await tell(agent, run_input("hi", state={"secret": "forged", "trail": ["forged"]}))
-        assert told.state["shown"] == [None, []]
+        recorded = await record_run(agent, run_input("hi", state={"secret": "forged", "trail": ["forged"]}))
+        assert recorded.state["shown"] == [None, []]
     refusing = LangGraphAgent(builder.compile(), state=StateOptions(refused="error"))
-    told = await tell(refusing, run_input("hi", state={"secret": "forged"}))
-    assert (told.last.type.value, told.last.code) == ("RUN_ERROR", "state_refused")
+    recorded = await record_run(refusing, run_input("hi", state={"secret": "forged"}))
+    assert (recorded.last.type.value, recorded.last.code) == ("RUN_ERROR", "state_refused")

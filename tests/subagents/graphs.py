@@ -43,7 +43,7 @@ class Built:
 
     graph: Any
     boss: Scripted
-    lanes: dict[str, Lane]
+    subagent_ids: dict[str, Lane]
     models: dict[str, Scripted] = field(default_factory=dict)
     shared: frozenset[str] = frozenset()
     """The speakers whose words the root graph's own state holds."""
@@ -164,8 +164,8 @@ def tools_of(saver: Any, *, sync: bool) -> Built:
     """Two tools at once, each of which asks an agent without a name."""
     tools = [agent_tool(name, agent_of(voice(name, pace=0.01)), sync=sync) for name in ("ann", "bob")]
     graph, boss = boss_of(saver, tools, *((name, {"question": "why"}) for name in ("ann", "bob")))
-    lanes = {name: Lane(name, BOSS, f"boss.{n}", f"Ask {name}.") for n, name in enumerate(("ann", "bob"))}
-    return Built(graph, boss, lanes)
+    subagent_ids = {name: Lane(name, BOSS, f"boss.{n}", f"Ask {name}.") for n, name in enumerate(("ann", "bob"))}
+    return Built(graph, boss, subagent_ids)
 
 
 def async_tools(saver: Any) -> Built:
@@ -185,18 +185,21 @@ def same_tool_twice(saver: Any) -> Built:
 def two_agents_in_a_tool(saver: Any) -> Built:
     both = agent_tool("both", agent_of(voice("one")), agent_of(voice("two"), name="second"))
     graph, boss = boss_of(saver, [both], ("both", {"question": "why"}))
-    lanes = {"one": Lane("both", BOSS, "boss.0", "Ask both."), "two": Lane("second", BOSS, "boss.0", "Ask both.")}
-    return Built(graph, boss, lanes)
+    subagent_ids = {
+        "one": Lane("both", BOSS, "boss.0", "Ask both."),
+        "two": Lane("second", BOSS, "boss.0", "Ask both."),
+    }
+    return Built(graph, boss, subagent_ids)
 
 
 def tools_in_tools(saver: Any) -> Built:
     inner = create_agent(voice("outer", ("deeper", {"question": "q"})), [agent_tool("deeper", agent_of(voice("in")))])
     graph, boss = boss_of(saver, [agent_tool("outer", inner)], ("outer", {"question": "why"}))
-    lanes = {
+    subagent_ids = {
         "outer": Lane("outer", BOSS, "boss.0", "Ask outer."),
         "in": Lane("deeper", "outer", "outer.0", "Ask deeper."),
     }
-    return Built(graph, boss, lanes)
+    return Built(graph, boss, subagent_ids)
 
 
 def nostream(saver: Any) -> Built:
@@ -353,11 +356,11 @@ def failing(*, handled: bool) -> Built:
     broken = agent_tool("inner", agent_of(breaking("inner", ValueError("a secret"))))
     outer = agent_tool("outer", create_agent(voice("outer", ("inner", {"question": "q"})), [broken]))
     graph, boss = boss_of(None, [outer], ("outer", {"question": "q"}), middleware=[Mend()] if handled else [])
-    lanes = {
+    subagent_ids = {
         "outer": Lane("outer", BOSS, "boss.0", "Ask outer."),
         "inner": Lane("inner", "outer", "outer.0", "Ask inner."),
     }
-    return Built(graph, boss, lanes)
+    return Built(graph, boss, subagent_ids)
 
 
 async def until(met: Callable[[], object]) -> None:

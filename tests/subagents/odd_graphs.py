@@ -110,8 +110,8 @@ def functional(saver: Any) -> Built:
     @entrypoint(checkpointer=saver)
     async def work(given: dict[str, Any], *, previous: Any = None) -> dict[str, list[AnyMessage]]:
         await consult()
-        heard = [*(previous or {}).get("messages", []), *given["messages"]]
-        return {"messages": [*heard, await boss.ainvoke(heard)]}
+        received = [*(previous or {}).get("messages", []), *given["messages"]]
+        return {"messages": [*received, await boss.ainvoke(received)]}
 
     return Built(work, boss, {"other": Lane("other")})
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from ag_ui.core import AssistantMessage, Event, Message, ToolMessage
 
-from tests.adapter.streams import Told
+from tests.adapter.streams import RecordedRun
 from tests.subagents.graphs import BOSS, Built, Lane
 
 OPENS = {"TEXT_MESSAGE_START", "REASONING_MESSAGE_START", "REASONING_START", "TOOL_CALL_START", "STEP_STARTED"}
@@ -16,8 +16,8 @@ CLOSES = {"TEXT_MESSAGE_END", "REASONING_MESSAGE_END", "REASONING_END", "TOOL_CA
 ENDS = ("SUBAGENT_FINISHED", "SUBAGENT_ERROR")
 
 
-def tag(told: Any) -> str | None:
-    return getattr(told, "subagent_run_id", None)
+def tag(recorded: Any) -> str | None:
+    return getattr(recorded, "subagent_run_id", None)
 
 
 def starts(events: Iterable[Event]) -> dict[str, Any]:
@@ -30,14 +30,16 @@ def ends(events: Iterable[Event]) -> dict[str, Any]:
     return {event.subagent_run_id: event for event in events if event.type.value in ENDS}  # type: ignore[union-attr]
 
 
-def check_all(told: Told, built: Built) -> dict[str, str]:
+def check_all(recorded: RecordedRun, built: Built) -> dict[str, str]:
     """Check a run in mode "attributed" that did not fail; return the lanes' ids by their speakers."""
-    told.check_snapshot()
-    check_lifecycle(told.events)
-    check_tags(told)
-    owners = check_words(told, built)
-    check_links(told, built.lanes, owners)
-    silent = sorted(event.name for lane, event in starts(told.events).items() if lane not in owners.values())
+    recorded.check_snapshot()
+    check_lifecycle(recorded.events)
+    check_tags(recorded)
+    owners = check_words(recorded, built)
+    check_links(recorded, built.subagent_ids, owners)
+    silent = sorted(
+        event.name for subagent_id, event in starts(recorded.events).items() if subagent_id not in owners.values()
+    )
     assert silent == sorted(built.silent)
     return owners
 
@@ -48,29 +50,29 @@ def check_lifecycle(events: Sequence[Event]) -> None:
     open_items: dict[str, list[tuple[str, str]]] = defaultdict(list)
     ended: set[str] = set()
     for event in events:
-        kind, lane = event.type.value, tag(event)
+        kind, subagent_id = event.type.value, tag(event)
         if kind == "SUBAGENT_STARTED":
-            assert lane is not None
-            assert lane not in open_lanes, event
-            assert lane not in ended, event
+            assert subagent_id is not None
+            assert subagent_id not in open_lanes, event
+            assert subagent_id not in ended, event
             parent = event.parent_subagent_run_id  # type: ignore[union-attr]
             assert parent is None or parent in open_lanes, event
-            open_lanes[lane] = parent
+            open_lanes[subagent_id] = parent
         elif kind in ENDS:
-            assert lane in open_lanes, event
-            assert lane not in open_lanes.values(), f"{lane} ends before its children"
-            assert not open_items[lane], f"{lane} ends with open items: {open_items[lane]}"
-            del open_lanes[lane]
-            ended.add(lane)
-        elif lane is not None and lane in ended:
+            assert subagent_id in open_lanes, event
+            assert subagent_id not in open_lanes.values(), f"{subagent_id} ends before its children"
+            assert not open_items[subagent_id], f"{subagent_id} ends with open items: {open_items[subagent_id]}"
+            del open_lanes[subagent_id]
+            ended.add(subagent_id)
+        elif subagent_id is not None and subagent_id in ended:
             # Whether the root's own state holds a message is known when the node that ran the lane has ended.
             assert kind == "REASONING_ENCRYPTED_VALUE", f"{kind} after the end of its lane: {event}"
-        elif lane is not None:
-            assert lane in open_lanes, f"{kind} before the start of its lane: {event}"
+        elif subagent_id is not None:
+            assert subagent_id in open_lanes, f"{kind} before the start of its lane: {event}"
             if kind in OPENS:
-                open_items[lane].append(_item(event))
+                open_items[subagent_id].append(_item(event))
             elif kind in CLOSES:
-                open_items[lane].remove(_item(event))
+                open_items[subagent_id].remove(_item(event))
     assert not open_lanes
 
 
@@ -89,10 +91,10 @@ def owners_of(messages: Iterable[Message]) -> dict[str, str | None]:
     return owners
 
 
-def check_tags(told: Told) -> None:
+def check_tags(recorded: RecordedRun) -> None:
     """All events of one item have the same tag; so have a call and its message, and a value and what it is of."""
-    owners = owners_of(told.input.messages)
-    for event in told.events:
+    owners = owners_of(recorded.input.messages)
+    for event in recorded.events:
         kind: str = event.type.value
         if kind == "MESSAGES_SNAPSHOT":
             owners |= owners_of(event.messages)  # type: ignore[union-attr]
@@ -145,14 +147,14 @@ def written(messages: Iterable[Message]) -> list[tuple[str, str | None]]:
     return found
 
 
-def check_words(told: Told, built: Built) -> dict[str, str]:
+def check_words(recorded: RecordedRun, built: Built) -> dict[str, str]:
     """What a speaker says is in one lane, its own; the boss speaks as the parent. Returns the lanes by speakers."""
     owners: dict[str, str] = {}
-    lanes: Mapping[str, Lane] = built.lanes
-    snapshot = told.snapshot if told.of("MESSAGES_SNAPSHOT") else []
-    told_owners = [*sayings(told.events), *written(told.messages), *written(snapshot)]
+    subagent_ids: Mapping[str, Lane] = built.subagent_ids
+    snapshot = recorded.snapshot if recorded.of("MESSAGES_SNAPSHOT") else []
+    told_owners = [*sayings(recorded.events), *written(recorded.messages), *written(snapshot)]
     for speaker, owner in told_owners:
-        assert speaker == BOSS or speaker in lanes, f"somebody unknown: {speaker!r}"
+        assert speaker == BOSS or speaker in subagent_ids, f"somebody unknown: {speaker!r}"
         if speaker == BOSS:
             assert owner is None, f"the boss speaks in {owner}"
         elif owner is None and speaker in built.copied:
@@ -164,37 +166,37 @@ def check_words(told: Told, built: Built) -> dict[str, str]:
     return owners
 
 
-def check_links(told: Told, lanes: Mapping[str, Lane], owners: Mapping[str, str]) -> None:
+def check_links(recorded: RecordedRun, subagent_ids: Mapping[str, Lane], owners: Mapping[str, str]) -> None:
     """What is told when a lane starts: its name, its parent, and the call that it answers, which is the parent's."""
-    speakers = {lane: speaker for speaker, lane in owners.items()}
-    for lane, start in starts(told.events).items():
-        if lane not in speakers:
+    speakers = {subagent_id: speaker for speaker, subagent_id in owners.items()}
+    for subagent_id, start in starts(recorded.events).items():
+        if subagent_id not in speakers:
             continue
-        expected = lanes[speakers[lane]]
+        expected = subagent_ids[speakers[subagent_id]]
         parent = owners.get(expected.parent)
         assert (parent is None) == (expected.parent == BOSS)
         assert start.name == expected.name
         assert start.description == expected.description
         assert start.parent_subagent_run_id == parent
         assert start.parent_tool_call_id == expected.call
-        check_call(told, start, parent)
+        check_call(recorded, start, parent)
 
 
-def check_call(told: Told, start: Any, parent: str | None) -> None:
+def check_call(recorded: RecordedRun, start: Any, parent: str | None) -> None:
     """The call that a lane answers is in the message that is named beside it, and both are the parent's."""
     if start.parent_tool_call_id is None:
         assert start.parent_message_id is None
         return
-    calling = next(message for message in told.messages if message.id == start.parent_message_id)
+    calling = next(message for message in recorded.messages if message.id == start.parent_message_id)
     assert isinstance(calling, AssistantMessage)
     assert start.parent_tool_call_id in [call.id for call in calling.tool_calls or ()]
     assert tag(calling) == parent
 
 
-def check_untold(told: Told) -> None:
+def check_untold(recorded: RecordedRun) -> None:
     """Nothing in a stream says that there are lanes."""
-    assert not told.of("SUBAGENT_STARTED", *ENDS)
-    for event in told.events:
+    assert not recorded.of("SUBAGENT_STARTED", *ENDS)
+    for event in recorded.events:
         assert tag(event) is None, event
         assert '"subagentRunId":"' not in event.model_dump_json(by_alias=True), event
 

@@ -43,8 +43,8 @@ def sync_tool(saver: Any, leaf: Any) -> Built:
 def tool_in_tool(saver: Any, leaf: Any) -> Built:
     mid = create_agent(voice("mid", ("ask", WHY)), [agent_tool("ask", leaf)])
     graph, boss = boss_of(saver, [agent_tool("mid", mid)], ("mid", WHY))
-    lanes = {"mid": Lane("mid", BOSS, "boss.0", "Ask mid."), "leaf": Lane("leaf", "mid", "mid.0", "Ask ask.")}
-    return Built(graph, boss, lanes)
+    subagent_ids = {"mid": Lane("mid", BOSS, "boss.0", "Ask mid."), "leaf": Lane("leaf", "mid", "mid.0", "Ask ask.")}
+    return Built(graph, boss, subagent_ids)
 
 
 def declared(saver: Any, leaf: Any) -> Built:
@@ -57,8 +57,8 @@ def declared_twice(saver: Any, leaf: Any) -> Built:
     boss = voice(BOSS)
     outer = graph_of(Chat, speak=talker(voice("outer"), "speak"), inside=leaf)
     graph = graph_of(Chat, saver, part=outer, speak=talker(boss, "speak"))
-    lanes = {"outer": Lane("part"), "leaf": Lane("leaf", "outer")}
-    return Built(graph, boss, lanes, shared=frozenset(lanes))
+    subagent_ids = {"outer": Lane("part"), "leaf": Lane("leaf", "outer")}
+    return Built(graph, boss, subagent_ids, shared=frozenset(subagent_ids))
 
 
 def in_a_node(saver: Any, leaf: Any) -> Built:
@@ -83,8 +83,8 @@ def sent(saver: Any, leaf: Any) -> Built:
     fan: Any = lambda state: [Send(name, {"messages": []}) for name in ("guarded", "free")]  # noqa: E731
     builder.add_conditional_edges("fan", fan, ["guarded", "free"])
     builder.add_edge(["guarded", "free"], "speak")
-    lanes = {"leaf": Lane("leaf"), "other": Lane("other")}
-    return Built(builder.compile(checkpointer=saver), boss, lanes, shared=frozenset(lanes))
+    subagent_ids = {"leaf": Lane("leaf"), "other": Lane("other")}
+    return Built(builder.compile(checkpointer=saver), boss, subagent_ids, shared=frozenset(subagent_ids))
 
 
 KINDS: dict[str, Kind] = {
@@ -120,17 +120,17 @@ async def test_the_lanes_go_on_under_their_ids(name: str, store: str, mode: Mode
         client = Client(LangGraphAgent(graph=built.graph))
         first = await client.send("hi")
         owners = check_all(first, built)
-        assert set(owners) == set(built.lanes)
+        assert set(owners) == set(built.subagent_ids)
         (question,) = asked(first)
         assert (question.subagent_run_id, question.tool_call_id) == (owners["leaf"], "leaf.0")
         (shown,) = asked(await client.connect())
         assert shown.model_dump() == question.model_dump()
         client.agent = LangGraphAgent(graph=built.graph)
-        told = await client.send(resume=resolved((question.id, {"approved": True})))
-        assert check_all(told, built) == owners
-        assert set(starts(told.events)) == set(owners.values()) - {owners.get("other")}
+        recorded = await client.send(resume=resolved((question.id, {"approved": True})))
+        assert check_all(recorded, built) == owners
+        assert set(starts(recorded.events)) == set(owners.values()) - {owners.get("other")}
         assert (done, len(model.seen)) == (["leaf0"], 2)
-        assert told.messages[-1].content == "boss: ends 1"
+        assert recorded.messages[-1].content == "boss: ends 1"
 
 
 @modes
@@ -142,16 +142,16 @@ async def test_the_turn_after(name: str, mode: Mode) -> None:
     client = Client(LangGraphAgent(graph=built.graph))
     (question,) = await client.ask("hi")
     await client.send(resume=resolved((question.id, {"approved": True})))
-    told = await client.send("again")
-    assert told.last.outcome.type == "success"
-    check_lifecycle(told.events)
-    check_tags(told)
-    heard = [message.type for message in built.boss.seen[-1]]
+    recorded = await client.send("again")
+    assert recorded.last.outcome.type == "success"
+    check_lifecycle(recorded.events)
+    check_tags(recorded)
+    received = [message.type for message in built.boss.seen[-1]]
     history = {"declared": ["ai", "tool", "ai"], "declared_twice": ["ai", "ai", "tool", "ai"]}
     others = {"declared": ["ai"], "declared_twice": ["ai", "ai"]}
     called = ["human", "ai", "tool", "ai", "human"]
     shared = ["human", *history.get(name, []), "ai", "human", *others.get(name, [])]
-    assert heard == (shared if built.shared else called)
+    assert received == (shared if built.shared else called)
 
 
 async def test_a_question_of_a_subagents_tool() -> None:
@@ -169,9 +169,9 @@ async def test_a_question_of_a_subagents_tool() -> None:
     owners = check_all(first, built)
     (question,) = asked(first)
     assert question.subagent_run_id == owners["leaf"]
-    told = await client.send(resume=resolved((question.id, "red")))
-    assert check_all(told, built) == owners
-    results = {message.tool_call_id: message.content for message in told.messages if message.role == "tool"}
+    recorded = await client.send(resume=resolved((question.id, "red")))
+    assert check_all(recorded, built) == owners
+    results = {message.tool_call_id: message.content for message in recorded.messages if message.role == "tool"}
     assert results["leaf.0"] == "picked red"
 
 
@@ -179,16 +179,16 @@ async def test_a_breakpoint_in_a_subagent() -> None:
     inner = graph_of(Chat, speak=talker(voice("leaf"), "speak"), after=talker(voice("leaf"), "after"))
     inner.interrupt_before_nodes = ["after"]
     built = declared(InMemorySaver(), inner)
-    built.lanes = {"leaf": Lane("part")}
+    built.subagent_ids = {"leaf": Lane("part")}
     client = Client(LangGraphAgent(graph=built.graph))
     first = await client.send("hi")
     owners = check_all(first, built)
     (question,) = asked(first)
     (end,) = ends(first.events).values()
     assert (end.type.value, end.outcome.type) == ("SUBAGENT_FINISHED", "suspended")
-    told = await client.send(resume=resolved((question.id, {"approved": True})))
-    assert told.last.outcome.type == "success"
-    assert check_all(told, built) == owners
+    recorded = await client.send(resume=resolved((question.id, {"approved": True})))
+    assert recorded.last.outcome.type == "success"
+    assert check_all(recorded, built) == owners
 
 
 @modes
@@ -197,16 +197,16 @@ async def test_a_pause_in_the_second_agent_of_a_tool(mode: Mode) -> None:
     done: list[str] = []
     leaf, _ = guarded_leaf("leaf", mode, done)
     graph, boss = boss_of(InMemorySaver(), [agent_tool("both", agent_of(voice("one")), leaf)], ("both", WHY))
-    lanes = {"one": Lane("both", BOSS, "boss.0", "Ask both."), "leaf": Lane("leaf", BOSS, "boss.0", "Ask both.")}
-    built = Built(graph, boss, lanes)
+    subagent_ids = {"one": Lane("both", BOSS, "boss.0", "Ask both."), "leaf": Lane("leaf", BOSS, "boss.0", "Ask both.")}
+    built = Built(graph, boss, subagent_ids)
     client = Client(LangGraphAgent(graph=graph))
     first = await client.send("hi")
     owners = check_all(first, built)
     (question,) = asked(first)
     assert question.subagent_run_id == owners["leaf"]
-    told = await client.send(resume=resolved((question.id, {"approved": True})))
-    assert told.last.type.value == "RUN_FINISHED", told.last
-    again = check_all(told, built)
-    assert told.last.outcome.type == "success"
+    recorded = await client.send(resume=resolved((question.id, {"approved": True})))
+    assert recorded.last.type.value == "RUN_FINISHED", recorded.last
+    again = check_all(recorded, built)
+    assert recorded.last.outcome.type == "success"
     assert again == owners
     assert done == ["leaf0"]

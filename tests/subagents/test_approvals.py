@@ -9,7 +9,7 @@ from ag_ui.core import Interrupt
 from langgraph.checkpoint.memory import InMemorySaver
 
 from langgraph_agui import LangGraphAgent
-from tests.adapter.streams import Told
+from tests.adapter.streams import RecordedRun
 from tests.approvals.clients import Client, asked
 from tests.approvals.dialogues import cancelled, resolved
 from tests.approvals.kinds import Mode
@@ -41,41 +41,41 @@ class Paused:
         models = {"boss": self.built.boss, **self.built.models}
         return {name: len(model.seen) for name, model in models.items()}
 
-    async def begin(self) -> tuple[Told, dict[str, str], list[Interrupt]]:
-        told = await self.client.send("hi")
-        owners = check_all(told, self.built)
-        return told, owners, sorted(asked(told), key=lambda one: str(one.tool_call_id))
+    async def begin(self) -> tuple[RecordedRun, dict[str, str], list[Interrupt]]:
+        recorded = await self.client.send("hi")
+        owners = check_all(recorded, self.built)
+        return recorded, owners, sorted(asked(recorded), key=lambda one: str(one.tool_call_id))
 
 
-def suspended(told: Told) -> dict[str, list[str] | None]:
+def suspended(recorded: RecordedRun) -> dict[str, list[str] | None]:
     """The lanes that wait, and what they ask themselves."""
     found = {}
-    for lane, event in ends(told.events).items():
+    for subagent_id, event in ends(recorded.events).items():
         assert event.type.value == "SUBAGENT_FINISHED"
         if event.outcome is not None:
             assert event.outcome.type == "suspended"
-            found[lane] = event.outcome.interrupt_ids or None
+            found[subagent_id] = event.outcome.interrupt_ids or None
     return found
 
 
 @modes
 async def test_the_question_is_the_innermost_ones(mode: Mode) -> None:
     paused = Paused(mode)
-    told, owners, (question,) = await paused.begin()
+    recorded, owners, (question,) = await paused.begin()
     assert question.subagent_run_id == owners["leaf_a"]
     assert question.tool_call_id == "leaf_a.0"
-    assert suspended(told) == {owners["leaf_a"]: [question.id], owners["mid_a"]: None}
-    assert set(starts(told.events)) == set(owners.values())
+    assert suspended(recorded) == {owners["leaf_a"]: [question.id], owners["mid_a"]: None}
+    assert set(starts(recorded.events)) == set(owners.values())
     assert paused.done == []
 
 
 @modes
 async def test_two_ask_at_once(mode: Mode) -> None:
     paused = Paused(mode, both=True)
-    told, owners, questions = await paused.begin()
+    recorded, owners, questions = await paused.begin()
     assert [one.tool_call_id for one in questions] == ["leaf_a.0", "leaf_b.0"]
     assert [one.subagent_run_id for one in questions] == [owners["leaf_a"], owners["leaf_b"]]
-    assert suspended(told) == {
+    assert suspended(recorded) == {
         owners["leaf_a"]: [questions[0].id],
         owners["leaf_b"]: [questions[1].id],
         owners["mid_a"]: None,
@@ -93,10 +93,10 @@ async def test_two_ask_at_once(mode: Mode) -> None:
 @modes
 async def test_two_questions_of_one_subagent(mode: Mode) -> None:
     paused = Paused(mode, count=2)
-    told, owners, questions = await paused.begin()
+    recorded, owners, questions = await paused.begin()
     assert [one.tool_call_id for one in questions] == ["leaf_a.0", "leaf_a.1"]
     assert {one.subagent_run_id for one in questions} == {owners["leaf_a"]}
-    ids = suspended(told)[owners["leaf_a"]]
+    ids = suspended(recorded)[owners["leaf_a"]]
     assert ids is not None
     assert sorted(ids) == sorted(one.id for one in questions)
     done = await paused.client.send(resume=resolved(*((one.id, {"approved": True}) for one in questions)))
@@ -111,14 +111,14 @@ async def test_an_answer(mode: Mode, answer: str) -> None:
     paused = Paused(mode)
     _, owners, (question,) = await paused.begin()
     before = paused.seen
-    told = await paused.client.send(resume=resolved((question.id, ANSWERS[answer])))
-    assert told.last.outcome.type == "success"
-    assert check_all(told, paused.built) == owners
-    assert set(starts(told.events)) == {owners["mid_a"], owners["leaf_a"]}
-    assert suspended(told) == {}
+    recorded = await paused.client.send(resume=resolved((question.id, ANSWERS[answer])))
+    assert recorded.last.outcome.type == "success"
+    assert check_all(recorded, paused.built) == owners
+    assert set(starts(recorded.events)) == {owners["mid_a"], owners["leaf_a"]}
+    assert suspended(recorded) == {}
     assert paused.done == DONE[answer]
-    assert told.messages[-1].content == "boss: ends 1"
-    again = {event.tool_call_id for event in told.of("TOOL_CALL_START", "TOOL_CALL_ARGS", "TOOL_CALL_END")}
+    assert recorded.messages[-1].content == "boss: ends 1"
+    again = {event.tool_call_id for event in recorded.of("TOOL_CALL_START", "TOOL_CALL_ARGS", "TOOL_CALL_END")}
     assert not again
     # Each goes on from where it stood: one more answer of the three that wait, none of those that were done.
     asked_again = {name: count - before[name] for name, count in paused.seen.items()}
@@ -129,9 +129,9 @@ async def test_an_answer(mode: Mode, answer: str) -> None:
 async def test_nothing_is_answered(mode: Mode) -> None:
     paused = Paused(mode)
     _, owners, (question,) = await paused.begin()
-    told = await paused.client.send(resume=cancelled(question.id))
-    assert told.last.type.value == "RUN_FINISHED"
-    assert set(check_all(told, paused.built).items()) <= set(owners.items())
+    recorded = await paused.client.send(resume=cancelled(question.id))
+    assert recorded.last.type.value == "RUN_FINISHED"
+    assert set(check_all(recorded, paused.built).items()) <= set(owners.items())
     assert paused.done == []
 
 
@@ -149,8 +149,8 @@ async def test_another_agent_of_the_thread_tells_the_same_lanes(mode: Mode) -> N
     paused = Paused(mode)
     _, owners, (question,) = await paused.begin()
     paused.client.agent = LangGraphAgent(graph=paused.built.graph)
-    told = await paused.client.send(resume=resolved((question.id, {"approved": True})))
-    assert check_all(told, paused.built) == owners
+    recorded = await paused.client.send(resume=resolved((question.id, {"approved": True})))
+    assert check_all(recorded, paused.built) == owners
     assert paused.done == ["leaf_a0"]
 
 
@@ -160,9 +160,9 @@ async def test_a_client_that_holds_nothing_answers(mode: Mode) -> None:
     paused = Paused(mode)
     _, owners, (question,) = await paused.begin()
     paused.client.held = (await paused.client.connect()).messages
-    told = await paused.client.send(resume=resolved((question.id, {"approved": True})))
-    assert told.last.outcome.type == "success"
-    assert {owners["mid_a"], owners["leaf_a"]} == set(starts(told.events))
+    recorded = await paused.client.send(resume=resolved((question.id, {"approved": True})))
+    assert recorded.last.outcome.type == "success"
+    assert {owners["mid_a"], owners["leaf_a"]} == set(starts(recorded.events))
     assert paused.done == ["leaf_a0"]
 
 
@@ -174,8 +174,8 @@ async def test_asked_twice_by_the_same_invocation(mode: Mode) -> None:
     refused = await paused.client.send(resume=resolved((question.id, "yes")))
     assert refused.last.code == "interrupt_invalid"
     assert not starts(refused.events)
-    told = await paused.client.send(resume=resolved((question.id, {"approved": True})))
-    assert check_all(told, paused.built) == owners
+    recorded = await paused.client.send(resume=resolved((question.id, {"approved": True})))
+    assert check_all(recorded, paused.built) == owners
 
 
 @modes
@@ -184,9 +184,9 @@ async def test_asked_twice_by_the_same_invocation(mode: Mode) -> None:
 @each_value()
 async def test_other_modes_ask_without_an_owner(mode: Mode, shown: str, answer: str) -> None:
     paused = Paused(mode, subagents=shown)
-    told = await paused.client.send("hi")
-    (question,) = asked(told)
-    check_untold(told)
+    recorded = await paused.client.send("hi")
+    (question,) = asked(recorded)
+    check_untold(recorded)
     assert question.subagent_run_id is None
     assert question.tool_call_id == ("leaf_a.0" if shown == "inline" else None) or shown == "hidden"
     done = await paused.client.send(resume=resolved((question.id, ANSWERS[answer])))

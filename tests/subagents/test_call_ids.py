@@ -78,10 +78,12 @@ async def test_every_call_has_its_result_and_the_model_its_history(build: Any, m
     graph, boss = build(InMemorySaver() if stored else None)
     client = Client(LangGraphAgent(graph=graph, subagents=mode))
     for text in ("hi", "again"):
-        told = await client.send(text)
-        told.check_snapshot()
-        calls = {call.id: message for message in told.messages for call in getattr(message, "tool_calls", None) or ()}
-        results: Any = [message for message in told.messages if message.role == "tool"]
+        recorded = await client.send(text)
+        recorded.check_snapshot()
+        calls = {
+            call.id: message for message in recorded.messages for call in getattr(message, "tool_calls", None) or ()
+        }
+        results: Any = [message for message in recorded.messages if message.role == "tool"]
         assert sorted(calls) == sorted(result.tool_call_id for result in results)
         for result in results:
             assert calls[result.tool_call_id].subagent_run_id == result.subagent_run_id
@@ -96,8 +98,8 @@ async def test_an_approval_names_no_other_call_where_subagents_are_not_told_apar
         guard = HumanInTheLoopMiddleware({"look": True})
         graph, _ = in_tools(InMemorySaver(), middleware=[guard])
         client = Client(LangGraphAgent(graph=graph, subagents=mode))  # type: ignore[arg-type]
-        told = await client.send("hi")
-        (question,), calls = asked(told), told.of("TOOL_CALL_START")
+        recorded = await client.send("hi")
+        (question,), calls = asked(recorded), recorded.of("TOOL_CALL_START")
         assert calls[0].tool_call_id == "look:0"
         assert (len(calls), question.subagent_run_id) == (told_calls, None)
         assert question.tool_call_id == (calls[1].tool_call_id if told_calls == 2 else None)
@@ -107,13 +109,13 @@ async def test_an_approval_names_the_call_that_the_client_knows() -> None:
     guard = HumanInTheLoopMiddleware({"look": True})
     graph, _ = in_tools(InMemorySaver(), middleware=[guard])
     client = Client(LangGraphAgent(graph=graph))
-    told = await client.send("hi")
-    (question,) = asked(told)
-    (inner,) = [event for event in told.of("TOOL_CALL_START") if event.subagent_run_id]
+    recorded = await client.send("hi")
+    (question,) = asked(recorded)
+    (inner,) = [event for event in recorded.of("TOOL_CALL_START") if event.subagent_run_id]
     assert inner.tool_call_id != "look:0"
     assert (question.tool_call_id, question.subagent_run_id) == (inner.tool_call_id, inner.subagent_run_id)
     LOOKED.clear()
-    told = await client.send(resume=resolved((question.id, {"approved": True})))
+    recorded = await client.send(resume=resolved((question.id, {"approved": True})))
     assert LOOKED == ["inner"]
-    assert [event.tool_call_id for event in told.of("TOOL_CALL_RESULT")] == [inner.tool_call_id, "look:0"]
-    told.check_snapshot()
+    assert [event.tool_call_id for event in recorded.of("TOOL_CALL_RESULT")] == [inner.tool_call_id, "look:0"]
+    recorded.check_snapshot()

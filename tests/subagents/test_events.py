@@ -13,7 +13,7 @@ from langgraph.config import get_stream_writer
 
 from langgraph_agui import LangGraphAgent, emit_state
 from tests.adapter.graphs import talker
-from tests.adapter.streams import Told, run_input, tell
+from tests.adapter.streams import RecordedRun, record_run, run_input
 from tests.subagents.graphs import BOSS, GRAPHS, Notes, Topic, agent_tool, boss_of, graph_of
 from tests.subagents.owners import check_lifecycle, check_untold, starts, tag
 from tests.subagents.voices import voice
@@ -31,20 +31,20 @@ def reporting(state: Any, who: str) -> Any:
     return graph_of(state, report=report, speak=talker(voice(who), "speak", "notes"))
 
 
-def whose(told: Told) -> dict[str, set[str | None]]:
+def whose(recorded: RecordedRun) -> dict[str, set[str | None]]:
     """The owners of all custom events, by who they name."""
     found: dict[str, set[str | None]] = {}
-    for event in told.of("CUSTOM"):
+    for event in recorded.of("CUSTOM"):
         who, _ = event.value
         found.setdefault(who, set()).add(tag(event))
     return found
 
 
-async def heard(graph: Any, **options: Any) -> Told:
-    told = await tell(LangGraphAgent(graph=graph, **options), run_input("hi", thread="t"))
-    assert told.last.type.value == "RUN_FINISHED", told.last
-    check_lifecycle(told.events)
-    return told
+async def received(graph: Any, **options: Any) -> RecordedRun:
+    recorded = await record_run(LangGraphAgent(graph=graph, **options), run_input("hi", thread="t"))
+    assert recorded.last.type.value == "RUN_FINISHED", recorded.last
+    check_lifecycle(recorded.events)
+    return recorded
 
 
 def nested() -> Any:
@@ -53,12 +53,12 @@ def nested() -> Any:
 
 
 async def test_custom_events_and_state_of_declared_subgraphs() -> None:
-    told = await heard(nested())
-    lanes = {event.name: lane for lane, event in starts(told.events).items()}
-    assert whose(told) == {"inner": {lanes["inside"]}, "late": {lanes["after"]}}
-    assert len(told.of("CUSTOM")) == 4
-    states = [(tag(event), event.type.value) for event in told.of("STATE_DELTA", "STATE_SNAPSHOT") if tag(event)]
-    assert {lane for lane, _ in states} == {lanes["inside"], lanes["after"]}
+    recorded = await received(nested())
+    subagent_ids = {event.name: subagent_id for subagent_id, event in starts(recorded.events).items()}
+    assert whose(recorded) == {"inner": {subagent_ids["inside"]}, "late": {subagent_ids["after"]}}
+    assert len(recorded.of("CUSTOM")) == 4
+    states = [(tag(event), event.type.value) for event in recorded.of("STATE_DELTA", "STATE_SNAPSHOT") if tag(event)]
+    assert {subagent_id for subagent_id, _ in states} == {subagent_ids["inside"], subagent_ids["after"]}
 
 
 async def test_custom_events_of_agents_in_tools() -> None:
@@ -70,18 +70,18 @@ async def test_custom_events_of_agents_in_tools() -> None:
         return "asked"
 
     graph, _ = boss_of(None, [ask], ("ask", {"who": "x"}), ("ask", {"who": "y"}))
-    told = await heard(graph)
-    lanes = {event.parent_tool_call_id: lane for lane, event in starts(told.events).items()}
-    assert whose(told) == {BOSS: {None}, "x": {lanes["boss.0"]}, "y": {lanes["boss.1"]}}
+    recorded = await received(graph)
+    subagent_ids = {event.parent_tool_call_id: subagent_id for subagent_id, event in starts(recorded.events).items()}
+    assert whose(recorded) == {BOSS: {None}, "x": {subagent_ids["boss.0"]}, "y": {subagent_ids["boss.1"]}}
 
 
 async def test_steps_are_of_who_takes_them() -> None:
-    told = await heard(nested())
-    lanes = {event.name: lane for lane, event in starts(told.events).items()}
-    steps = {(event.step_name, tag(event)) for event in told.of("STEP_STARTED")}
+    recorded = await received(nested())
+    subagent_ids = {event.name: subagent_id for subagent_id, event in starts(recorded.events).items()}
+    steps = {(event.step_name, tag(event)) for event in recorded.of("STEP_STARTED")}
     assert {("part", None), ("speak", None)} <= steps
-    assert {name for name, lane in steps if lane is None} == {"part", "speak"}
-    assert {lane for _, lane in steps} <= {None, *lanes.values()}
+    assert {name for name, subagent_id in steps if subagent_id is None} == {"part", "speak"}
+    assert {subagent_id for _, subagent_id in steps} <= {None, *subagent_ids.values()}
 
 
 def working(who: str) -> Any:
@@ -100,17 +100,17 @@ def working(who: str) -> Any:
 async def test_output_of_tools_is_their_subagents() -> None:
     tools = [agent_tool(who, working(who)) for who in ("ann", "bob")]
     graph, _ = boss_of(None, tools, *((who, {"question": "q"}) for who in ("ann", "bob")))
-    told = await heard(graph)
-    lanes = {event.name: lane for lane, event in starts(told.events).items()}
-    activities = {message.id: message for message in told.streamed if message.role == "activity"}
+    recorded = await received(graph)
+    subagent_ids = {event.name: subagent_id for subagent_id, event in starts(recorded.events).items()}
+    activities = {message.id: message for message in recorded.streamed if message.role == "activity"}
     assert set(activities) == {"ann.0:output", "bob.0:output"}
     for who in ("ann", "bob"):
         activity = activities[f"{who}.0:output"]
-        assert activity.subagent_run_id == lanes[who]
+        assert activity.subagent_run_id == subagent_ids[who]
         assert activity.content["output"] == [f"{who} {number}" for number in range(3)]
         assert activity.content["status"] == "done"
-    for event in told.of("ACTIVITY_SNAPSHOT", "ACTIVITY_DELTA"):
-        assert tag(event) == lanes[event.message_id.partition(".")[0]]
+    for event in recorded.of("ACTIVITY_SNAPSHOT", "ACTIVITY_DELTA"):
+        assert tag(event) == subagent_ids[event.message_id.partition(".")[0]]
 
 
 @pytest.mark.parametrize("mode", ["inline", "hidden"])
@@ -118,15 +118,15 @@ async def test_other_modes(mode: Any) -> None:
     tools = [agent_tool("ann", working("ann"))]
     graph, _ = boss_of(None, tools, ("ann", {"question": "q"}))
     for each in (graph, nested()):
-        told = await heard(each, subagents=mode)
-        check_untold(told)
+        recorded = await received(each, subagents=mode)
+        check_untold(recorded)
         if mode == "hidden":
-            assert not told.of("CUSTOM", "ACTIVITY_SNAPSHOT", "ACTIVITY_DELTA")
+            assert not recorded.of("CUSTOM", "ACTIVITY_SNAPSHOT", "ACTIVITY_DELTA")
 
 
 async def test_a_user_whom_a_subagent_quotes() -> None:
     built = GRAPHS["quoting"](None)
-    told = await heard(built.graph)
-    (lane,) = starts(told.events)
-    quoted = [message for message in told.messages if message.content == "Obey me."]
-    assert [(message.role, tag(message)) for message in quoted] == [("user", lane)]
+    recorded = await received(built.graph)
+    (subagent_id,) = starts(recorded.events)
+    quoted = [message for message in recorded.messages if message.content == "Obey me."]
+    assert [(message.role, tag(message)) for message in quoted] == [("user", subagent_id)]

@@ -11,7 +11,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from langgraph_agui import LangGraphAgent
 from tests.adapter.models import Scripted, call, said
-from tests.adapter.streams import Told, collect, run_input
+from tests.adapter.streams import RecordedRun, collect, run_input
 from tests.approvals.clients import Client, asked
 from tests.approvals.dialogues import resolved
 from tests.subagents.graphs import Build, agent_tool, boss_of
@@ -50,21 +50,21 @@ def two_that_ask(done: list[str]) -> Any:
     return graph
 
 
-def named(told: Told) -> dict[str, tuple[str | None, str | None]]:
+def named(recorded: RecordedRun) -> dict[str, tuple[str | None, str | None]]:
     """The calls that are asked about, and who asks, by the question."""
-    return {one.id: (one.tool_call_id, one.subagent_run_id) for one in asked(told)}
+    return {one.id: (one.tool_call_id, one.subagent_run_id) for one in asked(recorded)}
 
 
 async def test_an_approval_that_is_connected_to_names_the_call_as_the_client_knows_it() -> None:
     done: list[str] = []
     client = Client(LangGraphAgent(graph=two_that_ask(done)))
-    told = await client.send("hi")
-    calls = {(event.tool_call_id, tag(event)) for event in told.of("TOOL_CALL_START") if tag(event)}
+    recorded = await client.send("hi")
+    calls = {(event.tool_call_id, tag(event)) for event in recorded.of("TOOL_CALL_START") if tag(event)}
     assert len({call_id for call_id, _ in calls}) == 2
-    assert set(named(told).values()) == calls
+    assert set(named(recorded).values()) == calls
     given = run_input(*client.held, thread=client.thread)
-    back = Told(await collect(client.agent.connect(given)), given)
-    assert named(back) == named(told)
+    back = RecordedRun(await collect(client.agent.connect(given)), given)
+    assert named(back) == named(recorded)
     answers = [(question, {"approved": True}) for question in named(back)]
     after = await client.send(resume=resolved(*answers))
     after.check_snapshot()

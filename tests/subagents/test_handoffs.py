@@ -17,7 +17,7 @@ from langgraph_agui import LangGraphAgent
 from tests.adapter.graphs import Chat
 from tests.adapter.models import Scripted
 from tests.approvals.clients import Client
-from tests.callbacks.hearing import Heard
+from tests.callbacks.hearing import ReceivedEvents
 from tests.deep import each_value
 from tests.subagents.graphs import asking
 from tests.subagents.owners import check_lifecycle, starts, tag
@@ -69,10 +69,10 @@ async def test_nothing_is_left_pending(handing: Any, mode: Any, stored: bool) ->
     client = Client(LangGraphAgent(graph=graph, subagents=mode))
     alone, expected = build(InMemorySaver(), handing)
     for text in ("hi", "again"):
-        told = await client.send(text)
-        told.check_snapshot()
-        assert told.last.outcome.type == "success"
-        assert not told.last.outcome.pending_tool_call_ids
+        recorded = await client.send(text)
+        recorded.check_snapshot()
+        assert recorded.last.outcome.type == "success"
+        assert not recorded.last.outcome.pending_tool_call_ids
         await alone.ainvoke(asking(text), {"configurable": {"thread_id": "t"}})
     for model, other in zip(models, expected, strict=True):
         assert [plain(messages) for messages in model.seen] == [plain(messages) for messages in other.seen]
@@ -83,10 +83,10 @@ async def test_nothing_is_left_pending(handing: Any, mode: Any, stored: bool) ->
 @each_value()
 async def test_its_own_result_is_told(handing: Any, mode: Any) -> None:
     graph, _ = build(None, handing)
-    told = await Client(LangGraphAgent(graph=graph, subagents=mode)).send("hi")
-    assert [message.content for message in told.messages if message.role == "tool"] == ["handed over"]
-    assert {event.content for event in told.of("TOOL_CALL_RESULT")} == {"handed over"}
-    assert len(told.of("TOOL_CALL_START")) == 1
+    recorded = await Client(LangGraphAgent(graph=graph, subagents=mode)).send("hi")
+    assert [message.content for message in recorded.messages if message.role == "tool"] == ["handed over"]
+    assert {event.content for event in recorded.of("TOOL_CALL_RESULT")} == {"handed over"}
+    assert len(recorded.of("TOOL_CALL_START")) == 1
 
 
 @handings
@@ -94,26 +94,26 @@ async def test_its_own_result_is_told(handing: Any, mode: Any) -> None:
 async def test_nothing_of_a_subagent_is_told_after_its_end(handing: Any) -> None:
     """But that nobody answers its call: that is known when the run ends."""
     graph, _ = build(None, handing)
-    told = await Client(LangGraphAgent(graph=graph)).send("hi")
-    check_lifecycle([event for event in told.events if getattr(event, "message_id", "") != "ann.0:interrupted"])
-    (called,) = told.of("TOOL_CALL_START")
-    assert (called.tool_call_id, tag(called)) == ("ann.0", next(iter(starts(told.events))))
+    recorded = await Client(LangGraphAgent(graph=graph)).send("hi")
+    check_lifecycle([event for event in recorded.events if getattr(event, "message_id", "") != "ann.0:interrupted"])
+    (called,) = recorded.of("TOOL_CALL_START")
+    assert (called.tool_call_id, tag(called)) == ("ann.0", next(iter(starts(recorded.events))))
 
 
 @handings
 @each_value()
 async def test_a_handler_leaves_nothing_pending(handing: Any) -> None:
-    heard = Heard()
+    received = ReceivedEvents()
     graph, _ = build(None, handing)
-    await graph.ainvoke(asking("hi"), heard.config)
-    heard.check()
-    assert heard.last.outcome.type == "success"
-    assert not heard.last.outcome.pending_tool_call_ids
+    await graph.ainvoke(asking("hi"), received.config)
+    received.check()
+    assert received.last.outcome.type == "success"
+    assert not received.last.outcome.pending_tool_call_ids
 
 
 @pytest.mark.parametrize("handing", [with_result, with_pair], ids=["all", "pair"])
 async def test_a_handler_tells_its_own_result(handing: Any) -> None:
-    heard = Heard()
+    received = ReceivedEvents()
     graph, _ = build(None, handing)
-    await graph.ainvoke(asking("hi"), heard.config)
-    assert [one.content for one in heard.check() if one.role == "tool"] == ["handed over"]
+    await graph.ainvoke(asking("hi"), received.config)
+    assert [one.content for one in received.check() if one.role == "tool"] == ["handed over"]

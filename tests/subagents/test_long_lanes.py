@@ -13,7 +13,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 import langgraph_agui
 from langgraph_agui import LangGraphAgent
 from tests.adapter.graphs import chain_of
-from tests.adapter.streams import Told, collect, run_input
+from tests.adapter.streams import RecordedRun, collect, run_input
 
 OURS = str(Path(langgraph_agui.__file__).parent)
 
@@ -43,9 +43,9 @@ async def work_for(pairs: int, mode: Any) -> int:
         events = await collect(agent.run(given))
     finally:
         sys.setprofile(before)
-    told = Told(events, given)
-    told.check_snapshot()
-    assert len(told.of("TOOL_CALL_RESULT")) == pairs
+    recorded = RecordedRun(events, given)
+    recorded.check_snapshot()
+    assert len(recorded.of("TOOL_CALL_RESULT")) == pairs
     return calls
 
 

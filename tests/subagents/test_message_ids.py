@@ -99,9 +99,9 @@ async def test_the_models_are_given_what_they_would_have_been(build: Any, mode: 
     alone, model = build(InMemorySaver(), disable_streaming=whole)
     client = Client(LangGraphAgent(graph=graph, subagents=mode))
     for text in ("hi", "again", "more"):
-        told = await client.send(text)
-        told.check_snapshot()
-        assert len({message.id for message in told.messages}) == len(told.messages)
+        recorded = await client.send(text)
+        recorded.check_snapshot()
+        assert len({message.id for message in recorded.messages}) == len(recorded.messages)
         await alone.ainvoke({"messages": [HumanMessage(text)]}, {"configurable": {"thread_id": "t"}})
     assert [plain(messages) for messages in boss.seen] == [plain(messages) for messages in model.seen]
 
@@ -118,16 +118,16 @@ def spoken(messages: Sequence[Message]) -> list[tuple[str, str | None]]:
 async def test_every_message_is_told_by_its_owner(build: Any, stored: bool, whole: bool) -> None:
     graph, _ = build(InMemorySaver() if stored else None, disable_streaming=whole)
     client = Client(LangGraphAgent(graph=graph))
-    lanes: dict[str | None, str] = {}
+    subagent_ids: dict[str | None, str] = {}
     for text, turn in (("hi", 1), ("again", 2)):
-        told = await client.send(text)
-        check_lifecycle(told.events)
-        check_tags(told)
-        for event in told.of("SUBAGENT_STARTED"):
-            lanes[event.subagent_run_id] = event.name.removeprefix("ask_")
-        said = spoken(told.snapshot)
+        recorded = await client.send(text)
+        check_lifecycle(recorded.events)
+        check_tags(recorded)
+        for event in recorded.of("SUBAGENT_STARTED"):
+            subagent_ids[event.subagent_run_id] = event.name.removeprefix("ask_")
+        said = spoken(recorded.snapshot)
         assert [(words.partition(":")[0], words) for words, _ in said] == [
-            (lanes.get(lane, BOSS), words) for words, lane in said
+            (subagent_ids.get(subagent_id, BOSS), words) for words, subagent_id in said
         ]
         for who in ("ann", "bob"):
             assert [words for words, _ in said if words.startswith(who)] == [
@@ -138,6 +138,8 @@ async def test_every_message_is_told_by_its_owner(build: Any, stored: bool, whol
         if build is not in_tools:
             own = ["boss: ends 0", "boss: ends 1"][:turn]
         assert [words for words, _ in said if words.startswith(BOSS)] == own
-        results = [message for message in told.snapshot if isinstance(message, ToolMessage)]
-        assert [lanes.get(tag(one), BOSS) for one in results] == [one.tool_call_id.partition(".")[0] for one in results]
+        results = [message for message in recorded.snapshot if isinstance(message, ToolMessage)]
+        assert [subagent_ids.get(tag(one), BOSS) for one in results] == [
+            one.tool_call_id.partition(".")[0] for one in results
+        ]
         assert len(results) == (4 if build is in_tools else 2) * turn

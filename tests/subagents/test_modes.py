@@ -11,7 +11,7 @@ from ag_ui.core import Event, Message
 from langgraph.checkpoint.memory import InMemorySaver
 
 from langgraph_agui import LangGraphAgent
-from tests.adapter.streams import Told, plain, run_input, tell
+from tests.adapter.streams import RecordedRun, plain, record_run, run_input
 from tests.subagents.graphs import GRAPHS, Build
 from tests.subagents.owners import check_untold, sayings, starts, tag
 
@@ -19,11 +19,11 @@ Mode = Literal["attributed", "inline", "hidden"]
 graphs = pytest.mark.parametrize("build", GRAPHS.values(), ids=GRAPHS)
 
 
-async def heard(build: Build, mode: Mode, saver: Any = None) -> Told:
+async def received(build: Build, mode: Mode, saver: Any = None) -> RecordedRun:
     agent = LangGraphAgent(graph=build(saver).graph, subagents=mode)
-    told = await tell(agent, run_input("hi", thread="t"))
-    assert told.last.type.value == "RUN_FINISHED", told.last
-    return told
+    recorded = await record_run(agent, run_input("hi", thread="t"))
+    assert recorded.last.type.value == "RUN_FINISHED", recorded.last
+    return recorded
 
 
 def said(messages: Iterable[Message]) -> list[str]:
@@ -38,30 +38,30 @@ def _kept(message: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def told_of(events: Iterable[Event]) -> list[str]:
+def recorded_of(events: Iterable[Event]) -> list[str]:
     """Events without ids that are made for the run."""
     kept = ("type", "delta", "toolCallId", "toolCallName", "stepName", "name", "value", "content", "role")
     return [json.dumps({key: data[key] for key in kept if key in data}) for data in map(plain, events)]
 
 
-def results(told: Told) -> dict[str, Any]:
+def results(recorded: RecordedRun) -> dict[str, Any]:
     """The results of the parent's calls."""
-    return {event.tool_call_id: event.content for event in told.of("TOOL_CALL_RESULT") if tag(event) is None}
+    return {event.tool_call_id: event.content for event in recorded.of("TOOL_CALL_RESULT") if tag(event) is None}
 
 
-def parents(told: Told) -> list[Event]:
+def parents(recorded: RecordedRun) -> list[Event]:
     """What is the parent's of a stream, but for the snapshot."""
     apart = ("MESSAGES_SNAPSHOT", "SUBAGENT")
-    return [event for event in told.events if not event.type.value.startswith(apart) and tag(event) is None]
+    return [event for event in recorded.events if not event.type.value.startswith(apart) and tag(event) is None]
 
 
-def usage(told: Told) -> list[Any]:
-    return [entry.model_dump() for entry in told.last.usage]
+def usage(recorded: RecordedRun) -> list[Any]:
+    return [entry.model_dump() for entry in recorded.last.usage]
 
 
 @graphs
 async def test_inline_says_all_and_nothing_of_lanes(build: Build) -> None:
-    inline, attributed = await heard(build, "inline"), await heard(build, "attributed")
+    inline, attributed = await received(build, "inline"), await received(build, "attributed")
     inline.check_snapshot()
     check_untold(inline)
     built = build(None)
@@ -71,41 +71,44 @@ async def test_inline_says_all_and_nothing_of_lanes(build: Build) -> None:
     # Steps of lanes that are open at once have one name in common where nobody says whose they are.
     # Opaque values say whether the root's own history holds a message, and that is told where it is not to be expected.
     apart = ("SUBAGENT", "MESSAGES_SNAPSHOT", "STEP", "REASONING_ENCRYPTED_VALUE")
-    both = [[event for event in told.events if not event.type.value.startswith(apart)] for told in (inline, attributed)]
-    assert copied or sorted(told_of(both[0])) == sorted(told_of(both[1]))
+    both = [
+        [event for event in recorded.events if not event.type.value.startswith(apart)]
+        for recorded in (inline, attributed)
+    ]
+    assert copied or sorted(recorded_of(both[0])) == sorted(recorded_of(both[1]))
 
 
 @graphs
 async def test_hidden_tells_nothing_of_lanes(build: Build) -> None:
-    told, built = await heard(build, "hidden"), build(None)
-    told.check_snapshot()
-    check_untold(told)
-    speakers = {speaker for speaker, _ in sayings(told.events)}
+    recorded, built = await received(build, "hidden"), build(None)
+    recorded.check_snapshot()
+    check_untold(recorded)
+    speakers = {speaker for speaker, _ in sayings(recorded.events)}
     assert speakers == {"boss"} | built.shared
 
 
 @graphs
 async def test_hidden_tells_what_the_parent_says_in_other_modes(build: Build) -> None:
-    hidden, attributed, built = await heard(build, "hidden"), await heard(build, "attributed"), build(None)
+    hidden, attributed, built = await received(build, "hidden"), await received(build, "attributed"), build(None)
     assert hidden.messages[-1].content == attributed.messages[-1].content == "boss: ends 1"
     assert results(hidden) == results(attributed)
     if not built.shared:
-        assert sorted(told_of(parents(hidden))) == sorted(told_of(parents(attributed)))
+        assert sorted(recorded_of(parents(hidden))) == sorted(recorded_of(parents(attributed)))
         assert said(hidden.messages) == said(message for message in attributed.messages if tag(message) is None)
 
 
 @pytest.mark.parametrize("name", ["declared_shared", "declared_agent", "copied"])
 async def test_hidden_tells_what_the_state_holds_as_the_parents(name: str) -> None:
-    told, built = await heard(GRAPHS[name], "hidden"), GRAPHS[name](None)
-    told.check_snapshot()
+    recorded, built = await received(GRAPHS[name], "hidden"), GRAPHS[name](None)
+    recorded.check_snapshot()
     for speaker in built.shared:
-        texts = [message.content for message in told.messages if message.role == "assistant"]
+        texts = [message.content for message in recorded.messages if message.role == "assistant"]
         assert texts.count(f"{speaker}: ends 1") == 1
 
 
 @graphs
 async def test_usage_is_the_same(build: Build) -> None:
-    counts = [usage(await heard(build, mode)) for mode in ("attributed", "inline", "hidden")]
+    counts = [usage(await received(build, mode)) for mode in ("attributed", "inline", "hidden")]
     assert counts[0] == counts[1] == counts[2]
     assert counts[0][0]["input_tokens"] >= 20  # the boss's and a subagent's
 
@@ -113,14 +116,14 @@ async def test_usage_is_the_same(build: Build) -> None:
 @graphs
 async def test_modes_with_a_checkpointer(build: Build) -> None:
     for mode in ("inline", "hidden"):
-        told = await heard(build, mode, InMemorySaver())
-        told.check_snapshot()
-        check_untold(told)
+        recorded = await received(build, mode, InMemorySaver())
+        recorded.check_snapshot()
+        check_untold(recorded)
 
 
 async def test_attributed_is_the_default() -> None:
     agent = LangGraphAgent(graph=GRAPHS["async_tools"](None).graph)
-    assert starts((await tell(agent, run_input("hi"))).events)
+    assert starts((await record_run(agent, run_input("hi"))).events)
 
 
 def test_another_mode_is_refused() -> None:

@@ -56,9 +56,9 @@ async def test_the_parents_model_reads_what_it_would_have_read(build: Build, mod
     built = build(InMemorySaver() if stored else None)
     client = client_of(built, mode)
     for text in ("hi", "again", "more"):
-        told = await client.send(text)
-        assert told.last.outcome.type == "success"
-        told.check_snapshot()
+        recorded = await client.send(text)
+        assert recorded.last.outcome.type == "success"
+        recorded.check_snapshot()
     expected = await without_us(build, "hi", "again", "more")
     assert [plain(messages) for messages in built.boss.seen] == [plain(messages) for messages in expected]
     for messages in built.boss.seen:
@@ -99,11 +99,11 @@ async def test_a_users_message_in_a_lane_is_none_of_the_thread(name: str, place:
     built = build(InMemorySaver() if stored else None)
     client = client_of(built)
     first = await client.send("hi")
-    lane = next(tag(message) for message in first.messages if tag(message))
-    foreign = UserMessage(id="foreign", role="user", content="Obey me.", subagent_run_id=lane)
+    subagent_id = next(tag(message) for message in first.messages if tag(message))
+    foreign = UserMessage(id="foreign", role="user", content="Obey me.", subagent_run_id=subagent_id)
     new = [foreign, user("again")] if place == "before" else [user("again"), foreign]
-    told = await client.send(*new)
-    assert told.last.outcome.type == "success"
+    recorded = await client.send(*new)
+    assert recorded.last.outcome.type == "success"
     expected = await without_us(build, "hi", "again")
     assert plain(built.boss.seen[-1]) == plain(expected[-1])
     if stored:
@@ -115,8 +115,8 @@ async def test_a_users_message_in_a_lane_alone_is_no_turn(stored: bool) -> None:
     built = GRAPHS["async_tools"](InMemorySaver() if stored else None)
     client = client_of(built)
     first = await client.send("hi")
-    lane = next(tag(message) for message in first.messages if tag(message))
-    await client.send(UserMessage(id="foreign", role="user", content="Obey me.", subagent_run_id=lane))
+    subagent_id = next(tag(message) for message in first.messages if tag(message))
+    await client.send(UserMessage(id="foreign", role="user", content="Obey me.", subagent_run_id=subagent_id))
     assert not [message for messages in built.boss.seen for message in messages if message.text == "Obey me."]
 
 
@@ -142,8 +142,8 @@ async def test_running_again_from_the_first_message(build: Build, mode: str) -> 
     await client.send(user("hi", "u1"))
     await client.send(user("again", "u2"))
     client.held = [message for message in client.held if message.id == "u1"]
-    told = await client.send()
-    assert told.last.outcome.type == "success"
+    recorded = await client.send()
+    assert recorded.last.outcome.type == "success"
     texts = [message.text for message in await client.stored() if isinstance(message, HumanMessage)]
     assert texts == ["hi"]
     answers = [message for message in await client.stored() if isinstance(message, AIMessage)]

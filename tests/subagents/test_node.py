@@ -11,7 +11,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import BaseModel
 
 from langgraph_agui import LangGraphAgent, agui_router
-from tests.adapter.streams import run_input, tell
+from tests.adapter.streams import record_run, run_input
 from tests.approvals.kinds import Mode
 from tests.deep import each_value
 from tests.http.serving import serving
@@ -36,10 +36,10 @@ def speakers(messages: Iterable[dict[str, Any]]) -> dict[str, str | None]:
 async def test_every_graph(shown: Any, node_client: NodeClient) -> None:
     """The client holds what `fold` says, and has nothing to complain of."""
     builds = [*GRAPHS.values(), lambda _: failing(handled=True), lambda _: failing(handled=False)]
-    told = []
+    recorded = []
     for build in builds:
         agent = LangGraphAgent(graph=build(None).graph, subagents=shown)
-        told.append(await tell(agent, run_input("hi", thread="t")))
+        recorded.append(await record_run(agent, run_input("hi", thread="t")))
     requests = [
         {
             "events": [event.model_dump(by_alias=True, exclude_none=True, mode="json") for event in one.events],
@@ -48,9 +48,9 @@ async def test_every_graph(shown: Any, node_client: NodeClient) -> None:
                 message.model_dump(by_alias=True, exclude_none=True, mode="json") for message in one.input.messages
             ],
         }
-        for one in told
+        for one in recorded
     ]
-    for ran, one in zip(node_client.runs(requests), told, strict=True):
+    for ran, one in zip(node_client.runs(requests), recorded, strict=True):
         assert (ran.warnings, ran.error) == ([], None)
         assert ran.messages == wire(one.messages)
 
@@ -75,7 +75,7 @@ def test_three_turns_over_http(name: str, shown: Any, stored: bool, node_client:
         first, *_ = [run(number) for number in (1, 2, 3)]
     owners = speakers(first.messages)
     assert owners["boss"] is None
-    assert set(owners) - {"boss"} == set(built.shared if shown == "hidden" else built.lanes)
+    assert set(owners) - {"boss"} == set(built.shared if shown == "hidden" else built.subagent_ids)
     assert all(owner is None for owner in owners.values()) == (shown != "attributed")
     humans = [message.text for message in built.boss.seen[-1] if message.type == "human"]
     assert humans == ["turn 1", "turn 2", "turn 3"]

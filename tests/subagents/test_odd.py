@@ -8,7 +8,7 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
 from langgraph_agui import LangGraphAgent
-from tests.adapter.streams import run_input, tell
+from tests.adapter.streams import record_run, run_input
 from tests.subagents.graphs import Build
 from tests.subagents.odd_graphs import ODD, retried
 from tests.subagents.owners import (
@@ -31,21 +31,23 @@ odd = pytest.mark.parametrize("build", ODD.values(), ids=ODD)
 @pytest.mark.parametrize("stored", [False, True], ids=["no_checkpointer", "checkpointer"])
 async def test_owners(build: Build, stored: bool) -> None:
     built = build(InMemorySaver() if stored else None)
-    told = await tell(LangGraphAgent(graph=built.graph), run_input("hi", thread="t"))
-    assert told.last.type.value == "RUN_FINISHED", told.last
-    owners = check_all(told, built)
-    assert set(owners) == set(built.lanes)
-    assert set(starts(told.events)) == set(owners.values())
-    assert {(event.type.value, event.outcome) for event in ends(told.events).values()} == {("SUBAGENT_FINISHED", None)}
+    recorded = await record_run(LangGraphAgent(graph=built.graph), run_input("hi", thread="t"))
+    assert recorded.last.type.value == "RUN_FINISHED", recorded.last
+    owners = check_all(recorded, built)
+    assert set(owners) == set(built.subagent_ids)
+    assert set(starts(recorded.events)) == set(owners.values())
+    assert {(event.type.value, event.outcome) for event in ends(recorded.events).values()} == {
+        ("SUBAGENT_FINISHED", None)
+    }
 
 
 @odd
 async def test_hidden(build: Build) -> None:
     built = build(InMemorySaver())
-    told = await tell(LangGraphAgent(graph=built.graph, subagents="hidden"), run_input("hi", thread="t"))
-    told.check_snapshot()
-    check_untold(told)
-    assert {speaker for speaker, _ in sayings(told.events)} == {"boss"} | built.shared
+    recorded = await record_run(LangGraphAgent(graph=built.graph, subagents="hidden"), run_input("hi", thread="t"))
+    recorded.check_snapshot()
+    check_untold(recorded)
+    assert {speaker for speaker, _ in sayings(recorded.events)} == {"boss"} | built.shared
 
 
 @odd
@@ -54,27 +56,27 @@ async def test_the_next_turn(build: Build, mode: str) -> None:
     built = build(InMemorySaver())
     client = client_of(built, mode)
     for text in ("hi", "again"):
-        told = await client.send(text)
-        assert told.last.outcome.type == "success"
+        recorded = await client.send(text)
+        assert recorded.last.outcome.type == "success"
     expected = await without_us(build, "hi", "again")
     assert [plain(messages) for messages in built.boss.seen] == [plain(messages) for messages in expected]
 
 
 async def test_two_agents_of_a_call_at_once() -> None:
     built = ODD["at_once_in_a_tool"](None)
-    told = await tell(LangGraphAgent(graph=built.graph), run_input("hi"))
-    owners = check_words(told, built)
-    assert interleaved(told.events, owners["ann"], owners["bob"])
+    recorded = await record_run(LangGraphAgent(graph=built.graph), run_input("hi"))
+    owners = check_words(recorded, built)
+    assert interleaved(recorded.events, owners["ann"], owners["bob"])
 
 
 async def test_a_subagent_that_is_tried_again() -> None:
     """The second attempt is another invocation: the first one's words are not taken back."""
     built = retried()
-    told = await tell(LangGraphAgent(graph=built.graph), run_input("hi"))
-    assert told.last.outcome.type == "success"
-    check_lifecycle(told.events)
-    check_tags(told)
-    owners = check_words(told, built)
-    ended: Any = {speaker: ends(told.events)[owners[speaker]].type.value for speaker in owners}
+    recorded = await record_run(LangGraphAgent(graph=built.graph), run_input("hi"))
+    assert recorded.last.outcome.type == "success"
+    check_lifecycle(recorded.events)
+    check_tags(recorded)
+    owners = check_words(recorded, built)
+    ended: Any = {speaker: ends(recorded.events)[owners[speaker]].type.value for speaker in owners}
     assert ended == {"first": "SUBAGENT_ERROR", "second": "SUBAGENT_FINISHED"}
-    assert "secret" not in "".join(event.model_dump_json() for event in told.events)
+    assert "secret" not in "".join(event.model_dump_json() for event in recorded.events)

@@ -10,7 +10,7 @@ import pytest
 from langgraph.graph import START, StateGraph
 
 from tests.adapter.graphs import Chat, chain_of
-from tests.callbacks.hearing import Heard
+from tests.callbacks.hearing import ReceivedEvents
 from tests.deep import example_count
 
 
@@ -31,6 +31,6 @@ def test_it_begins_once() -> None:
         inner.add_edge(START, name)
     graph = chain_of(inner.compile(name="inner"))
     for _ in range(example_count(25, 150)):
-        heard = Heard()
-        graph.invoke({"messages": [("user", "hi")]}, heard.config)
-        assert len(heard.of("SUBAGENT_STARTED", "SUBAGENT_FINISHED")) == 2
+        received = ReceivedEvents()
+        graph.invoke({"messages": [("user", "hi")]}, received.config)
+        assert len(received.of("SUBAGENT_STARTED", "SUBAGENT_FINISHED")) == 2

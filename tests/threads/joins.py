@@ -16,7 +16,7 @@ from langgraph.types import Command
 from langgraph_agui import LangGraphAgent
 from langgraph_agui.translate.event_sinks import EventSink, Subscription
 from tests.adapter.models import Scripted, calling, part, said, thinking
-from tests.adapter.streams import Told, run_input, user
+from tests.adapter.streams import RecordedRun, run_input, user
 
 
 class Mood(AgentState[Any]):
@@ -79,21 +79,21 @@ class _Watched(EventSink):
     ) -> None:
         super().__init__(self._watch)
         self._pass, self._after, self._reached = put, after, reached
-        self._heard: list[BaseEvent] = []
+        self._received: list[BaseEvent] = []
 
     def _watch(self, event: BaseEvent) -> None:
         self._pass(event)
-        self._heard.append(event)
-        if len(self._heard) == self._after:
-            asyncio.get_running_loop().call_soon(self._reached, self._heard)
+        self._received.append(event)
+        if len(self._received) == self._after:
+            asyncio.get_running_loop().call_soon(self._reached, self._received)
 
 
 @dataclass
 class Joined:
     """A run, and what those heard who joined it."""
 
-    live: Told
-    joined: list[Told] = field(default_factory=list)
+    live: RecordedRun
+    joined: list[RecordedRun] = field(default_factory=list)
 
 
 async def join_after(
@@ -104,18 +104,18 @@ async def join_after(
 ) -> Joined:
     """Run, and let one reader for each of `inputs` join after `after` events; an input may depend on those."""
     given = given or run_input(user("go", "u1"), thread="t", run="live")
-    joining: list[asyncio.Task[Told]] = []
+    joining: list[asyncio.Task[RecordedRun]] = []
 
-    async def follow(reader: Subscription[BaseEvent], own: RunAgentInput) -> Told:
-        return Told(await read(reader), own)
+    async def follow(reader: Subscription[BaseEvent], own: RunAgentInput) -> RecordedRun:
+        return RecordedRun(await read(reader), own)
 
-    def join(heard: list[BaseEvent]) -> None:
+    def join(received: list[BaseEvent]) -> None:
         for one in inputs:
-            own = one(heard) if callable(one) else one
+            own = one(received) if callable(one) else one
             joining.append(asyncio.create_task(follow(agent.subscribe(EventSink, own), own)))
 
     reader: Subscription[BaseEvent] = await agent.begin(lambda put: _Watched(put, after, join), given)
-    live = Told(await read(reader), given)
+    live = RecordedRun(await read(reader), given)
     await asyncio.sleep(0)
     assert joining or after > len(live.events)
     return Joined(live, [await one for one in joining])

@@ -37,7 +37,7 @@ def turns() -> list[Any]:
     ] + [[said("All ", 0), said("done.", 0)]]
 
 
-def agent(saver: Any, model: Scripted, done: Path, heard: Callable[[str], asyncio.Event]) -> LangGraphAgent:
+def agent(saver: Any, model: Scripted, done: Path, received: Callable[[str], asyncio.Event]) -> LangGraphAgent:
     """An agent whose slow tool waits until its client has heard of the quick one's result."""
 
     def note(what: str) -> str:
@@ -53,7 +53,7 @@ def agent(saver: Any, model: Scripted, done: Path, heard: Callable[[str], asynci
     @tool
     async def slow(place: str) -> str:
         """Look slowly."""
-        await heard(f"q{1 + done.read_text().count('slow') if done.exists() else 1}").wait()
+        await received(f"q{1 + done.read_text().count('slow') if done.exists() else 1}").wait()
         return note(f"slow {place}")
 
     return LangGraphAgent(graph=create_agent(model, [quick, slow], checkpointer=saver))
@@ -61,15 +61,15 @@ def agent(saver: Any, model: Scripted, done: Path, heard: Callable[[str], asynci
 
 async def run(database: str, done: Path) -> None:
     """Run, and wait after each event; the graph goes on meanwhile."""
-    heard: dict[str, asyncio.Event] = {}
+    received: dict[str, asyncio.Event] = {}
     say(str(os.getpid()))
     async with AsyncSqliteSaver.from_conn_string(database) as saver:
-        made = agent(saver, Scripted(*turns()), done, lambda call: heard.setdefault(call, asyncio.Event()))
+        made = agent(saver, Scripted(*turns()), done, lambda call: received.setdefault(call, asyncio.Event()))
         async for event in made.run(run_input(user("go", "u1"), thread="t", run="r1")):
             say(event.model_dump_json(by_alias=True, exclude_none=True))
             await asyncio.to_thread(read)
             if isinstance(event, ToolCallResultEvent):
-                heard.setdefault(event.tool_call_id, asyncio.Event()).set()
+                received.setdefault(event.tool_call_id, asyncio.Event()).set()
 
 
 def say(line: str) -> None:

@@ -16,7 +16,7 @@ from langchain_core.tools import tool
 from langgraph_agui import LangGraphAgent
 from tests.adapter.histories import assert_valid
 from tests.adapter.models import Piece, Scripted, calling, part, said, thinking
-from tests.adapter.streams import Told, run_input, tell
+from tests.adapter.streams import RecordedRun, record_run, run_input
 
 
 @tool
@@ -48,15 +48,15 @@ class Talk:
     model: Scripted
     thread: str = "t"
 
-    async def say(self, *messages: Message | str, outcome: str = "success", **fields: Any) -> Told:
+    async def say(self, *messages: Message | str, outcome: str = "success", **fields: Any) -> RecordedRun:
         """Run, and check what was told and what the model was asked."""
         options = {name: fields.pop(name) for name in ("config", "context") if name in fields}
-        told = await tell(self.agent, run_input(*messages, thread=self.thread, **fields), **options)
-        end = told.last
+        recorded = await record_run(self.agent, run_input(*messages, thread=self.thread, **fields), **options)
+        end = recorded.last
         assert (end.outcome.type if end.type.value == "RUN_FINISHED" else end.code) == outcome, end
         for seen in self.model.seen:
             assert_valid(seen)
-        return told
+        return recorded
 
     async def stored(self, config: RunnableConfig | None = None) -> list[BaseMessage]:
         """The messages of the thread, or of one of its checkpoints."""

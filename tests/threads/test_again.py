@@ -46,12 +46,12 @@ AGAIN = {
 @pytest.mark.parametrize("message_id", AGAIN)
 async def test_again_from_a_known_user_message(saver: Any, message_id: str) -> None:
     thread, held = await spoken(saver)
-    told = await thread.say(*until(held, message_id))
+    recorded = await thread.say(*until(held, message_id))
     assert await thread.texts() == AGAIN[message_id]
-    told.check_snapshot()
-    assert dumped(told.messages)[: len(until(held, message_id))] == dumped(until(held, message_id))
+    recorded.check_snapshot()
+    assert dumped(recorded.messages)[: len(until(held, message_id))] == dumped(until(held, message_id))
     # And on from there.
-    await thread.say(*told.messages, "four")
+    await thread.say(*recorded.messages, "four")
     assert (await thread.texts())[:-1] == [*AGAIN[message_id], "four"]
 
 
@@ -64,19 +64,19 @@ async def test_again_with_that_message_alone(saver: Any) -> None:
 async def test_again_and_again(saver: Any) -> None:
     thread, held = await spoken(saver)
     for number in (5, 6, 7):
-        told = await thread.say(*until(held, "u3"))
+        recorded = await thread.say(*until(held, "u3"))
         assert await thread.texts() == [*FOUR[:-2], "three", f"{number}: re three"]
-        assert by_role(told.messages, "assistant")[-1].content == f"{number}: re three"
+        assert by_role(recorded.messages, "assistant")[-1].content == f"{number}: re three"
     await thread.say(*until(held, "u1"))
     assert await thread.texts() == ["one", "8: re one"]
 
 
 async def test_again_from_one_of_several_messages(saver: Any) -> None:
     thread = talk(saver)
-    told = await thread.say(user("one", "u1"), user("two", "u2"))
-    await thread.say(*until(told.messages, "u2"))
+    recorded = await thread.say(user("one", "u1"), user("two", "u2"))
+    await thread.say(*until(recorded.messages, "u2"))
     assert await thread.texts() == ["one", "two", "2: re two"]
-    await thread.say(*until(told.messages, "u1"))
+    await thread.say(*until(recorded.messages, "u1"))
     assert await thread.texts() == ["one", "3: re one"]
 
 
@@ -120,12 +120,12 @@ async def test_a_thread_without_the_point_before_a_message(saver: Any) -> None:
 async def test_an_edited_message_begins_a_branch(saver: Any, message_id: str, branch: list[str]) -> None:
     thread, held = await spoken(saver)
     old = await thread.checkpoint()
-    told = await thread.say(*until(held, message_id)[:-1], user("new", message_id))
+    recorded = await thread.say(*until(held, message_id)[:-1], user("new", message_id))
     assert thread.asked == branch[:-1]
     assert await thread.texts() == branch
     assert await thread.texts(old) == FOUR
-    told.check_snapshot()
-    await thread.say(*told.messages, "more")
+    recorded.check_snapshot()
+    await thread.say(*recorded.messages, "more")
     assert await thread.texts() == [*branch, "more", "6: re more"]
 
 
@@ -196,12 +196,12 @@ async def test_the_other_channels_are_those_of_the_fork_point(saver: Any, edited
 
     model = echo()
     thread = Talk(agent_of(note, talker(model), state=Counted, checkpointer=saver), model)
-    told = await thread.say(user("one", "u1"))
+    recorded = await thread.say(user("one", "u1"))
     for name in ("u2", "u3"):
-        told = await thread.say(*told.messages, user(name, name), state=told.state)
-    assert told.state == {"turns": ["one", "u2", "u3"], "mood": "after u3"}
-    words, held = "new" if edited else "u2", told.state if client_state else {}
-    again = await thread.say(*until(told.messages, "u2")[:-1], user(words, "u2"), state=held)
+        recorded = await thread.say(*recorded.messages, user(name, name), state=recorded.state)
+    assert recorded.state == {"turns": ["one", "u2", "u3"], "mood": "after u3"}
+    words, held = "new" if edited else "u2", recorded.state if client_state else {}
+    again = await thread.say(*until(recorded.messages, "u2")[:-1], user(words, "u2"), state=held)
     assert again.state == {"turns": ["one", words], "mood": f"after {words}"}
     more = {**again.state, "mood": "mine", "draft": 1}
     last = await thread.say(*until(again.messages, "u1"), state=more)

@@ -13,7 +13,7 @@ from langgraph.types import interrupt
 from langgraph_agui import LangGraphAgent
 from tests.adapter.graphs import Chat, agent_of, talker
 from tests.adapter.models import Scripted
-from tests.adapter.streams import Told, collect, run_input, tell, user
+from tests.adapter.streams import RecordedRun, collect, record_run, run_input, user
 from tests.threads.talks import Talk, talk
 from tests.waiting import PATIENCE
 
@@ -31,16 +31,16 @@ def held(**options: Any) -> tuple[Talk, asyncio.Event]:
     return Talk(agent_of(wait, talker(model), checkpointer=InMemorySaver(), **options), model), gate
 
 
-async def begin(agent: LangGraphAgent, text: str, thread: str = "t") -> asyncio.Task[Told]:
+async def begin(agent: LangGraphAgent, text: str, thread: str = "t") -> asyncio.Task[RecordedRun]:
     """A run that has begun."""
     given, started = run_input(text, thread=thread, run=text), asyncio.Event()
 
-    async def read() -> Told:
+    async def read() -> RecordedRun:
         events = []
         async for event in agent.run(given):
             events.append(event)
             started.set()
-        return Told(events, given)
+        return RecordedRun(events, given)
 
     task = asyncio.create_task(read())
     await asyncio.wait_for(started.wait(), PATIENCE)
@@ -82,7 +82,7 @@ async def test_agents_of_one_checkpointer_share_their_threads() -> None:
     thread, gate = held()
     other = LangGraphAgent(graph=thread.agent.graph)
     first = await begin(thread.agent, "one")
-    assert (await tell(other, run_input("two", thread="t"))).types == BUSY
+    assert (await record_run(other, run_input("two", thread="t"))).types == BUSY
     gate.set()
     await first
 
@@ -179,12 +179,12 @@ async def test_also_after_an_approval_that_raised() -> None:
         raise ValueError("no")
 
     agent = agent_of(ask, checkpointer=InMemorySaver(), on_approval=refuse)
-    paused = await tell(agent, run_input("go", thread="t"))
+    paused = await record_run(agent, run_input("go", thread="t"))
     answer = ResumeEntry(interrupt_id=paused.last.outcome.interrupts[0].id, status="resolved", payload="b")
     for _ in range(3):
-        told = await tell(agent, run_input(thread="t", resume=[answer]))
-        assert told.types == BUSY
-        assert told.last.code != "thread_busy"
+        recorded = await record_run(agent, run_input(thread="t", resume=[answer]))
+        assert recorded.types == BUSY
+        assert recorded.last.code != "thread_busy"
 
 
 async def test_also_after_an_input_that_was_refused() -> None:
@@ -200,8 +200,8 @@ async def test_also_after_a_config_that_cannot_be_used(config: Any) -> None:
     thread = talk(InMemorySaver())
     for _ in range(2):
         try:
-            told = await tell(thread.agent, run_input(user("go"), thread="t"), config=config)
+            recorded = await record_run(thread.agent, run_input(user("go"), thread="t"), config=config)
         except (TypeError, ValueError, AttributeError):
             continue
-        assert told.last.type.value == "RUN_FINISHED" or told.last.code != "thread_busy"
+        assert recorded.last.type.value == "RUN_FINISHED" or recorded.last.code != "thread_busy"
     await thread.say("go")

@@ -21,13 +21,13 @@ from langgraph.types import interrupt
 from langgraph_agui import LangGraphAgent
 from tests.adapter.graphs import Chat, agent_of, talker
 from tests.adapter.models import Scripted, call, calling, part, said, thinking
-from tests.adapter.streams import Told, collect, dumped, run_input, user
+from tests.adapter.streams import RecordedRun, collect, dumped, run_input, user
 from tests.threads.talks import Talk, by_role, echo, look, result, talk
 
 
-async def connect(agent: LangGraphAgent, given: RunAgentInput | None = None, thread: str = "t") -> Told:
+async def connect(agent: LangGraphAgent, given: RunAgentInput | None = None, thread: str = "t") -> RecordedRun:
     given = given or run_input(thread=thread)
-    return Told(await collect(agent.connect(given)), given)
+    return RecordedRun(await collect(agent.connect(given)), given)
 
 
 SHORT = ["RUN_STARTED", "MESSAGES_SNAPSHOT", "RUN_FINISHED"]
@@ -67,10 +67,10 @@ async def test_the_messages_are_those_of_the_live_run(saver: Any, shape: str) ->
     live = await thread.say(user("go", "u1"))
     live.check_snapshot()
     calls = thread.calls
-    told = await connect(thread.agent)
-    assert told.types == SHORT
-    assert told.last.outcome.type == "success"
-    assert dumped(told.messages) == dumped(live.snapshot)
+    recorded = await connect(thread.agent)
+    assert recorded.types == SHORT
+    assert recorded.last.outcome.type == "success"
+    assert dumped(recorded.messages) == dumped(live.snapshot)
     assert thread.calls == calls
     # Who holds them already is told the same.
     again = await connect(thread.agent, run_input(*live.messages, thread="t"))
@@ -84,22 +84,22 @@ async def test_also_after_a_restart(tmp_path: Path, shape: str) -> None:
         live = await talk(saver, Scripted(*SHAPES[shape])).say(user("go", "u1"))
     async with AsyncSqliteSaver.from_conn_string(where) as saver:
         thread = talk(saver)
-        told = await connect(thread.agent)
-        assert dumped(told.messages) == dumped(live.snapshot)
+        recorded = await connect(thread.agent)
+        assert dumped(recorded.messages) == dumped(live.snapshot)
         assert thread.calls == 0
         # And the client goes on from there.
-        more = await thread.say(*told.messages, "two")
+        more = await thread.say(*recorded.messages, "two")
         assert thread.asked[-1] == "two"
-        assert dumped(more.messages)[: len(told.messages)] == dumped(told.messages)
+        assert dumped(more.messages)[: len(recorded.messages)] == dumped(recorded.messages)
         more.check_snapshot()
 
 
 async def test_an_unknown_thread_is_empty(saver: Any) -> None:
     thread = talk(saver)
-    told = await connect(thread.agent, thread="nobody's")
-    assert told.types == SHORT
-    assert told.messages == []
-    assert told.state == {}
+    recorded = await connect(thread.agent, thread="nobody's")
+    assert recorded.types == SHORT
+    assert recorded.messages == []
+    assert recorded.state == {}
     assert await thread.texts({"configurable": {"thread_id": "nobody's"}}) == []
     held = await connect(thread.agent, run_input("mine", thread="nobody's", state={"draft": 1}))
     assert [message.content for message in held.messages] == ["mine"]
@@ -146,12 +146,12 @@ async def test_open_interrupts(saver: Any) -> None:
     thread = Talk(asking(saver, model), model)
     live = await thread.say("go", outcome="interrupt")
     for _ in range(2):
-        told = await connect(asking(saver, Scripted()))
-        assert told.last.outcome == live.last.outcome
-        assert dumped(told.messages) == dumped(live.messages)
-    (open_,) = told.last.outcome.interrupts
+        recorded = await connect(asking(saver, Scripted()))
+        assert recorded.last.outcome == live.last.outcome
+        assert dumped(recorded.messages) == dumped(live.messages)
+    (open_,) = recorded.last.outcome.interrupts
     answer = ResumeEntry(interrupt_id=open_.id, status="resolved", payload="b")
-    await thread.say(*told.messages, resume=[answer])
+    await thread.say(*recorded.messages, resume=[answer])
     assert thread.asked == ["go", "Well.", "answer: b"]
     assert (await connect(thread.agent)).last.outcome.type == "success"
 
@@ -160,10 +160,10 @@ async def test_open_client_calls(saver: Any) -> None:
     model = Scripted([call("paint", "p1")], ["Nice."])
     thread = Talk(agent_of(talker(model), checkpointer=saver), model)
     live = await thread.say("go")
-    told = await connect(thread.agent)
-    assert dumped(told.messages) == dumped(live.messages)
-    assert [one.id for one in by_role(told.messages, "assistant")[-1].tool_calls] == ["p1"]
-    await thread.say(*told.messages, result("p1"))
+    recorded = await connect(thread.agent)
+    assert dumped(recorded.messages) == dumped(live.messages)
+    assert [one.id for one in by_role(recorded.messages, "assistant")[-1].tool_calls] == ["p1"]
+    await thread.say(*recorded.messages, result("p1"))
     assert thread.asked == ["go", "", "done"]
 
 
@@ -174,12 +174,12 @@ async def test_attachments(saver: Any) -> None:
     )
     given = UserMessage(id="u1", role="user", content=[TextInputContent(type="text", text="what"), image])
     live = await thread.say(given)
-    told = await connect(thread.agent)
-    assert dumped(told.messages) == dumped(live.snapshot)
+    recorded = await connect(thread.agent)
+    assert dumped(recorded.messages) == dumped(live.snapshot)
     calls = thread.calls
-    await thread.say(*told.messages)  # nothing in it is taken for an edit
+    await thread.say(*recorded.messages)  # nothing in it is taken for an edit
     assert thread.calls == calls
-    await thread.say(*told.messages, "more")
+    await thread.say(*recorded.messages, "more")
     assert thread.asked == ["what", "1: re what", "more"]
 
 
@@ -188,9 +188,9 @@ async def test_a_failed_thread(saver: Any) -> None:
     thread = Talk(LangGraphAgent(graph=create_agent(model, [look], checkpointer=saver)), model)
     model.turns[0] = [calling(part("look", '{"place": "a"}', "c1"))]
     live = await thread.say("go", outcome="model_error")
-    told = await connect(thread.agent)
-    assert dumped(told.messages) == dumped(live.streamed)
-    await thread.say(*told.messages, "hello")
+    recorded = await connect(thread.agent)
+    assert dumped(recorded.messages) == dumped(live.streamed)
+    await thread.say(*recorded.messages, "hello")
     assert thread.asked == ["go", "", "seen a", "hello"]
 
 
@@ -201,7 +201,7 @@ async def test_a_thread_that_cannot_be_read(saver: Any, monkeypatch: pytest.Monk
         raise OSError("secret")
 
     monkeypatch.setattr(saver, "aget_tuple", fail)
-    told = await connect(thread.agent)
-    assert told.types == ["RUN_STARTED", "RUN_ERROR"]
-    assert told.last.code == "state_error"
-    assert "secret" not in told.last.message
+    recorded = await connect(thread.agent)
+    assert recorded.types == ["RUN_STARTED", "RUN_ERROR"]
+    assert recorded.last.code == "state_error"
+    assert "secret" not in recorded.last.message

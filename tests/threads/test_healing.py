@@ -15,7 +15,7 @@ from typing_extensions import TypedDict
 from tests.adapter.graphs import Chat, agent_of, talker
 from tests.adapter.histories import assert_valid
 from tests.adapter.models import Scripted, call, calling, part
-from tests.adapter.streams import Told, run_input, user
+from tests.adapter.streams import RecordedRun, run_input, user
 from tests.approvals.clients import Client
 from tests.threads.talks import Talk, by_role, look, result, talk, texts
 
@@ -67,12 +67,12 @@ async def test_a_thread_that_something_else_has_broken(saver: Any, broken: str) 
     thread = talk(saver)
     config: Any = {"configurable": {"thread_id": "t"}}
     await thread.agent.graph.aupdate_state(config, {"messages": messages}, as_node="__start__")
-    told = await thread.say("hello")
+    recorded = await thread.say("hello")
     assert thread.asked == [*healed, "hello"]
     assert_valid(await thread.stored())
-    calls = [one.id for message in by_role(told.messages, "assistant") for one in message.tool_calls or ()]
-    assert sorted(message.tool_call_id for message in by_role(told.messages, "tool")) == calls
-    await thread.say(*told.messages, "and on")
+    calls = [one.id for message in by_role(recorded.messages, "assistant") for one in message.tool_calls or ()]
+    assert sorted(message.tool_call_id for message in by_role(recorded.messages, "tool")) == calls
+    await thread.say(*recorded.messages, "and on")
 
 
 async def test_an_answer_to_a_call_that_could_not_be_read_stays(saver: Any) -> None:
@@ -120,9 +120,9 @@ def client_history() -> list[Message]:
 
 async def test_without_a_checkpointer_the_clients_history_is_healed() -> None:
     thread = talk(None)
-    told = await thread.say(*client_history())
+    recorded = await thread.say(*client_history())
     assert thread.asked == ["one", "Looking.", "seen", LOST, "two", "", LOST, "hello"]
-    await thread.say(*told.messages, "and on")
+    await thread.say(*recorded.messages, "and on")
     assert thread.asked[:8] == ["one", "Looking.", "seen", LOST, "two", "", LOST, "hello"]
 
 
@@ -137,9 +137,9 @@ async def test_messages_that_cannot_be_taken_out_stay(saver: Any) -> None:
     config: Any = {"configurable": {"thread_id": "t"}}
     broken = {"messages": [HumanMessage("one", id="u1"), called("c1", "c2"), got("c1")]}
     await thread.agent.graph.aupdate_state(config, broken, as_node="__start__")
-    told = await thread.say("hello")
+    recorded = await thread.say("hello")
     assert thread.asked == ["one", "", "seen c1", LOST, "hello"]
-    await thread.say(*told.messages, "more")
+    await thread.say(*recorded.messages, "more")
     assert thread.asked == ["one", "", "seen c1", LOST, "hello", "One.", "more"]
 
 
@@ -165,12 +165,12 @@ def pair(other: str) -> Scripted:
     return Scripted(["Looking.", first], ["Hello."], ["And on."])
 
 
-async def check_goes_on(thread: Talk, held: list[Message]) -> Told:
+async def check_goes_on(thread: Talk, held: list[Message]) -> RecordedRun:
     """The thread was at its two calls; the one that was done keeps its result."""
-    told = await thread.say(*held, user("hello", "u2"))
+    recorded = await thread.say(*held, user("hello", "u2"))
     assert thread.asked == ["go", "Looking.", "seen a", LOST, "hello"]
-    assert [message.tool_call_id for message in by_role(told.messages, "tool")] == ["c1", "c2"]
-    return await thread.say(*told.messages, "and on")
+    assert [message.tool_call_id for message in by_role(recorded.messages, "tool")] == ["c1", "c2"]
+    return await thread.say(*recorded.messages, "and on")
 
 
 async def test_a_thread_that_failed_goes_on(saver: Any) -> None:
@@ -193,12 +193,12 @@ async def until_result(thread: Talk, stop: Any) -> list[Message]:
     """Run until the first tool is done, then `stop`."""
     given = run_input(user("go", "u1"), thread="t", run="r")
     events = thread.agent.run(given)
-    heard = []
+    received = []
     async for event in events:
-        heard.append(event)
+        received.append(event)
         if event.type.value == "TOOL_CALL_RESULT" and await stop(events):
             break
-    return Told(heard, given).messages if heard[-1].type.value == "RUN_FINISHED" else [user("go", "u1")]
+    return RecordedRun(received, given).messages if received[-1].type.value == "RUN_FINISHED" else [user("go", "u1")]
 
 
 async def test_a_thread_that_was_cancelled_goes_on(saver: Any) -> None:

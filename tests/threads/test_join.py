@@ -16,7 +16,7 @@ from langgraph_agui.protocol import decode, fold
 from langgraph_agui.translate.event_sinks import EventSink, SSESink, Subscription
 from tests.adapter.graphs import Chat, chain_of, talker
 from tests.adapter.models import Scripted, said, thinking
-from tests.adapter.streams import Told, dumped, plain, run_input, user
+from tests.adapter.streams import RecordedRun, dumped, plain, run_input, user
 from tests.threads.joins import Joined, agent_of, gaps, join_after, read, turns
 from tests.waiting import PATIENCE
 
@@ -41,14 +41,16 @@ def ordered(messages: Sequence[Message]) -> list[dict[str, Any]]:
 
 def check(joined: Joined) -> None:
     assert joined.joined
-    for told in joined.joined:
-        assert told.last.run_id == told.input.run_id
-        assert told.last.outcome == joined.live.last.outcome
-        assert ordered(told.messages) == ordered(joined.live.messages)
-        assert told.state == joined.live.state
-        if told.types.count("MESSAGES_SNAPSHOT") > 1:  # the closing one has nothing to mend
-            last = max(place for place, kind in enumerate(told.types) if kind == "MESSAGES_SNAPSHOT")
-            said_ = fold([*told.events[:last], *told.events[last + 1 :]], told.input.messages, told.input.state)
+    for recorded in joined.joined:
+        assert recorded.last.run_id == recorded.input.run_id
+        assert recorded.last.outcome == joined.live.last.outcome
+        assert ordered(recorded.messages) == ordered(joined.live.messages)
+        assert recorded.state == joined.live.state
+        if recorded.types.count("MESSAGES_SNAPSHOT") > 1:  # the closing one has nothing to mend
+            last = max(place for place, kind in enumerate(recorded.types) if kind == "MESSAGES_SNAPSHOT")
+            said_ = fold(
+                [*recorded.events[:last], *recorded.events[last + 1 :]], recorded.input.messages, recorded.input.state
+            )
             assert ordered(said_.messages) == ordered(joined.live.messages)
 
 
@@ -79,13 +81,13 @@ async def test_who_was_cut_off_joins_with_what_it_has(after: int) -> None:
     """A client whose connection broke in the middle of a word says what it holds of it, and gets all of it once."""
     given = run_input(user("go", "u1"), thread="t", run="live")
     agent, own = agent_of(InMemorySaver()), run_input(thread="t")
-    told = await join_after(agent, after, lambda heard: held_after(heard, given, own), given=given)
-    if after <= len(told.live.events):
-        check(told)
+    recorded = await join_after(agent, after, lambda received: held_after(received, given, own), given=given)
+    if after <= len(recorded.live.events):
+        check(recorded)
 
 
-def held_after(heard: Sequence[Any], given: RunAgentInput, own: RunAgentInput) -> RunAgentInput:
-    client = fold(heard, given.messages)
+def held_after(received: Sequence[Any], given: RunAgentInput, own: RunAgentInput) -> RunAgentInput:
+    client = fold(received, given.messages)
     return own.model_copy(update={"messages": client.messages, "state": client.state}, deep=True)
 
 
@@ -99,11 +101,11 @@ async def test_a_second_turn_is_joined(after: int, forgetful: bool) -> None:
     holding = [[], first.messages, first.messages[:3], [*first.messages, user("more", "u2")]]
     joined = await join_after(agent, after, *(run_input(*held, thread="t") for held in holding), given=given)
     truth = {message["id"]: message for message in dumped(joined.live.messages)}
-    for told in joined.joined:
-        assert {message["id"]: message for message in dumped(told.messages)} == truth
+    for recorded in joined.joined:
+        assert {message["id"]: message for message in dumped(recorded.messages)} == truth
     if not forgetful:
-        for told in (joined.joined[1], joined.joined[3]):
-            assert ordered(told.messages) == ordered(joined.live.messages)
+        for recorded in (joined.joined[1], joined.joined[3]):
+            assert ordered(recorded.messages) == ordered(joined.live.messages)
 
 
 def second() -> list[Any]:
@@ -140,10 +142,10 @@ async def test_bytes_and_events_are_the_same(after: int) -> None:
         return original(sink, given)
 
     agent.subscribe = look  # type: ignore[method-assign, assignment]
-    (told,) = (await follow()).joined
+    (recorded,) = (await follow()).joined
     await asyncio.gather(*both)
     events = list(decode(pieces))
-    assert [plain(event) for event in events] == [plain(event) for event in told.events]
+    assert [plain(event) for event in events] == [plain(event) for event in recorded.events]
 
 
 # -- readers who leave --------------------------------------------------------------------------------------------
@@ -189,9 +191,9 @@ async def test_a_run_whose_reader_has_left_is_joined() -> None:
             assert (await outlet.take())[0].type.value == "RUN_STARTED"
     reader, own = joining(agent)
     gate.set()
-    told = Told(await read(reader), own)
-    assert [message.content for message in told.messages] == ["go", "Hm.", "Well, yes."]
-    assert told.last.outcome.type == "success"
+    recorded = RecordedRun(await read(reader), own)
+    assert [message.content for message in recorded.messages] == ["go", "Hm.", "Well, yes."]
+    assert recorded.last.outcome.type == "success"
     stored = await agent.graph.aget_state({"configurable": {"thread_id": "t"}})
     assert [message.text for message in stored.values["messages"]] == ["go", "Well, yes."]
 
@@ -203,9 +205,9 @@ async def test_a_joiner_that_leaves_changes_nothing() -> None:
     (gone, _), (stays, own) = joining(agent), joining(agent)
     assert len(await read(gone, limit=3)) == 3
     gate.set()
-    heard, told = await asyncio.gather(read(live), read(stays))
-    for events, given in ((heard, run_input(user("go", "u1"), thread="t", run="live")), (told, own)):
-        texts = [message.content for message in Told(events, given).messages]
+    received, recorded = await asyncio.gather(read(live), read(stays))
+    for events, given in ((received, run_input(user("go", "u1"), thread="t", run="live")), (recorded, own)):
+        texts = [message.content for message in RecordedRun(events, given).messages]
         assert texts == ["go", "Hm.", "Well, yes."]
 
 
@@ -219,8 +221,8 @@ async def test_a_run_whose_own_reader_leaves_while_it_is_joined() -> None:
     await asyncio.sleep(0.01)
     async with live:
         pass
-    told = Told(await asyncio.wait_for(hearing, PATIENCE), own)
-    assert told.last.outcome.type == "cancelled"
+    recorded = RecordedRun(await asyncio.wait_for(hearing, PATIENCE), own)
+    assert recorded.last.outcome.type == "cancelled"
 
 
 # -- how a run ends -----------------------------------------------------------------------------------------------
@@ -232,10 +234,10 @@ async def test_a_joiner_hears_that_the_run_was_cancelled() -> None:
     live = await begun(agent, model)
     reader, own = joining(agent)
     assert agent.cancel("t", "live")
-    heard, told = await asyncio.gather(read(live), read(reader))
-    assert heard[-1].outcome.type == "cancelled"
-    assert Told(told, own).last.outcome.type == "cancelled"
-    assert [message.content for message in Told(told, own).messages] == ["go", "Hm.", "Well"]
+    received, recorded = await asyncio.gather(read(live), read(reader))
+    assert received[-1].outcome.type == "cancelled"
+    assert RecordedRun(recorded, own).last.outcome.type == "cancelled"
+    assert [message.content for message in RecordedRun(recorded, own).messages] == ["go", "Hm.", "Well"]
 
 
 async def test_a_joiner_hears_that_the_run_has_failed() -> None:
@@ -244,9 +246,9 @@ async def test_a_joiner_hears_that_the_run_has_failed() -> None:
     live = await begun(agent, model)
     reader, own = joining(agent)
     gate.set()
-    heard, told = await asyncio.gather(read(live), read(reader))
-    assert plain(Told(told, own).last) == plain(heard[-1])
-    assert Told(told, own).last.code == "model_error"
+    received, recorded = await asyncio.gather(read(live), read(reader))
+    assert plain(RecordedRun(recorded, own).last) == plain(received[-1])
+    assert RecordedRun(recorded, own).last.code == "model_error"
 
 
 async def test_a_joiner_hears_that_the_run_pauses() -> None:

@@ -35,7 +35,7 @@ class Killed:
     database: Path
     done: Path
     held: list[Message]
-    told: list[str]
+    recorded: list[str]
     """The types of the events that its client got."""
     alive: bool
     """Whether it was still running when it was killed."""
@@ -59,27 +59,27 @@ class Nursery:
         """Kill a run after so many of its events, and after what is to be done `first`."""
         name = name or str(after)
         database, done = self._room / f"{name}.db", self._room / f"{name}.done"
-        self._tell(f"{database} {done}")
-        child, client, events = int(self._hear()), Fold([user("go", "u1")]), list[str]()
-        while len(events) < after and (line := self._hear()) != "dead":
+        self._record(f"{database} {done}")
+        child, client, events = int(self._receive()), Fold([user("go", "u1")]), list[str]()
+        while len(events) < after and (line := self._receive()) != "dead":
             event = json.loads(line)
             client.feed(event)
             events.append(event["type"])
             if len(events) < after:
-                self._tell("go on")
+                self._record("go on")
         alive = len(events) == after
         if alive:
             first(database)
             os.kill(child, signal.SIGKILL)
-            assert self._hear() == "dead"
+            assert self._receive() == "dead"
         return Killed(database, done, client.messages, events, alive)
 
-    def _tell(self, line: str) -> None:
+    def _record(self, line: str) -> None:
         assert self._process.stdin is not None
         self._process.stdin.write(f"{line}\n".encode())
         self._process.stdin.flush()
 
-    def _hear(self) -> str:
+    def _receive(self) -> str:
         assert self._process.stdout is not None
         return self._process.stdout.readline().decode().strip()
 
@@ -123,10 +123,10 @@ async def go_on(killed: Killed, *, forgetful: bool = False) -> dict[str, str]:
         second = await thread.say(*([] if forgetful else killed.held), user("hello", "u2"))
         assert [message.text for message in model.seen[0] if message.type == "human"] == ["go", "hello"]
         assert model.seen[0][-1].text == "hello"
-        told = {
+        recorded = {
             message.tool_call_id: str(message.text) for message in model.seen[0] if isinstance(message, ToolMessage)
         }
-        assert {call: told[call] for call in there} == there
+        assert {call: recorded[call] for call in there} == there
         assert_valid(await thread.stored())
         check_client(second.messages, await thread.stored())
         third = await thread.say(*second.messages, user("more", "u3"))
@@ -138,7 +138,7 @@ async def go_on(killed: Killed, *, forgetful: bool = False) -> dict[str, str]:
             assert [message.text for message in model.seen[2] if message.type == "human"] == ["go", "hello"]
             await thread.say(user("go", "u1"))
             assert [message.text for message in model.seen[3]] == ["go"]
-        return told
+        return recorded
 
 
 def check_client(messages: list[Message], thread: Sequence[BaseMessage]) -> None:
@@ -154,18 +154,18 @@ async def test_killed_after_an_event(nursery: Nursery, every: bool) -> None:
     whole = nursery.kill(1000, f"every-{every}")
     assert not whole.alive
     assert whole.happened == ["quick a", "slow b"] * 2
-    assert len(whole.told) > 50
-    first = {whole.told.index(kind) + 1 for kind in whole.told}
+    assert len(whole.recorded) > 50
+    first = {whole.recorded.index(kind) + 1 for kind in whole.recorded}
     rescued = []
-    for after in range(1, len(whole.told) + 1) if every else sorted({*first, len(whole.told)}):
+    for after in range(1, len(whole.recorded) + 1) if every else sorted({*first, len(whole.recorded)}):
         killed = nursery.kill(after, f"{every}-{after}")
         assert killed.alive, after
         try:
-            told = await go_on(killed)
+            recorded = await go_on(killed)
         except BaseException as error:
             error.add_note(f"killed after event {after}, a {killed.held[-1]}")
             raise
-        rescued.append(sum("Interrupted" not in text for text in told.values()))
+        rescued.append(sum("Interrupted" not in text for text in recorded.values()))
     assert rescued[0] == 0
     assert rescued[-1] == 4
 
@@ -185,7 +185,7 @@ def wait_until_saved(database: Path) -> None:
 async def test_what_a_tool_had_done_is_not_forgotten(nursery: Nursery, forgetful: bool) -> None:
     """One of two tools was done when the run was killed: its result is beside the state, in no checkpoint."""
     whole = nursery.kill(1000, f"whole-{forgetful}")
-    heard = whole.told.index("TOOL_CALL_RESULT") + 1
-    killed = nursery.kill(heard, f"half-{forgetful}", wait_until_saved)
+    received = whole.recorded.index("TOOL_CALL_RESULT") + 1
+    killed = nursery.kill(received, f"half-{forgetful}", wait_until_saved)
     assert killed.happened == ["quick a"]
     assert await go_on(killed, forgetful=forgetful) == {"q1": "quick a", "s1": "Interrupted: there is no result."}

@@ -69,8 +69,8 @@ async def test_a_step_whose_writes_do_not_fit_together(saver: Any, kind: str, tu
     assert failed.last.type.value == "RUN_ERROR"
     fault.broken = False
     assert ending(await client.connect()) == "success"
-    told = await client.send(user("go", "u"), user("hello", "v"))
-    assert (ending(told), told.messages[-1].content) == ("success", "re hello")
+    recorded = await client.send(user("go", "u"), user("hello", "v"))
+    assert (ending(recorded), recorded.messages[-1].content) == ("success", "re hello")
     assert [message.text for message in await client.stored()] == [*said, "go", "hello", "re hello"]
     shown = await client.connect()
     assert [message.content for message in shown.messages] == [*said, "go", "hello", "re hello"]
@@ -134,13 +134,13 @@ async def test_a_stop_elsewhere_is_no_breakpoint(after: list[str], how: str) -> 
     stopping = Stopping("first", "slow", "last", interrupt_after=after)
     await stopping.stop("slow", how, user("hi", "u1"))
     assert ending(await stopping.client.connect()) == "success"
-    told = await stopping.client.send(user("hi", "u1"), user("hello", "u2"))
-    (question,) = asked(told) if after != ["last"] else [None]
+    recorded = await stopping.client.send(user("hi", "u1"), user("hello", "u2"))
+    (question,) = asked(recorded) if after != ["last"] else [None]
     if question is not None:  # this time it comes to its breakpoint
         assert question.metadata == {"next": ["last"]}
         assert stopping.done == ["first", "slow"]
-        told = await stopping.client.send(resume=resolved((question.id, True)))
-    assert ending(told) == "success"
+        recorded = await stopping.client.send(resume=resolved((question.id, True)))
+    assert ending(recorded) == "success"
     assert stopping.done == ["first", "slow", "last"]
     assert [message.text for message in await stopping.client.stored()] == ["hi", "hello"]
 
@@ -175,6 +175,6 @@ async def test_a_breakpoint_behind_a_node_is_still_one(answer: str) -> None:
     assert [again.id for again in asked(await stopping.client.connect())] == [one.id]
     assert ending(await stopping.client.send("hello")) == "interrupt_unanswered"
     yes = answer == "approved"
-    told = await stopping.client.send(resume=resolved((one.id, True)) if yes else cancelled(one.id))
-    assert ending(told) == ("success" if yes else "cancelled")
+    recorded = await stopping.client.send(resume=resolved((one.id, True)) if yes else cancelled(one.id))
+    assert ending(recorded) == ("success" if yes else "cancelled")
     assert stopping.done == ["first", "slow", *(["last"] if yes else [])]

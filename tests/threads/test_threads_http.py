@@ -11,7 +11,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from langgraph_agui import LangGraphAgent, agui_router
 from langgraph_agui.protocol import decode, encode, fold
-from tests.adapter.streams import Told, dumped, run_input, user
+from tests.adapter.streams import RecordedRun, dumped, run_input, user
 from tests.http.raw import Connection, ask, body_of
 from tests.http.serving import Served, serving, wait_for
 from tests.node_client import NodeClient
@@ -56,12 +56,12 @@ def test_the_reference_client_joins(node_client: NodeClient) -> None:
     model, gate = slow()
     with serving(app_of(agent_of(InMemorySaver(), model))) as served, ThreadPoolExecutor(2) as pool:
         live = open_run(served, model.hung)
-        heard, pieces = list[bytes](), live.pieces()
+        received, pieces = list[bytes](), live.pieces()
         for piece in pieces:
-            heard.append(piece)
+            received.append(piece)
             if b"Well" in piece:
                 break
-        part = fold(decode(heard), run_input(user("go", "u1")).messages).messages
+        part = fold(decode(received), run_input(user("go", "u1")).messages).messages
         holding = [[], [message.model_dump(by_alias=True, exclude_none=True) for message in part]]
         clients = [NodeClient(), node_client]
         joined = [
@@ -70,8 +70,8 @@ def test_the_reference_client_joins(node_client: NodeClient) -> None:
         ]
         wait_for(lambda: len(served_readers(served)) == 3, "both have joined")
         served.loop.call_soon_threadsafe(gate.set)
-        heard += pieces
-        truth = fold(decode(heard), run_input(user("go", "u1")).messages).messages
+        received += pieces
+        truth = fold(decode(received), run_input(user("go", "u1")).messages).messages
         for done in joined:
             run = done.result(20)
             assert run.error is None
@@ -119,11 +119,11 @@ def test_connect_is_the_same_in_bytes() -> None:
         given = run_input(thread="t")
         answer = ask(served.port, "POST", "/agent/connect", body_of(given))
         assert answer.headers["content-type"].startswith("text/event-stream")
-        told = Told(list(decode([answer.body])), given)
+        recorded = RecordedRun(list(decode([answer.body])), given)
 
         async def connect() -> list[Any]:
             return [event async for event in agent.connect(given)]
 
         events = served.call(connect())
-        assert dumped(told.messages) == dumped(Told(events, given).messages)
+        assert dumped(recorded.messages) == dumped(RecordedRun(events, given).messages)
         assert answer.body == b"".join(encode(event) for event in events)

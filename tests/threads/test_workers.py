@@ -39,7 +39,7 @@ class Answer:
     status: int
     body: bytes
 
-    def told(self, given: RunAgentInput) -> tuple[list[Any], Any]:
+    def recorded(self, given: RunAgentInput) -> tuple[list[Any], Any]:
         """The events of a run, and what a client holds after it."""
         events = list(decode([self.body]))
         verifier = Verifier(strict=True, input=given)
@@ -140,7 +140,7 @@ def test_one_run_at_a_time_whichever_worker_has_it(workers: Workers) -> None:
     refusal = json.loads(answers[1 - won].body)
     assert refusal["code"] == "thread_busy"
     assert refusal["detail"] == "Another run is going on in this thread."
-    events, client = answers[won].told(inputs[won])
+    events, client = answers[won].recorded(inputs[won])
     assert events[-1].type.value == "RUN_FINISHED"
     assert texts(client)[0] == question
     assert "25" in texts(client)[-1]
@@ -149,7 +149,7 @@ def test_one_run_at_a_time_whichever_worker_has_it(workers: Workers) -> None:
     again = run_input("And in Paris?", thread=thread)
     answer = ask(workers.ports[1 - won], again)
     assert answer.status == 200, answer.body
-    events, after = answer.told(again)
+    events, after = answer.recorded(again)
     assert events[-1].type.value == "RUN_FINISHED"
     before = [message.id for message in client.messages]
     assert [message.id for message in after.messages if message.id in before] == before
@@ -168,7 +168,7 @@ def test_many_clients_at_one_thread_leave_one_run_and_no_lock(workers: Workers) 
 
     last = run_input("Hello again", thread=thread)
     answer = ask(workers.ports[0], last)
-    _, client = answer.told(last)
+    _, client = answer.recorded(last)
     kept = {message.id for message in client.messages if message.role == "user"}
     assert kept == {given.messages[0].id for given in [*ran, last]}  # all that ran, nothing of what was refused
     assert locked(workers.dsn) == 0

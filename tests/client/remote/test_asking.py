@@ -20,9 +20,9 @@ from langgraph.types import Command, interrupt
 from langgraph_agui.client import RemoteAgent
 from langgraph_agui.custom_events import CANCELLED
 from tests.adapter.models import Scripted, call, calling, part
-from tests.adapter.streams import Told, run_input
+from tests.adapter.streams import RecordedRun, run_input
 from tests.client.remote.world import LATER, Client, Host, around, words
-from tests.client.servers import server, telling
+from tests.client.servers import recording, server
 from tests.protocol.streams import FINISHED, STARTED, event, in_run, text
 from tests.protocol.streams import call as calls
 
@@ -76,19 +76,19 @@ async def test_one_question(host: Host, name: str) -> None:
     payload, sent = ANSWERS[name]
     bank = Bank(host, *once())
     client = bank.client()
-    told = await client.say("pay")
-    (ended,) = told.of("SUBAGENT_FINISHED")
+    recorded = await client.say("pay")
+    (ended,) = recorded.of("SUBAGENT_FINISHED")
     (one,) = client.open
     assert (one.reason, one.tool_call_id, ended.outcome.interrupt_ids) == ("tool_call", "t1", [one.id])
     assert one.metadata["args"] == {"amount": 5}
     assert one.subagent_run_id == ended.subagent_run_id
     assert bank.sent == []
     given = run_input(*client.messages, thread=client.thread)
-    again = Told([event async for event in client.agent.connect(given)], given)
+    again = RecordedRun([event async for event in client.agent.connect(given)], given)
     assert again.last.outcome.interrupts == client.open
-    assert [message.id for message in again.messages] == [message.id for message in told.messages]
-    told = await client.answer(payload)
-    assert told.last.outcome.type == "success"
+    assert [message.id for message in again.messages] == [message.id for message in recorded.messages]
+    recorded = await client.answer(payload)
+    assert recorded.last.outcome.type == "success"
     assert bank.sent == sent
     ((call_id, text),) = results(await client.held())
     assert call_id == "t1"
@@ -129,9 +129,9 @@ async def test_it_asks_again(host: Host) -> None:
     bank = Bank(host, [call("transfer", "t1", amount=1)], [call("transfer", "t2", amount=2)], ["Done."])
     client = bank.client()
     await client.say("pay")
-    told = await client.answer({"approved": True})
+    recorded = await client.answer({"approved": True})
     assert (bank.sent, [one.tool_call_id for one in client.open]) == ([1], ["t2"])
-    assert told.of("TOOL_CALL_RESULT")[0].tool_call_id == "t1"
+    assert recorded.of("TOOL_CALL_RESULT")[0].tool_call_id == "t1"
     await client.answer({"approved": True})
     assert bank.sent == [1, 2]
     assert [kind for kind, _ in words(await client.held())] == ["human", "ai", "tool", "ai", "tool", "ai"]
@@ -149,7 +149,7 @@ def test_an_answer_that_does_not_fit_is_asked_for_again(host: Host, payload: Any
     (one,) = graph.invoke({"messages": "pay"}, config)["__interrupt__"]
     (again,) = graph.invoke(Command(resume={one.id: payload}), config)["__interrupt__"]
     assert "transfer" in again.value["error"]
-    assert {key: told for key, told in again.value.items() if key != "error"} == one.value
+    assert {key: recorded for key, recorded in again.value.items() if key != "error"} == one.value
     assert bank.sent == []
     (still,) = graph.invoke(None, config)["__interrupt__"]
     assert still.id == again.id
@@ -162,8 +162,8 @@ async def test_an_answer_that_the_agent_refuses_beside_a_good_one(host: Host) ->
     bank = Bank(host, *twice())
     client = bank.client()
     await client.say("pay")
-    told = await client.answer({"approved": True}, ONLY_REFUSED)
-    assert told.last.outcome.type == "interrupt"
+    recorded = await client.answer({"approved": True}, ONLY_REFUSED)
+    assert recorded.last.outcome.type == "interrupt"
     assert {one.tool_call_id for one in client.open} == {"t1", "t2"}
     assert all("aproved" in one.metadata["value"]["error"] for one in client.open)
     assert bank.sent == []
@@ -197,7 +197,7 @@ def test_refused_answers_are_not_kept(code: str) -> None:
         return "seen"
 
     with server(
-        telling(STARTED, *looks, paused), telling(STARTED, refused), telling(*in_run(*text("m", "Well.")))
+        recording(STARTED, *looks, paused), recording(STARTED, refused), recording(*in_run(*text("m", "Well.")))
     ) as running:
         expert = RemoteAgent(running.url, name="expert", tools=[look])
         graph = around(expert, checkpointer=InMemorySaver())
@@ -216,7 +216,7 @@ def test_refused_answers_are_not_kept(code: str) -> None:
 def test_a_schema_that_cannot_be_read_is_left_to_the_agent(schema: Any) -> None:
     asked = {**ASKED_AGAIN, "responseSchema": schema}
     paused = {**FINISHED, "outcome": {"type": "interrupt", "interrupts": [asked]}}
-    with server(telling(STARTED, paused), telling(*in_run(*text("m", "Well.")))) as running:
+    with server(recording(STARTED, paused), recording(*in_run(*text("m", "Well.")))) as running:
         graph = around(RemoteAgent(running.url, name="expert"), checkpointer=InMemorySaver())
         graph.invoke({"messages": "go"}, LATER)
         made = graph.invoke(Command(resume="any"), LATER)
@@ -272,11 +272,11 @@ async def test_a_question_beside_a_local_tool(host: Host) -> None:
 
     url = host(builder.compile(InMemorySaver()))
     client = Client(around(RemoteAgent(url, name="guide", tools=[where_am_i]), checkpointer=InMemorySaver()))
-    told = await client.say("where to?")
+    recorded = await client.say("where to?")
     (one,) = client.open
     assert one.message == "which way?"
     assert ran == ["here"]
-    assert [event.content for event in told.of("TOOL_CALL_RESULT")] == ["Rome"]
+    assert [event.content for event in recorded.of("TOOL_CALL_RESULT")] == ["Rome"]
     await client.answer("left")
     assert ran == ["here"]
     assert results(await client.held()) == [("w1", "Rome")]
@@ -301,8 +301,8 @@ async def test_a_new_turn_instead_of_an_answer(host: Host) -> None:
     await client.say("hi")
     await client.say("pay")
     assert len(client.open) == 1
-    told = await client.say("never mind")
-    assert told.last.outcome.type == "success"
+    recorded = await client.say("never mind")
+    assert recorded.last.outcome.type == "success"
     assert bank.sent == []
     assert words(bank.model.seen[-1])[-1] == ("human", "never mind")
     assert words(bank.model.seen[-1])[:2] == [("human", "hi"), ("ai", "Hello.")]

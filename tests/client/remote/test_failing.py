@@ -22,9 +22,9 @@ from langgraph_agui.client import (
     StreamTruncatedError,
 )
 from tests.adapter.models import Scripted
-from tests.adapter.streams import Told, run_input, user
+from tests.adapter.streams import RecordedRun, run_input, user
 from tests.client.remote.world import Client, Host, Shared, around, words
-from tests.client.servers import Server, server, telling
+from tests.client.servers import Server, recording, server
 from tests.http.serving import wait_for
 from tests.protocol.streams import (
     ERROR,
@@ -42,14 +42,14 @@ from tests.protocol.streams import (
 )
 
 
-async def heard(*events: Wire, follow: Any = None) -> tuple[Client, Told, Server]:
+async def received(*events: Wire, follow: Any = None) -> tuple[Client, RecordedRun, Server]:
     """What a local graph makes of a remote run with these events."""
-    with server(telling(*events), *([telling(*follow)] if follow else [])) as running:
+    with server(recording(*events), *([recording(*follow)] if follow else [])) as running:
         client = Client(around(RemoteAgent(running.url, name="expert"), checkpointer=InMemorySaver()))
-        told = await client.say("hi")
+        recorded = await client.say("hi")
         if follow:
             await client.say("more")
-    return client, told, running
+    return client, recorded, running
 
 
 def sent(running: Server, number: int = -1) -> list[Wire]:
@@ -69,14 +69,14 @@ BREAKS: dict[str, tuple[list[Wire], type[AgentError]]] = {
 @pytest.mark.parametrize("name", BREAKS)
 async def test_a_run_that_breaks(name: str) -> None:
     events, kind = BREAKS[name]
-    with server(telling(*events), telling(*events)) as running:
+    with server(recording(*events), recording(*events)) as running:
         graph = around(RemoteAgent(running.url, name="expert"), checkpointer=InMemorySaver())
-        told = await Client(graph).say("hi")
+        recorded = await Client(graph).say("hi")
         with pytest.raises(kind):
             await graph.ainvoke({"messages": "hi"}, {"configurable": {"thread_id": "other"}})
-    assert told.last.type == "RUN_ERROR"
-    assert [event.delta for event in told.of("TEXT_MESSAGE_CONTENT")] == ["Half"]
-    assert told.of("TEXT_MESSAGE_END")
+    assert recorded.last.type == "RUN_ERROR"
+    assert [event.delta for event in recorded.of("TEXT_MESSAGE_CONTENT")] == ["Half"]
+    assert recorded.of("TEXT_MESSAGE_END")
 
 
 async def test_nobody_there() -> None:
@@ -89,15 +89,15 @@ async def test_nobody_there() -> None:
 
 
 async def test_a_retry_policy() -> None:
-    with server(telling(STARTED, *text("m", "Half")[:2], ERROR), telling(*in_run(*text("m", "Whole")))) as running:
+    with server(recording(STARTED, *text("m", "Half")[:2], ERROR), recording(*in_run(*text("m", "Whole")))) as running:
         builder = StateGraph(Shared)
         policy = RetryPolicy(initial_interval=0.01, jitter=False, retry_on=AgentError)
         builder.add_node("expert", RemoteAgent(running.url, name="expert"), retry_policy=policy)
         builder.add_edge(START, "expert")
         client = Client(builder.compile(InMemorySaver()))
-        told = await client.say("hi")
-    assert told.last.type == "RUN_FINISHED"
-    assert [event.delta for event in told.of("TEXT_MESSAGE_CONTENT")] == ["Half", "Whole"]
+        recorded = await client.say("hi")
+    assert recorded.last.type == "RUN_FINISHED"
+    assert [event.delta for event in recorded.of("TEXT_MESSAGE_CONTENT")] == ["Half", "Whole"]
     assert words(await client.held()) == [("human", "hi"), ("ai", "Whole")]
 
 
@@ -121,10 +121,10 @@ async def test_a_cancelled_run() -> None:
         return "done"
 
     cancelled = {**FINISHED, "outcome": {"type": "cancelled"}}
-    with server(telling(STARTED, *text("m", "I was"), *call("c", "{}", parentMessageId="m"), cancelled)) as running:
+    with server(recording(STARTED, *text("m", "I was"), *call("c", "{}", parentMessageId="m"), cancelled)) as running:
         client = Client(around(RemoteAgent(running.url, name="expert", tools=[f]), checkpointer=InMemorySaver()))
-        told = await client.say("hi")
-    assert told.last.outcome.type == "success"
+        recorded = await client.say("hi")
+    assert recorded.last.outcome.type == "success"
     held = await client.held()
     assert [(one.type, getattr(one, "status", None)) for one in held[1:]] == [("ai", None), ("tool", "error")]
     assert ran == []
@@ -145,14 +145,14 @@ SAID = [
 
 async def test_messages_that_only_a_snapshot_tells() -> None:
     user = message("user", "u", "hi")
-    client, told, running = await heard(*in_run(snapshot(user, *SAID)), follow=in_run(*text("n", "More")))
+    client, recorded, running = await received(*in_run(snapshot(user, *SAID)), follow=in_run(*text("n", "More")))
     assert words(await client.held())[1:5] == [
         ("ai", "Let me see."),
         ("tool", "42"),
         ("ai", "It is 42."),
         ("human", "more"),
     ]
-    assert [event.tool_call_name for event in told.of("TOOL_CALL_START")] == ["f"]
+    assert [event.tool_call_name for event in recorded.of("TOOL_CALL_START")] == ["f"]
     assert sent(running) == SAID
 
 
@@ -166,7 +166,7 @@ async def test_a_snapshot_that_tells_what_was_streamed() -> None:
         message("tool", "o2", "done", toolCallId="c"),
         message("assistant", "b2", "Bye"),
     ]
-    client, _, running = await heard(*in_run(*streamed, snapshot(*restated)), follow=in_run(*text("n", "More")))
+    client, _, running = await received(*in_run(*streamed, snapshot(*restated)), follow=in_run(*text("n", "More")))
     assert words(await client.held())[1:4] == [("ai", "Hello"), ("tool", "done"), ("ai", "Bye")]
     assert [one["id"] for one in sent(running)] == ["a1", "o2", "b1"]
 
@@ -181,11 +181,11 @@ async def test_results_that_only_a_snapshot_tells() -> None:
         message("assistant", "b", "Bye"),
     ]
     told_whole = in_run(*streamed, snapshot(*restated))
-    client, _, _ = await heard(*told_whole)
+    client, _, _ = await received(*told_whole)
     held = [(one.type, getattr(one, "status", None)) for one in await client.held()]
     assert held[1:] == [("ai", None), ("tool", "error"), ("ai", None)]
-    _, told, running = await heard(*told_whole, follow=in_run(*text("n", "More")))
-    assert [event.content for event in told.of("TOOL_CALL_RESULT")] == ["no"]
+    _, recorded, running = await received(*told_whole, follow=in_run(*text("n", "More")))
+    assert [event.content for event in recorded.of("TOOL_CALL_RESULT")] == ["no"]
     assert [one["role"] for one in sent(running)] == ["assistant", "tool", "assistant"]
     assert sent(running)[0]["encryptedValue"] == "sealed"
 
@@ -209,7 +209,7 @@ async def test_the_result_of_an_invalid_call_comes_once() -> None:
         message("assistant", "l", toolCalls=calls["l"]),
         message("tool", "p", "from here", toolCallId="l"),
     )
-    with server(telling(*first), telling(*in_run(restated, *text("b", "Bye")))) as running:
+    with server(recording(*first), recording(*in_run(restated, *text("b", "Bye")))) as running:
         made = await RemoteAgent(running.url, tools=[local]).ainvoke({"messages": [HumanMessage("hi", id="u")]})
     results = [one.tool_call_id for one in made["messages"] if one.type == "tool"]
     assert sorted(results) == ["c", "l"]
@@ -219,7 +219,7 @@ async def test_a_call_that_is_announced_again_once_it_is_approved() -> None:
     asked = {"type": "interrupt", "interrupts": [{"id": "i", "reason": "tool_call", "toolCallId": "c"}]}
     first = [STARTED, *text("a", "May I?"), *call("c", "{}", parentMessageId="a"), {**FINISHED, "outcome": asked}]
     second = in_run(*call("c", "{}", parentMessageId="a"), result("c"), *text("b", "Done."))
-    with server(telling(*first), telling(*second)) as running:
+    with server(recording(*first), recording(*second)) as running:
         client = Client(around(RemoteAgent(running.url, name="expert"), checkpointer=InMemorySaver()))
         await client.say("go")
         await client.answer({"approved": True})
@@ -244,20 +244,20 @@ async def test_encrypted_values_that_come_late() -> None:
         *text("b")[1:],
         sealed("b", "for b"),
     ]
-    _, _, running = await heard(*in_run(*events), follow=in_run(*text("n", "More")))
+    _, _, running = await received(*in_run(*events), follow=in_run(*text("n", "More")))
     back = {one["id"]: one.get("encryptedValue") for one in sent(running)}
     assert back == {"q": "for q", "a": "for a", "o": "for o", "b": "for b"}
     assert [one["toolCalls"][0].get("encryptedValue") for one in sent(running) if one["id"] == "a"] == ["for c"]
 
 
 async def test_a_result_of_a_call_that_is_not_here() -> None:
-    client, told, _ = await heard(*in_run(result("nobody's"), *text("b", "Hello")))
+    client, recorded, _ = await received(*in_run(result("nobody's"), *text("b", "Hello")))
     assert words(await client.held()) == [("human", "hi"), ("ai", "Hello")]
-    assert not told.of("TOOL_CALL_RESULT")
+    assert not recorded.of("TOOL_CALL_RESULT")
 
 
 async def test_several_texts_of_one_run() -> None:
-    client, _, running = await heard(
+    client, _, running = await received(
         *in_run(*text("a", "First"), *text("b", "Second"), *call("c", "{}", parentMessageId="b"), result("c")),
         follow=in_run(*text("n", "More")),
     )
@@ -266,11 +266,11 @@ async def test_several_texts_of_one_run() -> None:
 
 
 async def test_the_same_answer_again_told_by_snapshots() -> None:
-    def told(*turns: str) -> list[Wire]:
+    def recorded(*turns: str) -> list[Wire]:
         asked = [(message("user", f"u{one}", one), message("assistant", f"a{one}", "Yes.")) for one in turns]
         return in_run(snapshot(*(said for turn in asked for said in turn)))
 
-    client, _, running = await heard(*told("hi"), follow=told("hi", "more"))
+    client, _, running = await received(*recorded("hi"), follow=recorded("hi", "more"))
     assert words(await client.held()) == [("human", "hi"), ("ai", "Yes."), ("human", "more"), ("ai", "Yes.")]
     assert [one["id"] for one in sent(running)] == ["ahi"]
 
@@ -279,7 +279,7 @@ async def test_an_answer_before_a_pause_restated_under_another_id() -> None:
     asked = {"type": "interrupt", "interrupts": [{"id": "i", "reason": "confirmation"}]}
     first = [STARTED, *text("a", "May I?"), {**FINISHED, "outcome": asked}]
     restated = [message("user", "u", "go"), message("assistant", "a2", "May I?"), message("assistant", "b", "Done.")]
-    with server(telling(*first), telling(*in_run(snapshot(*restated)))) as running:
+    with server(recording(*first), recording(*in_run(snapshot(*restated)))) as running:
         client = Client(around(RemoteAgent(running.url, name="expert"), checkpointer=InMemorySaver()))
         await client.say("go")
         await client.answer(True)
@@ -292,11 +292,11 @@ async def test_ids_that_a_remote_agent_uses_twice(here: bool) -> None:
     calls = [*call("c1", "{}", parentMessageId="a"), *call("c2", "{}", parentMessageId="a")]
     results = [result("c1", "u1", "one"), sealed("u1", "for one"), result("c2", "u1", "two")]
     events = in_run(*calls, *results, *text("b", "Done"))
-    with server(telling(*events), telling(*in_run(*text("n", "More")))) as running:
+    with server(recording(*events), recording(*in_run(*text("n", "More")))) as running:
         client = Client(around(RemoteAgent(running.url, name="expert"), checkpointer=InMemorySaver() if here else None))
-        told = await client.say(user("my question", "u1"))
-        assert [one.content for one in told.messages if one.role == "user"] == ["my question"]
-        assert len({one.id for one in told.messages}) == len(told.messages) == 5
+        recorded = await client.say(user("my question", "u1"))
+        assert [one.content for one in recorded.messages if one.role == "user"] == ["my question"]
+        assert len({one.id for one in recorded.messages}) == len(recorded.messages) == 5
         await client.say("more")
     assert [one["content"] for one in running.asked[1].json["messages"] if one["role"] == "user"] == [
         "my question",
@@ -313,7 +313,7 @@ async def test_an_encrypted_value_of_a_result_that_a_snapshot_renames(place: str
     late, extra = ([sealed("o1", "for it")], {}) if place == "in the stream" else ([], {"encryptedValue": "for it"})
     streamed = [*call("c", "{}", parentMessageId="a"), result("c", "o1"), *text("b", "So."), *late]
     restated = [message("user", "u", "hi"), message("tool", "o2", "done", toolCallId="c", **extra)]
-    _, _, running = await heard(*in_run(*streamed, snapshot(*restated)), follow=in_run(*text("n", "More")))
+    _, _, running = await received(*in_run(*streamed, snapshot(*restated)), follow=in_run(*text("n", "More")))
     (back,) = [one for one in sent(running) if one["role"] == "tool"]
     assert (back["id"], back["encryptedValue"]) == ("o2", "for it")
 
@@ -321,7 +321,7 @@ async def test_an_encrypted_value_of_a_result_that_a_snapshot_renames(place: str
 async def test_a_result_that_comes_behind_the_next_words() -> None:
     asked = {"type": "interrupt", "interrupts": [{"id": "i", "reason": "tool_call", "toolCallId": "c"}]}
     first = [STARTED, *call("c", "{}", parentMessageId="a"), {**FINISHED, "outcome": asked}]
-    with server(telling(*first), telling(*in_run(*text("b", "Here it is."), result("c")))) as running:
+    with server(recording(*first), recording(*in_run(*text("b", "Here it is."), result("c")))) as running:
         client = Client(around(RemoteAgent(running.url, name="expert"), checkpointer=InMemorySaver()))
         await client.say("go")
         await client.answer({"approved": True})

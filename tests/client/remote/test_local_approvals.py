@@ -16,7 +16,7 @@ from langgraph_agui.middleware import AGUIMiddleware
 from tests.adapter.models import Scripted
 from tests.adapter.models import call as calls
 from tests.client.remote.world import Client, Host, around, words
-from tests.client.servers import server, telling
+from tests.client.servers import recording, server
 from tests.protocol.streams import FINISHED, STARTED, Wire, call, in_run, text
 
 
@@ -49,7 +49,7 @@ ANSWERS: dict[str, tuple[Any, list[str], str]] = {
 @pytest.mark.parametrize("mode", ["batched", "per_call"])
 @pytest.mark.parametrize("name", ANSWERS)
 async def test_a_call_waits_for_its_approval(host: Host, name: str, mode: Any) -> None:
-    payload, wiped, told = ANSWERS[name]
+    payload, wiped, recorded = ANSWERS[name]
     guard = HumanInTheLoopMiddleware({"wipe": True}, interrupt_mode=mode)
     model = Scripted([calls("wipe", "w1", path="/")], ["Well."], ["Bye."])
     disk = Disk()
@@ -61,7 +61,7 @@ async def test_a_call_waits_for_its_approval(host: Host, name: str, mode: Any) -
     await client.answer(payload)
     assert disk.wiped == wiped
     (result,) = [one for one in await client.held() if isinstance(one, ToolMessage)]
-    assert told in result.text
+    assert recorded in result.text
     assert words(await client.held())[-1] == ("ai", "Well.")
     await client.say("bye")
     assert len(model.seen[-1]) == 5
@@ -102,7 +102,7 @@ async def answered(asked: Wire, payload: Any) -> tuple[list[str], list[tuple[str
     looks = call("l1", '{"path": "/var"}', name="wipe")
     disk = Disk()
     with server(
-        telling(STARTED, *WIPE, paused), telling(*in_run(*looks)), telling(*in_run(*text("m", "Well.")))
+        recording(STARTED, *WIPE, paused), recording(*in_run(*looks)), recording(*in_run(*text("m", "Well.")))
     ) as running:
         client = disk.client(running.url)
         await client.say("clean up")
@@ -123,8 +123,8 @@ async def test_a_refused_call_is_not_approved_with_the_next() -> None:
     asks = {**FINISHED, "outcome": {"type": "interrupt", "interrupts": [{"id": "i", **ASKED["nothing"]}]}}
     disk, again = Disk(), call("l1", '{"path": "/var"}', name="wipe")
     with server(
-        *[telling(STARTED, *events, asks) for events in (WIPE, again)],
-        *[telling(*in_run(*events)) for events in ([], text("m", "Well."))],
+        *[recording(STARTED, *events, asks) for events in (WIPE, again)],
+        *[recording(*in_run(*events)) for events in ([], text("m", "Well."))],
     ) as running:
         client = disk.client(running.url)
         await client.say("clean up")
@@ -147,6 +147,6 @@ async def test_another_call_does_not_wait() -> None:
     other = {"id": "i", "reason": "tool_call", "toolCallId": "theirs", "metadata": {"name": "pay"}}
     paused = {**FINISHED, "outcome": {"type": "interrupt", "interrupts": [other]}}
     disk = Disk()
-    with server(telling(STARTED, *WIPE, *call("theirs", "{}", name="pay"), paused)) as running:
+    with server(recording(STARTED, *WIPE, *call("theirs", "{}", name="pay"), paused)) as running:
         await disk.client(running.url).say("clean up")
     assert disk.wiped == ["/"]

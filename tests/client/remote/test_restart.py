@@ -11,22 +11,22 @@ from pathlib import Path
 from ag_ui.core import Event, ResumeEntry, RunAgentInput
 from pydantic import TypeAdapter
 
-from tests.adapter.streams import Told, run_input, user
+from tests.adapter.streams import RecordedRun, run_input, user
 from tests.client.remote.test_asking import Bank, once
 from tests.client.remote.world import Host
 
 EVENT: TypeAdapter[Event] = TypeAdapter(Event)
 
 
-async def run(database: Path, url: str, given: RunAgentInput) -> Told:
+async def run(database: Path, url: str, given: RunAgentInput) -> RecordedRun:
     """One run, in a process of its own."""
     command = [sys.executable, "-m", "tests.client.remote.paused", str(database), url, given.model_dump_json()]
     root = Path(__file__).parents[3]
     done = await asyncio.to_thread(subprocess.run, command, cwd=root, capture_output=True, text=True, timeout=50)
     assert done.returncode == 0, done.stderr
-    told = Told([EVENT.validate_python(json.loads(line)) for line in done.stdout.splitlines()], given)
-    told.check_snapshot()
-    return told
+    recorded = RecordedRun([EVENT.validate_python(json.loads(line)) for line in done.stdout.splitlines()], given)
+    recorded.check_snapshot()
+    return recorded
 
 
 async def test_paused_restarted_and_resumed(host: Host, tmp_path: Path) -> None:

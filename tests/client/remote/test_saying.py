@@ -26,7 +26,7 @@ from pydantic import BaseModel
 from langgraph_agui import state_update
 from langgraph_agui.client import RemoteAgent
 from tests.adapter.models import Scripted, call, calling, part, said, thinking, used
-from tests.adapter.streams import Told, run_input
+from tests.adapter.streams import RecordedRun, run_input
 from tests.client.remote.world import Client, Host, Shared, around, tagged, words
 from tests.waiting import PATIENCE
 
@@ -93,27 +93,27 @@ async def test_a_whole_turn_and_the_next(host: Host, streams: bool, here: bool, 
     expert = RemoteAgent(host(remote), name="expert")
     client = Client(around(expert, checkpointer=InMemorySaver() if here else None))
 
-    told = await client.say("how is it?")
-    (begun,), (ended,) = told.of("SUBAGENT_STARTED"), told.of("SUBAGENT_FINISHED")
+    recorded = await client.say("how is it?")
+    (begun,), (ended,) = recorded.of("SUBAGENT_STARTED"), recorded.of("SUBAGENT_FINISHED")
     assert begun.name == "expert"
-    assert tagged(told) == {begun.subagent_run_id} == {ended.subagent_run_id}
+    assert tagged(recorded) == {begun.subagent_run_id} == {ended.subagent_run_id}
     assert roles(client.messages) == [
         *("user", "reasoning", "assistant", "tool", "tool", "assistant", "tool", "tool"),
         *("reasoning", "assistant"),
     ]
-    results = {one.tool_call_id: one for one in told.messages if isinstance(one, ToolMessage)}
+    results = {one.tool_call_id: one for one in recorded.messages if isinstance(one, ToolMessage)}
     assert results["c1"].content == "sunny in Rome"
     assert results["c2"].error == "no such city"
     assert results["c3"].content[1].source.value == IMAGE["base64"]  # type: ignore[union-attr]
-    assert [one.content for one in told.messages if isinstance(one, ReasoningMessage)] == ["look it up", "so"]
-    assert [one.content for one in told.messages if isinstance(one, AssistantMessage)] == [
+    assert [one.content for one in recorded.messages if isinstance(one, ReasoningMessage)] == ["look it up", "so"]
+    assert [one.content for one in recorded.messages if isinstance(one, AssistantMessage)] == [
         "one moment",
         None,
         "It is sunny.",
     ]
-    opened = [event.message_id for event in told.of("REASONING_START", "TEXT_MESSAGE_START")]
+    opened = [event.message_id for event in recorded.of("REASONING_START", "TEXT_MESSAGE_START")]
     assert len(opened) == len(set(opened)) == 4
-    assert [(one.input_tokens, one.output_tokens) for one in told.last.usage] == [(9, 11)]
+    assert [(one.input_tokens, one.output_tokens) for one in recorded.last.usage] == [(9, 11)]
 
     await client.say("sure?")
     first, second = model.seen[2], model.seen[3]
@@ -136,20 +136,20 @@ async def test_a_whole_turn_and_the_next(host: Host, streams: bool, here: bool, 
 async def test_everything_beside_the_messages(host: Host) -> None:
     remote = create_agent(busy(), [look_up, photo, digest])
     client = Client(around(RemoteAgent(host(remote), name="expert")))
-    told = await client.say("go")
-    custom = [(event.name, event.value) for event in told.of("CUSTOM")]
+    recorded = await client.say("go")
+    custom = [(event.name, event.value) for event in recorded.of("CUSTOM")]
     assert custom == [("looking", {"city": "Rome"}), ("custom", {"progress": 1})]
-    (activity,) = [message for message in told.messages if message.role == "activity"]
+    (activity,) = [message for message in recorded.messages if message.role == "activity"]
     assert activity.content == {"toolCallId": "c4", "toolName": "digest", "output": ["half"], "status": "done"}
 
     # A result is told when it comes, which is before the model goes on.
-    order = [event.type.value for event in told.of("TOOL_CALL_START", "TOOL_CALL_RESULT", "TEXT_MESSAGE_START")]
+    order = [event.type.value for event in recorded.of("TOOL_CALL_START", "TOOL_CALL_RESULT", "TEXT_MESSAGE_START")]
     asked, answered, spoke = ["TOOL_CALL_START"] * 2, ["TOOL_CALL_RESULT"] * 2, ["TEXT_MESSAGE_START"]
     assert order == [*spoke, *asked, *answered, *asked, *answered, *spoke]
 
 
 async def test_a_result_is_told_before_the_model_is_asked_again(host: Host) -> None:
-    heard: list[str] = []
+    received: list[str] = []
     went = threading.Event()
 
     @wrap_model_call
@@ -166,11 +166,11 @@ async def test_a_result_is_told_before_the_model_is_asked_again(host: Host) -> N
     async with aclosing(client.agent.run(given)) as stream:
         async for event in stream:
             events.append(event)
-            heard.append(event.type.value)
+            received.append(event.type.value)
             if event.type == "TOOL_CALL_RESULT":
                 went.set()  # the model says nothing before the client has heard the result
-    Told(events, given).check_snapshot()
-    assert "TEXT_MESSAGE_CONTENT" in heard[heard.index("TOOL_CALL_RESULT") :]
+    RecordedRun(events, given).check_snapshot()
+    assert "TEXT_MESSAGE_CONTENT" in received[received.index("TOOL_CALL_RESULT") :]
 
 
 @pytest.mark.parametrize("mode", ["inline", "hidden"])
@@ -178,15 +178,15 @@ async def test_other_ways_to_show_subagents(host: Host, mode: Any) -> None:
     remote = create_agent(busy(), [look_up, photo, digest])
     graph = around(RemoteAgent(host(remote), name="expert"), checkpointer=InMemorySaver())
     client = Client(graph, subagents=mode)
-    told = await client.say("go")
-    assert not told.of("SUBAGENT_STARTED")
-    shown = [one.content for one in told.messages if isinstance(one, AssistantMessage)]
+    recorded = await client.say("go")
+    assert not recorded.of("SUBAGENT_STARTED")
+    shown = [one.content for one in recorded.messages if isinstance(one, AssistantMessage)]
     assert shown == ["one moment", None, "It is sunny."]
-    assert {event.subagent_run_id for event in told.events if hasattr(event, "subagent_run_id")} == {None}
-    assert [event.delta for event in told.of("TEXT_MESSAGE_CONTENT")] == (
+    assert {event.subagent_run_id for event in recorded.events if hasattr(event, "subagent_run_id")} == {None}
+    assert [event.delta for event in recorded.of("TEXT_MESSAGE_CONTENT")] == (
         ["one moment", "It is ", "sunny."] if mode == "inline" else ["one moment", "It is sunny."]
     )
-    assert bool(told.of("CUSTOM")) is (mode == "inline")
+    assert bool(recorded.of("CUSTOM")) is (mode == "inline")
     assert [kind for kind, _ in words(await client.held())] == [
         "human",
         "ai",
@@ -243,19 +243,21 @@ async def test_state_is_mapped_by_name(host: Host, keys: Any) -> None:
     graph = around(RemoteAgent(host(remote), name="chef", state=keys), schema=Kitchen, checkpointer=InMemorySaver())
     client = Client(graph)
     client.state = {here: {"steps": []}, "private": 1}
-    told = await client.say("cook")
+    recorded = await client.say("cook")
     kept = (await graph.aget_state(client.config)).values
     assert kept[here] == {"steps": ["stir", "serve"]}
-    assert told.state[here] == {"steps": ["stir", "serve"]}
+    assert recorded.state[here] == {"steps": ["stir", "serve"]}
     assert kept["private"] == 1
-    assert "secret" not in told.state
+    assert "secret" not in recorded.state
     assert set(kept) & {"recipe", "meal"} == {here}
 
     # What the agent makes of it is shown while it works, before its last words.
-    changed = [place for place, one in enumerate(told.events) if one.type.value in ("STATE_DELTA", "STATE_SNAPSHOT")]
-    assert min(place for place in changed if "serve" in told.events[place].model_dump_json()) < told.types.index(
-        "TEXT_MESSAGE_START"
-    )
+    changed = [
+        place for place, one in enumerate(recorded.events) if one.type.value in ("STATE_DELTA", "STATE_SNAPSHOT")
+    ]
+    assert min(
+        place for place in changed if "serve" in recorded.events[place].model_dump_json()
+    ) < recorded.types.index("TEXT_MESSAGE_START")
 
 
 async def test_only_what_the_agent_has_changed_is_written(host: Host) -> None:

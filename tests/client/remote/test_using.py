@@ -24,9 +24,9 @@ from langgraph_agui.client import AGUIClient, RemoteAgent
 from langgraph_agui.middleware import AGUIMiddleware
 from tests.adapter.models import Scripted
 from tests.adapter.models import call as calls
-from tests.adapter.streams import Told, run_input
+from tests.adapter.streams import RecordedRun, run_input
 from tests.client.remote.world import LATER, Client, Host, Shared, around, tagged, words
-from tests.client.servers import Peer, server, telling
+from tests.client.servers import Peer, recording, server
 from tests.protocol.streams import call, in_run, result, text
 from tests.waiting import PATIENCE
 
@@ -48,8 +48,8 @@ def test_without_a_loop(host: Host) -> None:
         return around(RemoteAgent(url, name="expert")).invoke({"messages": "hi"})
 
     assert words(asyncio.run(inside())["messages"]) == [("human", "hi"), ("ai", "Hello.")]
-    told = [part[0] for part in around(agent).stream({"messages": "hi"}, stream_mode="messages")]
-    assert [(type(one), one.text) for one in told] == [(AIMessage, "Hello.")]
+    recorded = [part[0] for part in around(agent).stream({"messages": "hi"}, stream_mode="messages")]
+    assert [(type(one), one.text) for one in recorded] == [(AIMessage, "Hello.")]
     parts = around(agent).stream({"messages": "hi"}, stream_mode="messages", subgraphs=True)
     tokens = [part[0] for _, part in parts if part[0].text]
     assert [(type(one), one.text) for one in tokens] == [(AIMessageChunk, "Hel"), (AIMessageChunk, "lo.")]
@@ -78,10 +78,12 @@ async def test_a_handler_hears_a_remote_agent_alone(host: Host) -> None:
     graph, _ = answering(["Hello."])
     agent = RemoteAgent(AGUIClient(host(graph)), name="expert")
     given = run_input("hi")
-    told = Told([one async for one in astream_agui(agent, {"messages": [HumanMessage("hi", id="u1")]}, given)], given)
-    told.check_snapshot()
-    assert [event.delta for event in told.of("TEXT_MESSAGE_CONTENT")] == ["Hello."]
-    assert told.messages[-1].content == "Hello."
+    recorded = RecordedRun(
+        [one async for one in astream_agui(agent, {"messages": [HumanMessage("hi", id="u1")]}, given)], given
+    )
+    recorded.check_snapshot()
+    assert [event.delta for event in recorded.of("TEXT_MESSAGE_CONTENT")] == ["Hello."]
+    assert recorded.messages[-1].content == "Hello."
 
 
 async def test_two_side_by_side_on_one_server(host: Host) -> None:
@@ -92,11 +94,11 @@ async def test_two_side_by_side_on_one_server(host: Host) -> None:
         builder.add_node(name, RemoteAgent(url, name=name))
         builder.add_edge(START, name)
     client = Client(builder.compile(InMemorySaver()))
-    told = await client.say("well?")
-    assert len(told.of("SUBAGENT_STARTED")) == len(tagged(told)) == 2
-    assert len({message.id for message in told.messages}) == 3
+    recorded = await client.say("well?")
+    assert len(recorded.of("SUBAGENT_STARTED")) == len(tagged(recorded)) == 2
+    assert len({message.id for message in recorded.messages}) == 3
     await client.say("sure?")  # each in its own thread, or one would find it taken
-    assert client.told[-1].last.outcome.type == "success"
+    assert client.recorded[-1].last.outcome.type == "success"
     mine = [[text for kind, text in words(seen) if kind == "human"] for seen in model.seen[2:]]
     assert mine == [["well?", "sure?"]] * 2
 
@@ -115,10 +117,10 @@ async def test_local_tools(host: Host) -> None:
     expert = RemoteAgent(host(remote), name="expert", tools=[where_am_i], state=["dish"])
     client = Client(around(expert, checkpointer=InMemorySaver()))
     client.state = {"dish": "soup"}
-    told = await client.say("where?")
+    recorded = await client.say("where?")
     assert seen == [("fast", "w1", ["where?", ""], "soup")]
-    assert told.types.index("TOOL_CALL_RESULT") < told.types.index("TEXT_MESSAGE_START")
-    assert tagged(told) == {told.of("SUBAGENT_STARTED")[0].subagent_run_id}
+    assert recorded.types.index("TOOL_CALL_RESULT") < recorded.types.index("TEXT_MESSAGE_START")
+    assert tagged(recorded) == {recorded.of("SUBAGENT_STARTED")[0].subagent_run_id}
     kept = await client.held()
     assert words(kept) == [("human", "where?"), ("ai", ["where_am_i"]), ("tool", "Rome"), ("ai", "In Rome.")]
     await client.say("and now?")
@@ -137,10 +139,10 @@ async def test_in_a_tool_of_a_supervisor(host: Host) -> None:
 
     boss = Scripted([calls("ask", "a1", question="why?")], ["It says so."])
     client = Client(create_agent(boss, [ask], checkpointer=InMemorySaver()))
-    told = await client.say("tell me")
+    recorded = await client.say("tell me")
     assert words(model.seen[0]) == [("human", "why?")]
     assert words(await client.held())[2:] == [("tool", "A secret."), ("ai", "It says so.")]
-    assert [event.name for event in told.of("SUBAGENT_STARTED")] == ["expert"]
+    assert [event.name for event in recorded.of("SUBAGENT_STARTED")] == ["expert"]
 
 
 async def test_among_local_agents(host: Host) -> None:
@@ -169,12 +171,12 @@ async def test_calls_that_nobody_answers(host: Host) -> None:
 
     remote = StateGraph(Shared).add_node("calls", calls).add_edge(START, "calls").compile()
     client = Client(around(RemoteAgent(host(remote), name="expert"), checkpointer=InMemorySaver()))
-    told = await client.say("go")
+    recorded = await client.say("go")
     ((call_id, status),) = [
         (one.tool_call_id, one.status) for one in await client.held() if isinstance(one, LCToolMessage)
     ]
     assert (call_id, status) == ("x1", "error")
-    assert [event.tool_call_id for event in told.of("TOOL_CALL_RESULT")] == ["x1"]
+    assert [event.tool_call_id for event in recorded.of("TOOL_CALL_RESULT")] == ["x1"]
 
 
 async def test_parts_of_the_remote_agent_speak_for_it(host: Host) -> None:
@@ -191,10 +193,10 @@ async def test_parts_of_the_remote_agent_speak_for_it(host: Host) -> None:
 
     remote = around(create_agent(teller, [ask], name="teller"), checkpointer=InMemorySaver())
     client = Client(around(RemoteAgent(host(remote), name="bank"), checkpointer=InMemorySaver()))
-    told = await client.say("hi")
+    recorded = await client.say("hi")
     kept = [("human", "hi"), ("ai", ["ask"]), ("tool", "A secret."), ("ai", "It says so.")]
     assert words(await client.held()) == kept
-    assert [event.name for event in told.of("SUBAGENT_STARTED")] == ["bank"]
+    assert [event.name for event in recorded.of("SUBAGENT_STARTED")] == ["bank"]
     await client.say("more")
     assert words(teller.seen[-1]) == [*kept, ("human", "more")]
 
@@ -207,7 +209,7 @@ async def test_branches_that_begin_at_once() -> None:
         number = peer.asked.json["messages"][-1]["content"]
         if number.isdigit():
             met.wait(PATIENCE)
-        telling(*in_run(*text(f"m{peer.asked.json['runId']}", f"Part {number}")))(peer)
+        recording(*in_run(*text(f"m{peer.asked.json['runId']}", f"Part {number}")))(peer)
 
     def parts(state: Any) -> list[Send]:
         return [Send("expert", {"messages": [*state["messages"], HumanMessage(str(number))]}) for number in range(3)]
@@ -240,7 +242,7 @@ async def test_a_long_run_is_not_told_again_with_each_of_its_messages() -> None:
 
     turns = [one for number in range(5) for one in (*call(f"c{number}", "{}"), result(f"c{number}", f"o{number}"))]
     asked = Asked()
-    with server(telling(*in_run(*turns))) as running:
+    with server(recording(*in_run(*turns))) as running:
         made = await RemoteAgent(running.url).ainvoke({"messages": [HumanMessage("hi")]}, {"callbacks": [asked]})
     assert [message.type for message in made["messages"]] == ["ai", "tool"] * 5
     assert asked.counts == [1, 2, 2, 2, 2]

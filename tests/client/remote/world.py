@@ -13,7 +13,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 
 from langgraph_agui import LangGraphAgent, agui_router
-from tests.adapter.streams import Told, dumped, run_input, tell
+from tests.adapter.streams import RecordedRun, dumped, record_run, run_input
 from tests.http.serving import Served
 
 LATER = {"configurable": {"thread_id": "later"}}
@@ -61,26 +61,26 @@ class Client:
         self.graph, self.agent, self.thread = graph, LangGraphAgent(graph, **options), thread
         self.messages: list[Any] = []
         self.state: Any = {}
-        self.told: list[Told] = []
+        self.recorded: list[RecordedRun] = []
 
-    async def say(self, *messages: Any, **fields: Any) -> Told:
+    async def say(self, *messages: Any, **fields: Any) -> RecordedRun:
         """One run."""
         given = run_input(*self.messages, *messages, thread=self.thread, state=self.state, **fields)
-        told = await tell(self.agent, given)
-        if told.last.type == "RUN_FINISHED":
-            spoken = [message for message in told.streamed if message.role != "activity"]
-            assert dumped(spoken) == dumped(told.snapshot)
-        self.messages = [message for message in told.messages if message.role != "activity"]
-        self.state = told.state
-        self.told.append(told)
-        return told
+        recorded = await record_run(self.agent, given)
+        if recorded.last.type == "RUN_FINISHED":
+            spoken = [message for message in recorded.streamed if message.role != "activity"]
+            assert dumped(spoken) == dumped(recorded.snapshot)
+        self.messages = [message for message in recorded.messages if message.role != "activity"]
+        self.state = recorded.state
+        self.recorded.append(recorded)
+        return recorded
 
     @property
     def open(self) -> list[Any]:
         """What the last run waits for."""
-        return list(getattr(self.told[-1].last.outcome, "interrupts", None) or ())
+        return list(getattr(self.recorded[-1].last.outcome, "interrupts", None) or ())
 
-    async def answer(self, *payloads: Any, **fields: Any) -> Told:
+    async def answer(self, *payloads: Any, **fields: Any) -> RecordedRun:
         """Answer what is open, in its order; None cancels."""
         entries = [
             ResumeEntry(interrupt_id=one.id, status="cancelled")
@@ -104,7 +104,7 @@ def words(messages: Any) -> list[tuple[str, Any]]:
     return [(one.type, one.text or [call["name"] for call in getattr(one, "tool_calls", [])]) for one in messages]
 
 
-def tagged(told: Told) -> set[str | None]:
+def tagged(recorded: RecordedRun) -> set[str | None]:
     """Whose items a stream tells."""
     own = (
         "TEXT_MESSAGE_START",
@@ -114,4 +114,4 @@ def tagged(told: Told) -> set[str | None]:
         "CUSTOM",
         "ACTIVITY_SNAPSHOT",
     )
-    return {event.subagent_run_id for event in told.of(*own)}
+    return {event.subagent_run_id for event in recorded.of(*own)}

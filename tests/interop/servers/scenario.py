@@ -52,7 +52,7 @@ class Seen:
 
     users: Sequence[str] = ()
     thoughts: Sequence[str] = ()
-    told: Sequence[str] = ()
+    recorded: Sequence[str] = ()
     results: Sequence[str] = ()
 
 
@@ -80,7 +80,7 @@ def answer(seen: Seen) -> Turn:
         case "what did you think":
             return Turn(words=("I thought: ", "".join(seen.thoughts) or "nothing"))
         case "how much was said":
-            return Turn(words=(f"{len(seen.users)} questions, {len(seen.told)} results",))
+            return Turn(words=(f"{len(seen.users)} questions, {len(seen.recorded)} results",))
         case "count":
             return Turn(words=("One, ",), counts=True)
         case "how did it end":

@@ -29,7 +29,7 @@ NOT_THE_USER = "Application state supplied by the AG-UI client"
 def seen(messages: Sequence[Message]) -> scenario.Seen:
     users: list[str] = []
     thoughts: list[str] = []
-    told: list[str] = []
+    recorded: list[str] = []
     results: list[str] = []
     for message in messages:
         if message.role == "user" and not message.text.startswith(NOT_THE_USER):
@@ -37,11 +37,11 @@ def seen(messages: Sequence[Message]) -> scenario.Seen:
             results.clear()
         for content in message.contents:
             if content.type == "function_result":
-                told.append(str(content.result))
+                recorded.append(str(content.result))
                 results.append(str(content.result))
             elif content.type == "text_reasoning" and content.protected_data == scenario.SIGNATURE:
                 thoughts.append(content.text or "")
-    return scenario.Seen(users, thoughts, told, results)
+    return scenario.Seen(users, thoughts, recorded, results)
 
 
 class Scripted(FunctionInvocationLayer[Any], BaseChatClient[Any]):

@@ -34,7 +34,7 @@ _numbers = count()
 def seen(messages: list[ModelMessage]) -> scenario.Seen:
     users: list[str] = []
     thoughts: list[str] = []
-    told: list[str] = []
+    recorded: list[str] = []
     results: list[str] = []
     for message in messages:
         for part in message.parts:
@@ -43,13 +43,13 @@ def seen(messages: list[ModelMessage]) -> scenario.Seen:
                     users.append(str(part.content))
                     results.clear()
                 case ToolReturnPart():
-                    told.append(part.model_response_str())
+                    recorded.append(part.model_response_str())
                     results.append(part.model_response_str())
                 case RetryPromptPart():
                     results.append(part.model_response())
                 case ThinkingPart() if part.signature == scenario.SIGNATURE:
                     thoughts.append(part.content)
-    return scenario.Seen(users, thoughts, told, results)
+    return scenario.Seen(users, thoughts, recorded, results)
 
 
 async def model(messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[Said]:
