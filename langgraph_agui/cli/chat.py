@@ -17,9 +17,8 @@ from rich.console import Console
 from rich.text import Text
 
 from langgraph_agui.cli.approval import InterruptPrompt, is_person, read_line
-from langgraph_agui.cli.formatting import CommandError, ExitCode, file_error, json_text, one_line, safe, summarize
-from langgraph_agui.cli.live_view import LiveView
-from langgraph_agui.cli.view import JsonLinesView, PlainView, View
+from langgraph_agui.cli.formatting import CommandError, ExitCode, json_text, one_line, safe, summarize
+from langgraph_agui.cli.view import JsonLinesView, LiveView, PlainView, View
 from langgraph_agui.client import AGUIClient, AGUISession, Turn, errors
 from langgraph_agui.client.endpoint import HEADER_NAME, parsed_url, public
 from langgraph_agui.client.tools import LocalTool
@@ -36,7 +35,7 @@ HELP: Final = """\
 Ctrl-C            stop the agent; at the prompt, quit
 To send a line that begins with a colon, put a space before it."""
 _STOPPED: Final = "The user stopped it."
-_MAX_HISTORY_WIDTH: Final = 160
+_MAX_HISTORY_CONTENT: Final = 120
 
 
 class Quit(Exception):  # noqa: N818  # not an error
@@ -74,8 +73,10 @@ def run(
         raise CommandError(str(error)) from error
     view = view_for(Console(highlight=False), as_json=as_json)
     chat = Chat(AGUISession(client, thread_id=thread, tools=tools), view, tools)
-    handler, logger = _WarningHandler(view), logging.getLogger("langgraph_agui")
-    logger.addHandler(handler)
+    handler = _WarningHandler(view)
+    loggers = [logging.getLogger(f"langgraph_agui.{name}") for name in ("client", "protocol")]  # not a server's
+    for logger in loggers:
+        logger.addHandler(handler)
     try:
         if saved is not None:
             chat.load(saved)
@@ -83,7 +84,8 @@ def run(
             chat.connect()
         return chat.converse() if question is None else chat.ask_once(question, interactive=not as_json)
     finally:
-        logger.removeHandler(handler)
+        for logger in loggers:
+            logger.removeHandler(handler)
 
 
 def view_for(console: Console, *, as_json: bool = False) -> View:
@@ -112,20 +114,18 @@ class Chat:
             path = path.expanduser()
             saved = path.read_bytes()
         except (OSError, RuntimeError, ValueError) as error:  # RuntimeError: no such user; ValueError: a null byte
-            raise CommandError(f"{path} cannot be read: {file_error(error)}.") from error
+            raise CommandError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
         try:
             self._session = AGUISession.from_json(saved.decode(), self._session.client, tools=self._tools)
         except (KeyError, RecursionError, TypeError, ValueError) as error:
             raise CommandError(f"{path} is no saved AG-UI session.") from error
 
     def connect(self) -> None:
-        """Fetch the thread from the agent, if the agent supports it. Raises `CommandError` if nothing answers."""
+        """Fetch the thread from the agent, if the agent supports it."""
         try:
             with self._session.connect() as turn:
                 for event in turn:
                     self._view.subagents.receive(event)
-        except errors.AgentUnreachableError as error:
-            raise _unreachable(error) from error
         except errors.AgentError as error:
             self._view.line(f"The agent does not send the messages of this thread: {error}", "failed")
         else:
@@ -136,7 +136,7 @@ class Chat:
         if self._session.interrupts:
             raise CommandError("The conversation waits for answers. Leave out the question to give them.")
         code = self._run_turn(self._session.send(question))
-        while self._session.interrupts:
+        while self._session.interrupts and code is not ExitCode.INTERRUPTED:
             if not (interactive and is_person()):
                 self._interrupts.show_waiting(self._session.interrupts)
                 break
@@ -154,7 +154,8 @@ class Chat:
             self._view.line(f"Talking to {url} · :help lists the commands, :q quits")
         while True:
             try:
-                turn = self._next_turn()
+                if (turn := self._next_turn()) is not None:
+                    code = self._run_turn(turn)
             except SessionReplaced:
                 continue
             except Quit:
@@ -162,13 +163,6 @@ class Chat:
             except (EOFError, KeyboardInterrupt):
                 self._view.line("")
                 return code
-            if turn is None:
-                continue
-            try:
-                code = self._run_turn(turn)
-            except KeyboardInterrupt:
-                self._view.line("Stopped.")
-                code = ExitCode.INTERRUPTED
             except CommandError as error:
                 if not is_person():
                     raise
@@ -204,6 +198,9 @@ class Chat:
         before = json_text(self._session.state)
         try:
             self._show_turn(turn)
+        except KeyboardInterrupt:
+            self._view.line("Stopped.")
+            return ExitCode.INTERRUPTED
         except (errors.AgentUnreachableError, errors.AgentStatusError, errors.NotAnEventStreamError) as error:
             raise _unreachable(error) from error
         except errors.RunFailedError:
@@ -260,12 +257,10 @@ class Chat:
                 raise SessionReplaced
             case "save":
                 self._save(argument.strip())
-            case "load" if argument.strip():
+            case "load":
                 self.load(Path(argument.strip()))
                 self._show_message_count()
                 raise SessionReplaced
-            case "load":
-                raise CommandError("Which file? :load FILE")
             case "help":
                 self._view.show(safe(HELP))
             case "q" | "quit":
@@ -274,11 +269,10 @@ class Chat:
                 raise CommandError(f"There is no command :{name}. :help lists the commands.")
 
     def _show_history(self) -> None:
-        width = min(self._view.console.width, _MAX_HISTORY_WIDTH)
-        lines = list(summarize(self._session.messages, self._view.subagents))
+        lines = [*summarize(self._session.messages, self._view.subagents)]
         for number, (author, content) in enumerate(lines, 1):
-            lead = f"{number:>{len(str(len(lines)))}} {one_line(author, 40)}: "
-            self._view.show(Text.assemble((lead, "bold"), one_line(content, max(width - len(lead) - 1, 20))))
+            author, content = one_line(author, 40), one_line(content, _MAX_HISTORY_CONTENT)
+            self._view.show(Text.assemble((f"{number} {author}: ", "bold"), content))
         if not lines:
             self._view.line("There are no messages.")
 
@@ -302,7 +296,7 @@ class Chat:
             content = self._session.to_json().encode()  # before the file is opened, which empties it
             path.write_bytes(content)
         except (OSError, RuntimeError, ValueError) as error:  # RuntimeError: no such user; ValueError: a null byte
-            raise CommandError(f"{path} could not be written: {file_error(error)}.") from error
+            raise CommandError(f"{path} could not be written: {getattr(error, 'strerror', None) or error}") from error
         self._view.line(f"Saved in {path}.")
 
     def _show_message_count(self) -> None:
@@ -310,18 +304,14 @@ class Chat:
 
 
 class _WarningHandler(logging.Handler):
-    """Shows the warnings of this thread on a view; those of other threads go where they went before."""
+    """Shows the client's warnings on a view."""
 
     def __init__(self, view: View) -> None:
         super().__init__(logging.WARNING)
-        self._view, self._thread = view, threading.get_ident()
+        self._view = view
 
     def emit(self, record: logging.LogRecord) -> None:
         """Print a warning on one line, with the name of its exception."""
-        if record.thread != self._thread:
-            if logging.lastResort is not None:
-                logging.lastResort.handle(record)
-            return
         error = record.exc_info[1] if record.exc_info else None
         self._view.line(record.getMessage() + (f": {type(error).__name__}: {error}" if error else ""), "failed")
 

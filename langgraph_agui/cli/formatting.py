@@ -70,12 +70,6 @@ class CommandError(Exception):
         self.code = code
 
 
-def file_error(error: Exception) -> str:
-    """Return why a file could not be read or written, to end a sentence with."""
-    text = error.strerror if isinstance(error, OSError) else None
-    return (text or str(error) or type(error).__name__).rstrip(".")
-
-
 def printable(text: str) -> str:
     """Return `text` with its control characters replaced by pictures."""
     return text.translate(_CONTROLS)

@@ -5,7 +5,6 @@ In: an agent, and where to listen. Out: a FastAPI application, served until Ctrl
 
 from __future__ import annotations
 
-import ipaddress
 import socket
 import webbrowser
 from collections.abc import Sequence
@@ -46,7 +45,7 @@ def build_app(
     app.include_router(playground_router(AGENT_PATH, title=title, suggestions=suggestions))
     if origins:
         app.add_middleware(CORSMiddleware, allow_origins=origins, allow_methods=["*"], allow_headers=["*"])
-    if _is_local(host):
+    if host in {"localhost", "::1"} or host.startswith("127."):
         # A page elsewhere could point a host name of its own at this machine, and so read a local agent's answers.
         app.add_middleware(TrustedHostMiddleware, allowed_hosts=["localhost", "127.0.0.1", "[::1]", host])
     return app
@@ -94,10 +93,3 @@ def _listen(host: str, port: int) -> socket.socket:
     except OSError as error:
         hint = "Choose another port with --port, or 0 for any free port."
         raise CommandError(f"Cannot listen on {host}:{port}: {error.strerror}. {hint}", ExitCode.FAILED) from error
-
-
-def _is_local(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

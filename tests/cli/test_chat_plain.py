@@ -183,8 +183,8 @@ def test_a_command_that_fails_ends_nothing(asker: str, tmp_path: Path) -> None:
     assert result.stdout.replace("> ", "").splitlines() == [
         "~nobody-here/x could not be written: Could not determine home directory.",
         "~nobody-here/x cannot be read: Could not determine home directory.",
-        "a␀b could not be written: embedded null byte.",
-        "a␀b cannot be read: embedded null byte.",
+        "a␀b could not be written: embedded null byte",
+        "a␀b cannot be read: embedded null byte",
         f"{deep} is no saved AG-UI session.",
         f"{binary} is no saved AG-UI session.",
         "so hello",

@@ -29,9 +29,8 @@ from typer.testing import CliRunner
 
 from langgraph_agui import LangGraphAgent
 from langgraph_agui.cli.app import app
-from langgraph_agui.cli.live_view import LiveView
 from langgraph_agui.cli.serve import build_app
-from langgraph_agui.cli.view import PlainView
+from langgraph_agui.cli.view import LiveView, PlainView
 from langgraph_agui.protocol import verify
 from tests.adapter.streams import record_run, run_input
 from tests.http.serving import serving
