@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import threading
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -19,7 +20,7 @@ from langchain_core.callbacks import BaseCallbackHandler, BaseCallbackManager
 from langchain_core.outputs import ChatGenerationChunk, GenerationChunk
 from langchain_core.runnables.config import var_child_runnable_config
 
-from langgraph_agui.callbacks.root_run import RootRun, new_lock
+from langgraph_agui.callbacks.root_run import RootRun
 from langgraph_agui.callbacks.run_queue import RunEventQueue, RunSerializer, RunSlot, is_last
 from langgraph_agui.messages.options import ReasoningOptions
 from langgraph_agui.settings import Subagents, check_choice
@@ -102,7 +103,7 @@ class AGUICallbackHandler(BaseCallbackHandler):
         check_choice("subagents", subagents, Subagents)
         self._on_event = cast("Callable[[BaseEvent], object] | None", on_event)
         self._thread_id = thread_id or str(uuid4())
-        self._lock = new_lock()
+        self._lock = threading.RLock()
         self._make_run = partial(
             RootRun, lock=self._lock, messages_key=messages_key, reasoning=reasoning, subagents=subagents
         )

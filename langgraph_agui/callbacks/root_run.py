@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from functools import partial
-from typing import Any, TypeAlias, cast
+from typing import Any, cast
 from uuid import UUID, uuid4
 
 from ag_ui.core import Event, RunAgentInput
@@ -29,14 +29,6 @@ from langgraph_agui.translate.event_sinks import EventSink, Sink
 from langgraph_agui.translate.stream_sequencer import StreamPosition
 from langgraph_agui.translate.translation import Translation
 
-Lock: TypeAlias = AbstractContextManager[bool]
-"""A reentrant lock."""
-
-
-def new_lock() -> Lock:
-    """Return a new one."""
-    return threading.RLock()
-
 
 class RootRun(CallbackSource):
     """A run of a Runnable with all that runs inside it: the callback source that feeds its translation.
@@ -46,7 +38,7 @@ class RootRun(CallbackSource):
     Args:
         run_input: The ids of the run, and what its client holds.
         sink: Receives the events.
-        lock: Held while the translation works; reentrant.
+        lock: Held while the translation works.
         messages_key: The state channel that holds the conversation, where a graph runs.
         reasoning: Who sees the model's reasoning, and how it travels.
         subagents: What clients see of subagents.
@@ -57,7 +49,7 @@ class RootRun(CallbackSource):
         self,
         run_input: RunAgentInput,
         sink: Sink,
-        lock: Lock,
+        lock: threading.RLock,
         *,
         messages_key: str,
         reasoning: ReasoningOptions | None,
@@ -205,7 +197,7 @@ async def astream_agui(
     run = RootRun(
         run_input,
         EventSink(queue.put),
-        new_lock(),
+        threading.RLock(),
         messages_key=messages_key,
         reasoning=reasoning,
         subagents=subagents,

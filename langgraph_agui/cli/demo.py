@@ -53,7 +53,7 @@ _WEATHER: Final = {
     "Rome": (25, "sunny"),
 }
 """Degrees Celsius and the sky. Invented, and always the same."""
-_SIGHTS: Final = ("the botanical garden", "the clock museum", "the covered market", "the old harbour", "the tram depot")
+_SIGHTS: Final = ("the botanical garden", "the clock museum", "the old harbour")
 _OPERATORS: Final = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv}
 
 
@@ -240,11 +240,10 @@ def _plan_day_tool(model: BaseChatModel, delay: float) -> BaseTool:
     @tool
     async def find_sights(city: str, runtime: ToolRuntime[Any, Any]) -> str:
         """Find what there is to see in a city."""
-        found = sorted(_SIGHTS, key=lambda sight: zlib.crc32(f"{city} {sight}".encode()))[:3]
-        for sight in found:
+        for sight in _SIGHTS:
             await asyncio.sleep(10 * delay)
             runtime.emit_output_delta(f"found {sight}\n")
-        return f"{', '.join(found[:-1])} and {found[-1]}"
+        return f"{', '.join(_SIGHTS[:-1])} and {_SIGHTS[-1]}"
 
     guide = create_agent(model, [get_weather, find_sights], system_prompt=_GUIDE_PROMPT, name="guide")
 

@@ -6,9 +6,9 @@ In: the argument as typed. Out: the loaded object, or a `CommandError` that says
 from __future__ import annotations
 
 import importlib
-import inspect
 import os
 import sys
+from collections.abc import Callable
 from operator import attrgetter
 from pathlib import Path
 from types import ModuleType
@@ -17,7 +17,6 @@ from typing import Any, Final
 from langchain_core.language_models import BaseChatModel
 from langchain_core.tools import BaseTool
 from langchain_core.tools import tool as make_tool
-from langgraph.graph import StateGraph
 
 from langgraph_agui import LangGraphAgent
 from langgraph_agui.cli.formatting import CommandError
@@ -30,11 +29,9 @@ def load_agent(spec: str) -> LangGraphAgent:
     """Return an agent for what `spec` names: a graph, a function that returns one, or an agent."""
     target = _find(spec, "a graph")
     if callable(target):
-        target = _call(target, spec, "a graph")
+        target = _call(target, spec)
     if isinstance(target, LangGraphAgent):
         return target
-    if isinstance(target, StateGraph):
-        raise CommandError(f"{spec} is a graph that is not compiled yet. Serve what its compile() returns.")
     try:
         return LangGraphAgent(graph=target, name=getattr(target, "name", None) or "agent")
     except TypeError as error:
@@ -48,7 +45,7 @@ def load_tools(spec: str) -> list[BaseTool]:
     """
     tools = _find(spec, "a list of tools")
     if callable(tools):
-        tools = _call(tools, spec, "a list of tools")
+        tools = _call(tools, spec)
     is_list = isinstance(tools, list | tuple)
     if not is_list or not all(callable(tool) or isinstance(tool, BaseTool) for tool in tools):
         raise CommandError(f"{spec} is no list of LangChain tools or functions.")
@@ -118,17 +115,11 @@ def _import(source: str) -> ModuleType:
         name = file.stem
     try:
         return importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        if error.name and f"{name}.".startswith(f"{error.name}."):
-            raise CommandError(f"There is no module {error.name!r}, neither here nor installed.") from error
-        raise CommandError(f"{source} imports {error.name!r}, which is not installed.") from error
     except Exception as error:  # whatever the user's own code raises
         raise CommandError(f"Importing {source} failed: {type(error).__name__}: {error}") from error
 
 
-def _call(factory: Any, spec: str, what: str) -> Any:
-    if inspect.iscoroutinefunction(factory):
-        raise CommandError(f"{spec} is an async function. Name {what} or a plain function that returns one.")
+def _call(factory: Callable[[], Any], spec: str) -> Any:
     try:
         return factory()
     except Exception as error:  # whatever the user's own code raises

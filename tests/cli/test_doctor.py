@@ -152,7 +152,7 @@ def test_think_tags_are_split_or_not() -> None:
     ("spec", "message"),
     [
         ("graphs", "does not name a graph"),
-        ("absent:graph", "There is no module 'absent'"),
+        ("absent:graph", "No module named 'absent'"),
         ("graphs:claude", "cannot be served"),
     ],
 )
