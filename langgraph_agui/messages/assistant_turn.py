@@ -7,6 +7,8 @@ stream fills a turn delta by delta, history fills one with a whole message. Both
 from __future__ import annotations
 
 import logging
+import re
+from codecs import utf_16_le_decode
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -29,14 +31,14 @@ from langgraph_agui.messages.template import canonical_json
 
 logger = logging.getLogger(__name__)
 
-_HIGH, _LOW = "\ud800", "\udc00"
+_SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(slots=True, eq=False)
 class Block:
     """One text, reasoning block or tool call. The client knows it by `id`, and may not read it unless it is `visible`.
 
-    `pieces` is its text so far, and `half` a surrogate that waits for the other half of its pair.
+    `pieces` is its text so far, and `half` a surrogate (UTF-16) that waits for the other half of its pair.
     """
 
     kind: BlockKind
@@ -45,7 +47,7 @@ class Block:
     provider_id: str | None = None
     name: str | None = None
     pieces: list[str] = field(default_factory=list)
-    half: str = ""
+    half: bytes = b""
     encrypted: str | None = None
     metadata: dict[str, object] | None = None
     visible: bool = True
@@ -62,27 +64,19 @@ class Block:
         """
         if not self.visible:
             return ""
-        if self.half or not text.isascii():
-            text = self._well_formed(text)
+        if self.half or (not text.isascii() and _SURROGATES.search(text)):
+            data = self.half + text.encode("utf-16-le", "surrogatepass")
+            text, used = utf_16_le_decode(data, "replace", False)
+            self.half = data[used:]
         self.pieces.append(text)
         return text
 
     def end(self) -> str:
         """Return what is left to show when nothing more will come: a replacement for half a pair."""
-        rest, self.half = "\ufffd" if self.half else "", ""
+        rest, self.half = "\ufffd" if self.half else "", b""
         if rest:
             self.pieces.append(rest)
         return rest
-
-    def _well_formed(self, text: str) -> str:
-        text, self.half = self.half + text, ""
-        if text and _HIGH <= text[-1] < _LOW:
-            text, self.half = text[:-1], text[-1]
-        try:
-            text.encode()
-        except UnicodeEncodeError:
-            text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-        return text
 
 
 class AssistantTurn:
@@ -95,6 +89,7 @@ class AssistantTurn:
         provider: Who made the message, by LangChain's name.
         model: The name of the model.
         source: Which agent wrote it.
+        public_call: Returns the client's id for a call, from the model's id.
     """
 
     def __init__(
@@ -106,9 +101,11 @@ class AssistantTurn:
         provider: str | None = None,
         model: str | None = None,
         source: MessageSource = AGENT,
+        public_call: Callable[[str], str] = str,
     ) -> None:
         self.message_id = message_id
         self.source = source
+        self._public_call = public_call
         self.provider = provider if isinstance(provider, str) else None
         self.blocks: list[Block] = []
         self.encrypted: str | None = None
@@ -143,26 +140,28 @@ class AssistantTurn:
             taken: As for the class.
             values: As for the class.
             like: The turn that has streamed this message already; its provider counts.
-            source: Which agent wrote it.
-            public_call: Gives the public id of a call, from the id that the model gave it.
+            source: As for the class.
+            public_call: As for the class.
         """
         metadata = message.response_metadata
         provider = metadata.get("model_provider") if like is None else like.provider
-        turn = cls(message_id, taken, values, provider=provider, model=metadata.get("model_name"), source=source)
-        deltas = turn.split(with_public_ids(read_blocks(message, whole=True), public_call))
-        for delta in [*deltas, *turn.flush()]:
+        model = metadata.get("model_name")
+        turn = cls(message_id, taken, values, provider=provider, model=model, source=source, public_call=public_call)
+        for delta in [*turn.split(read_blocks(message, whole=True)), *turn.flush()]:
             turn.block(delta).grow(delta.text)
         for block in turn.blocks:
             block.end()
         return turn
 
     def split(self, deltas: Iterable[BlockDelta]) -> Iterator[BlockDelta]:
-        """Return `deltas` with the reasoning between think tags as blocks of its own, if the options ask for that."""
+        """Return `deltas` with the client's ids of calls, and reasoning between think tags as blocks of its own."""
         for delta in deltas:
-            if self.splitter is None or delta.kind != "text":
-                yield delta
-            else:
+            if delta.kind == "call" and delta.id is not None:
+                yield delta._replace(id=self._public_call(delta.id))
+            elif delta.kind == "text" and self.splitter is not None:
                 yield from self.splitter.feed(delta.text)
+            else:
+                yield delta
 
     def flush(self) -> list[BlockDelta]:
         """Return what the splitter still buffers when the message has ended."""
@@ -337,9 +336,3 @@ class AssistantTurn:
             encrypted_value=self.encrypted,
             subagent_run_id=self.source.visible_id,
         )
-
-
-def with_public_ids(deltas: Iterable[BlockDelta], public_call: Callable[[str], str]) -> Iterator[BlockDelta]:
-    """Return `deltas` with the ids of calls as the client knows them; `public_call` gives them."""
-    for delta in deltas:
-        yield delta._replace(id=public_call(delta.id)) if delta.kind == "call" and delta.id is not None else delta

@@ -11,7 +11,7 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Mapping
 from typing import Literal, NamedTuple, TypeAlias
 
-from langgraph_agui.messages.options import SEALED, ReasoningOptions, RejectReason, SealError
+from langgraph_agui.messages.options import SEALED, InvalidEnvelope, ReasoningOptions, RejectReason
 
 Envelope: TypeAlias = Mapping[str, object]
 Holder: TypeAlias = Literal["user", "assistant", "tool", "reasoning", "call"]
@@ -70,7 +70,7 @@ class EncryptedValueCodec:
                 return RejectReason.UNSEALED
             try:
                 data = seal.open(data, self._context(holder, entity_id))
-            except SealError as error:
+            except InvalidEnvelope as error:
                 return error.reason
         elif data[:1] == bytes([SEALED]):
             return RejectReason.NO_SEAL

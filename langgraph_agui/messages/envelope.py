@@ -18,8 +18,8 @@ from langchain_core.messages.tool import ToolCall, invalid_tool_call, tool_call
 
 from langgraph_agui.messages.blocks import ContentBlock, is_reasoning, kwarg_reasoning
 from langgraph_agui.messages.encrypted_values import VERSION, Envelope
-from langgraph_agui.messages.options import maker_of
-from langgraph_agui.messages.template import InvalidEnvelope, VisibleText, dump_json, escape_list, json_key, parsed
+from langgraph_agui.messages.options import InvalidEnvelope, maker_of
+from langgraph_agui.messages.template import VisibleText, dump_json, escape_list, json_key, parsed
 
 GEMINI_SIGNATURES = "__gemini_function_call_thought_signatures__"
 """Where langchain-google-genai keeps the signature of each call: in `additional_kwargs`, by call id."""

@@ -54,10 +54,13 @@ class RejectReason(StrEnum):
     DAMAGED = "at odds with the message that it came with"
 
 
-class SealError(Exception):
-    """Sealed data did not open; `reason` says why. The error holds nothing of the data or the keys."""
+class InvalidEnvelope(Exception):  # noqa: N818  # a state of the data, not a fault of the program
+    """A sealed value does not open, or an envelope does not fit what the client sent with it; `reason` says why.
 
-    def __init__(self, reason: RejectReason) -> None:
+    It holds nothing of the data or the keys.
+    """
+
+    def __init__(self, reason: RejectReason = RejectReason.DAMAGED) -> None:
         super().__init__(reason)
         self.reason = reason
 
@@ -123,21 +126,21 @@ class ReasoningSeal:
         """Return what was sealed as `data` with this `context`.
 
         Raises:
-            SealError: It cannot be opened; `reason` says why.
+            InvalidEnvelope: It cannot be opened; `reason` says why.
         """
         from cryptography.exceptions import InvalidTag
 
         if len(data) < _HEADER + _NONCE + _TAG or data[0] != SEALED:
-            raise SealError(RejectReason.MALFORMED)
+            raise InvalidEnvelope(RejectReason.MALFORMED)
         header, nonce, box = data[:_HEADER], data[_HEADER : _HEADER + _NONCE], data[_HEADER + _NONCE :]
         # 4 bytes may collide, so one id can stand for several keys.
         ciphers = [cipher for key_id, cipher in self._ciphers if key_id == header[1:]]
         if not ciphers:
-            raise SealError(RejectReason.UNKNOWN_KEY)
+            raise InvalidEnvelope(RejectReason.UNKNOWN_KEY)
         for cipher in ciphers:
             with suppress(InvalidTag):
                 return cipher.decrypt(nonce, box, header + context)
-        raise SealError(RejectReason.ALTERED)
+        raise InvalidEnvelope(RejectReason.ALTERED)
 
 
 def _key(key: object, position: int) -> bytes:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TypeVar, cast
 
-from langgraph_agui.messages.options import RejectReason
+from langgraph_agui.messages.options import InvalidEnvelope
 from langgraph_agui.protocol.wire import to_jsonable
 
 T = TypeVar("T")
@@ -30,13 +30,6 @@ _MANY = 64
 
 _REPEATS = 8
 """How often the text of a message may be repeated in it, on average: clients may write unsealed templates."""
-
-
-class InvalidEnvelope(Exception):  # noqa: N818  # a state of the data, not a fault of the program
-    """An envelope does not fit what the client sent with it; `reason` says why."""
-
-    def __init__(self, reason: RejectReason = RejectReason.DAMAGED) -> None:
-        self.reason = reason
 
 
 @dataclass(slots=True)

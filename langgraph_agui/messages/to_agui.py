@@ -27,9 +27,9 @@ from langgraph_agui.messages.encrypted_values import (
     MessageSource,
 )
 from langgraph_agui.messages.media import content_blocks, content_parts
-from langgraph_agui.messages.options import ReasoningOptions
+from langgraph_agui.messages.options import InvalidEnvelope, ReasoningOptions
 from langgraph_agui.messages.redaction import hides_reasoning, redact_content, warn_reasoning_dropped
-from langgraph_agui.messages.template import InvalidEnvelope, VisibleText, same_json
+from langgraph_agui.messages.template import VisibleText, same_json
 from langgraph_agui.protocol.wire import clean_text
 
 logger = logging.getLogger(__name__)

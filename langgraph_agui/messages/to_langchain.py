@@ -38,8 +38,7 @@ from langgraph_agui.messages.encrypted_values import (
     is_subagent_only,
 )
 from langgraph_agui.messages.envelope import decode_envelope, derived_id, to_langchain_calls, visible_text
-from langgraph_agui.messages.options import ReasoningOptions, RejectReason, maker_of
-from langgraph_agui.messages.template import InvalidEnvelope
+from langgraph_agui.messages.options import InvalidEnvelope, ReasoningOptions, RejectReason, maker_of
 from langgraph_agui.messages.to_agui import langchain_messages_to_agui, user_or_tool_message
 from langgraph_agui.protocol.schema import known_messages
 

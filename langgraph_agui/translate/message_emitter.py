@@ -8,7 +8,7 @@ assistant message, an encrypted value follows the message or call that it belong
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from functools import partial
 from time import monotonic
 from typing import Literal, cast
@@ -17,7 +17,7 @@ from ag_ui import core
 from ag_ui.core import Message
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
-from langgraph_agui.messages.assistant_turn import AssistantTurn, Block, with_public_ids
+from langgraph_agui.messages.assistant_turn import AssistantTurn, Block
 from langgraph_agui.messages.blocks import BlockDelta, BlockKind, continuation_text, read_blocks
 from langgraph_agui.messages.conversation import Conversation
 from langgraph_agui.messages.encrypted_values import AGENT, EncryptedValueCodec, MessageSource
@@ -36,7 +36,6 @@ class StreamingMessage:
         turn: The message as a document. This class grows it.
         conversation: What the client holds.
         sink: Receives the events.
-        public_call: Returns the client's id for a call, from the model's id.
         streamed: Whether the message arrives in pieces. Only then is the time of its reasoning known.
 
     Attributes:
@@ -44,21 +43,12 @@ class StreamingMessage:
         failed: Whether the model call failed.
     """
 
-    def __init__(
-        self,
-        turn: AssistantTurn,
-        conversation: Conversation,
-        sink: Sink,
-        public_call: Callable[[str], str],
-        *,
-        streamed: bool,
-    ) -> None:
+    def __init__(self, turn: AssistantTurn, conversation: Conversation, sink: Sink, *, streamed: bool) -> None:
         self.turn = turn
         self.is_open = True
         self.failed = False
         self._streamed = streamed
         self._conversation = conversation
-        self._public_call = public_call
         self._sink = subagent_sink(sink, turn.source.visible_id)
         self._writers: dict[Block, Writer] = {}
         self._started: dict[Block, float] = {}
@@ -77,7 +67,7 @@ class StreamingMessage:
 
     def emit_deltas(self, deltas: Iterable[BlockDelta]) -> None:
         """Emit `deltas`: open the blocks that they begin, close those that they end."""
-        self._emit_split(self.turn.split(with_public_ids(deltas, self._public_call)))
+        self._emit_split(self.turn.split(deltas))
 
     def _emit_split(self, deltas: Iterable[BlockDelta]) -> None:
         for delta in deltas:
@@ -241,9 +231,11 @@ class MessageEmitter:
     ) -> StreamingMessage:
         """Open an assistant message. `message_id` must be new to the conversation."""
         ids = self._conversation.ids
-        turn = AssistantTurn(message_id, ids, self._codec, provider=provider, model=model, source=source)
         public_call = partial(self._call_ids.assign, source.subagent_run_id)
-        live = StreamingMessage(turn, self._conversation, self._sink, public_call, streamed=streamed)
+        turn = AssistantTurn(
+            message_id, ids, self._codec, provider=provider, model=model, source=source, public_call=public_call
+        )
+        live = StreamingMessage(turn, self._conversation, self._sink, streamed=streamed)
         self._messages[turn] = live
         return live
 

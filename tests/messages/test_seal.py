@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from langgraph_agui.messages import options as seal_module
-from langgraph_agui.messages.options import SEALED, ReasoningSeal, RejectReason, SealError
+from langgraph_agui.messages.options import SEALED, InvalidEnvelope, ReasoningSeal, RejectReason
 
 ONE = bytes(range(32))
 TWO = bytes(range(32, 64))
@@ -26,7 +26,7 @@ SAME_ID = ((31775).to_bytes(32, "big"), (63589).to_bytes(32, "big"))
 
 
 def fault(seal: ReasoningSeal, data: bytes, context: bytes) -> RejectReason:
-    with pytest.raises(SealError) as caught:
+    with pytest.raises(InvalidEnvelope) as caught:
         seal.open(data, context)
     assert caught.value.__context__ is None
     assert str(caught.value) == caught.value.reason

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from langgraph_agui.messages.template import InvalidEnvelope, VisibleText
+from langgraph_agui.messages.options import InvalidEnvelope
+from langgraph_agui.messages.template import VisibleText
 from tests.messages.shapes import json_values, words
 
 LONG = "Sunny in Paris, 24 °C ☀️ and 😀 beyond"
