@@ -26,8 +26,9 @@ from langgraph_agui.messages.options import ReasoningOptions
 from langgraph_agui.settings import Subagents, check_choice
 from langgraph_agui.translate.event_sinks import EventSink
 
-Args: TypeAlias = tuple[Any, ...]
-KwArgs: TypeAlias = dict[str, Any]
+Hook: TypeAlias = Callable[..., None]
+"""A callback of LangChain's, as a method."""
+
 T = TypeVar("T")
 
 
@@ -54,6 +55,34 @@ class _ActiveRun:
     task: asyncio.Task[Any] | None = None
     on_done: Callable[[asyncio.Task[Any]], None] = field(default=lambda _task: None)
     alone: bool = False
+
+
+def _start_hook(hook: Hook, *, is_model: bool = False) -> Hook:
+    """Return the handler's hook for the start of a run: it passes the start to `hook` of the run's root."""
+
+    def start(
+        handler: AGUICallbackHandler, *args: Any, run_id: UUID, parent_run_id: UUID | None = None, **kwargs: Any
+    ) -> None:
+        calls = kwargs.get("batch_size", 1) if is_model else 0
+        root, parent = handler._find_or_start(run_id, parent_run_id, calls)
+        hook(root.run, *args, run_id=run_id, parent_run_id=parent, **kwargs)
+        handler._serializer.flush(root.slot)
+
+    return start
+
+
+def _end_hook(hook: Hook, *, failed: bool = False) -> Hook:
+    """Return the handler's hook for the end of a run; the end of a root run ends its AG-UI run."""
+
+    def end(handler: AGUICallbackHandler, outcome: Any, *, run_id: UUID, **kwargs: Any) -> None:
+        if (root := handler._runs.get(run_id)) is None:
+            return
+        hook(root.run, outcome, run_id=run_id, **kwargs)
+        if root.members[0] == run_id:
+            handler._end(root, outcome if failed else None)
+        handler._serializer.flush(root.slot)
+
+    return end
 
 
 class AGUICallbackHandler(BaseCallbackHandler):
@@ -155,15 +184,7 @@ class AGUICallbackHandler(BaseCallbackHandler):
         return root, parent
 
     def _start(self, run_id: UUID, calls: int) -> _ActiveRun:
-        run_input = RunAgentInput(
-            thread_id=self._thread_id,
-            run_id=str(run_id),
-            state={},
-            messages=[],
-            tools=[],
-            context=[],
-            forwarded_props={},
-        )
+        run_input = RunAgentInput(thread_id=self._thread_id, run_id=str(run_id), messages=[])
         task = _current_task()
         if task is not None and not self._serializer.inside_on_event:
             for left in list(self._runs.values()):  # a copy: other threads begin and end runs meanwhile
@@ -204,29 +225,6 @@ class AGUICallbackHandler(BaseCallbackHandler):
 
     # -- hooks ----------------------------------------------------------------------------------------------------
 
-    def _enter(
-        self, hook: str, args: Args, run_id: UUID, parent_run_id: UUID | None, kwargs: KwArgs, calls: int = 0
-    ) -> None:
-        root, parent = self._find_or_start(run_id, parent_run_id, calls)
-        getattr(root.run, hook)(*args, run_id=run_id, parent_run_id=parent, **kwargs)
-        self._serializer.flush(root.slot)
-
-    def _leave(self, hook: str, args: Args, run_id: UUID, kwargs: KwArgs, error: BaseException | None = None) -> None:
-        if (root := self._runs.get(run_id)) is None:
-            return
-        getattr(root.run, hook)(*args, run_id=run_id, **kwargs)
-        if root.members[0] == run_id:
-            self._end(root, error)
-        self._serializer.flush(root.slot)
-
-    def on_chat_model_start(self, *args: Any, run_id: UUID, parent_run_id: UUID | None = None, **kwargs: Any) -> None:
-        """A model call begins."""
-        self._enter("on_chat_model_start", args, run_id, parent_run_id, kwargs, kwargs.get("batch_size", 1))
-
-    def on_llm_start(self, *args: Any, run_id: UUID, parent_run_id: UUID | None = None, **kwargs: Any) -> None:
-        """A completion model begins."""
-        self._enter("on_llm_start", args, run_id, parent_run_id, kwargs, kwargs.get("batch_size", 1))
-
     def on_llm_new_token(
         self, token: object, *, chunk: GenerationChunk | ChatGenerationChunk | None = None, run_id: UUID, **kwargs: Any
     ) -> None:
@@ -236,49 +234,19 @@ class AGUICallbackHandler(BaseCallbackHandler):
             root.run.on_llm_new_token(token, chunk=chunk, run_id=run_id)
             self._serializer.flush(root.slot)
 
-    def on_llm_end(self, *args: Any, run_id: UUID, **kwargs: Any) -> None:
-        """A model call has ended."""
-        self._leave("on_llm_end", args, run_id, kwargs)
-
-    def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
-        """A model call failed."""
-        self._leave("on_llm_error", (error,), run_id, kwargs, error)
-
-    def on_chain_start(self, *args: Any, run_id: UUID, parent_run_id: UUID | None = None, **kwargs: Any) -> None:
-        """A chain, graph or node begins."""
-        self._enter("on_chain_start", args, run_id, parent_run_id, kwargs)
-
-    def on_chain_end(self, *args: Any, run_id: UUID, **kwargs: Any) -> None:
-        """A chain, graph or node has ended."""
-        self._leave("on_chain_end", args, run_id, kwargs)
-
-    def on_chain_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
-        """A chain, graph or node failed, paused or was cancelled."""
-        self._leave("on_chain_error", (error,), run_id, kwargs, error)
-
-    def on_tool_start(self, *args: Any, run_id: UUID, parent_run_id: UUID | None = None, **kwargs: Any) -> None:
-        """A tool begins."""
-        self._enter("on_tool_start", args, run_id, parent_run_id, kwargs)
-
-    def on_tool_end(self, *args: Any, run_id: UUID, **kwargs: Any) -> None:
-        """A tool has ended."""
-        self._leave("on_tool_end", args, run_id, kwargs)
-
-    def on_tool_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
-        """A tool failed."""
-        self._leave("on_tool_error", (error,), run_id, kwargs, error)
-
-    def on_retriever_start(self, *args: Any, run_id: UUID, parent_run_id: UUID | None = None, **kwargs: Any) -> None:
-        """A retriever begins; a model may run inside it."""
-        self._enter("on_retriever_start", args, run_id, parent_run_id, kwargs)
-
-    def on_retriever_end(self, *args: Any, run_id: UUID, **kwargs: Any) -> None:
-        """A retriever has ended."""
-        self._leave("on_retriever_end", args, run_id, kwargs)
-
-    def on_retriever_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
-        """A retriever failed."""
-        self._leave("on_retriever_error", (error,), run_id, kwargs, error)
+    on_chat_model_start = _start_hook(RootRun.on_chat_model_start, is_model=True)
+    on_llm_start = _start_hook(RootRun.on_llm_start, is_model=True)
+    on_llm_end = _end_hook(RootRun.on_llm_end)
+    on_llm_error = _end_hook(RootRun.on_llm_error, failed=True)
+    on_chain_start = _start_hook(RootRun.on_chain_start)
+    on_chain_end = _end_hook(RootRun.on_chain_end)
+    on_chain_error = _end_hook(RootRun.on_chain_error, failed=True)
+    on_tool_start = _start_hook(RootRun.on_tool_start)
+    on_tool_end = _end_hook(RootRun.on_tool_end)
+    on_tool_error = _end_hook(RootRun.on_tool_error, failed=True)
+    on_retriever_start = _start_hook(RootRun.on_retriever_start)
+    on_retriever_end = _end_hook(RootRun.on_retriever_end)
+    on_retriever_error = _end_hook(RootRun.on_retriever_error, failed=True)
 
     def on_custom_event(self, *args: Any, run_id: UUID, **kwargs: Any) -> None:
         """A custom event was dispatched."""

@@ -26,6 +26,7 @@ from langgraph_agui.messages.options import ReasoningOptions
 from langgraph_agui.settings import Subagents, check_choice
 from langgraph_agui.translate.callback_source import CallbackSource
 from langgraph_agui.translate.event_sinks import EventSink, Sink
+from langgraph_agui.translate.message_tracker import ModelCall
 from langgraph_agui.translate.stream_sequencer import StreamPosition
 from langgraph_agui.translate.translation import Translation
 
@@ -72,12 +73,12 @@ class RootRun(CallbackSource):
             if not self._translation.finished:  # a run may leave work running that nobody waits for
                 call()
 
-    def deliver_chunk(self, run_id: UUID, message: BaseMessage) -> None:
+    def deliver_chunk(self, call: ModelCall, message: BaseMessage) -> None:
         """Pass a chunk to the translation, under the lock. Raises `RunStopped` if the run was stopped."""
         if self.stopped:
             raise RunStopped
         with self._lock:
-            self._messages.receive_chunk(run_id, message)
+            self._messages.receive_chunk(call, message)
 
     def start(self) -> None:
         """Emit `RUN_STARTED`."""
@@ -105,7 +106,7 @@ class RootRun(CallbackSource):
             self.deliver(None, partial(self._translation.set_initial_messages, find_messages(inputs)))
         super().on_chain_start(serialized, inputs, run_id=run_id, **kwargs)
         graph = kwargs.get("parent_run_id")
-        if graph is None or not self.is_node(run_id) or not self.runs.is_graph(graph):
+        if graph is None or run_id not in self._inputs or not self.runs.is_graph(graph):
             return
         messages = self._agent_messages(inputs)
         if graph not in self._graphs:
@@ -141,10 +142,10 @@ class RootRun(CallbackSource):
 
     def _emit_output(self, output: object) -> None:
         """Emit what a Runnable that is no graph returns: new messages, or else the result of the run."""
-        for message in self._answers(output):
+        for message, streamed_id in self._translation.find_copies("", self._answers(output)):
             if message.id is None:
-                if self._translation.copied_message_id("", message) is not None:
-                    continue  # a model has streamed it
+                if streamed_id is not None:
+                    continue
                 message = message.model_copy(update={"id": str(uuid4())})
             self.deliver(None, partial(self._translation.emit_message, message))
         if not self._graphs and not find_messages(output):  # a graph's state is not for its client

@@ -8,11 +8,12 @@ leave through `deliver`, which brings them to the translation one at a time and 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
+from contextvars import ContextVar, Token
 from functools import partial
 from threading import get_ident
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, TypeAlias, TypeVar
 from uuid import UUID, uuid4
 
 from langchain_core.callbacks import BaseCallbackHandler
@@ -23,34 +24,59 @@ from langgraph.errors import GraphBubbleUp, GraphInterrupt
 
 from langgraph_agui.errors import ErrorCode, RunStopped
 from langgraph_agui.messages.extract import extract_messages
-from langgraph_agui.messages.to_agui import HIDDEN, SUMMARIZATION
-from langgraph_agui.namespaces import namespace_of, task_id
-from langgraph_agui.translate.run_tree import RunLocation, RunTree, ToolRun
+from langgraph_agui.messages.to_agui import HIDDEN
+from langgraph_agui.namespaces import namespace_of
+from langgraph_agui.translate.message_tracker import ModelCall
+from langgraph_agui.translate.run_tree import RunTree, ToolRun
 from langgraph_agui.translate.stream_sequencer import StreamPosition, StreamSequencer
-from langgraph_agui.translate.tool_output import ToolOutputs
 from langgraph_agui.translate.translation import Translation
 
 T = TypeVar("T")
-Metadata = dict[str, object]
+Metadata: TypeAlias = dict[str, object]
+Emit: TypeAlias = Callable[[object], None]
+
+_writer: ContextVar[Emit | None]
+try:
+    from langgraph.pregel._tools import _tool_call_writer as _writer
+except ImportError:  # a LangGraph version that keeps it elsewhere: the output of its tools is not emitted
+    _writer = ContextVar("tool_call_writer", default=None)
 
 
-class _ModelCall(NamedTuple):
-    """A model call: where it runs, the metadata of its start, and whether the client sees nothing of it."""
+class _Writer:
+    """The writer of one run of a tool; several handlers may listen to it."""
 
-    location: RunLocation
-    metadata: Metadata
-    hidden: bool
+    def __init__(self, run_id: UUID, emit: Emit) -> None:
+        self.run_id = run_id
+        self.listeners = [emit]
+
+    def __call__(self, delta: object) -> None:
+        for emit in self.listeners:
+            emit(delta)
 
 
-class _NodeRun(NamedTuple):
-    """A run of a node: where it is, and its input."""
+class ToolOutputs:
+    """Captures the output of the running tools.
 
-    location: RunLocation
-    inputs: object
+    LangGraph keeps the writer of the running tool in a context variable, which its stream mode `tools` sets. That mode
+    adds a second handler to every token; setting the variable here costs nothing.
+    """
 
-    def position(self, point: Literal["start", "end"]) -> StreamPosition | None:
-        """Where in the stream the node starts or ends; None if the stream does not show this node."""
-        return (point, task_id(self.location.node)) if self.location.namespace is not None else None
+    def __init__(self) -> None:
+        self._tokens: dict[UUID, Token[Emit | None]] = {}
+
+    def capture(self, run_id: UUID, emit: Emit) -> None:
+        """Pass the output of the tool that is about to run in this context to `emit`, beside other handlers of it."""
+        before = _writer.get()
+        if isinstance(before, _Writer) and before.run_id == run_id:
+            before.listeners.append(emit)
+        else:
+            self._tokens[run_id] = _writer.set(_Writer(run_id, emit))
+
+    def release(self, run_id: UUID) -> None:
+        """Restore the writer of the tool around this one, which has ended."""
+        if (token := self._tokens.pop(run_id, None)) is not None:
+            with suppress(ValueError):  # it has ended in another context, which did not inherit the writer
+                _writer.reset(token)
 
 
 class CallbackSource(BaseCallbackHandler):
@@ -73,9 +99,8 @@ class CallbackSource(BaseCallbackHandler):
         self._translation = translation
         self._messages = translation.messages
         self._key = messages_key
-        self._tasks: dict[str, UUID] = {}
-        self._nodes: dict[UUID, _NodeRun] = {}
-        self._models: dict[UUID, _ModelCall] = {}
+        self._inputs: dict[UUID, object] = {}
+        self._calls: dict[UUID, ModelCall] = {}
         self._outputs = ToolOutputs()
         self.runs = RunTree()
         self.stopped = False
@@ -87,7 +112,7 @@ class CallbackSource(BaseCallbackHandler):
         """
         raise NotImplementedError
 
-    def deliver_chunk(self, run_id: UUID, message: BaseMessage) -> None:
+    def deliver_chunk(self, call: ModelCall, message: BaseMessage) -> None:
         """Pass a chunk of a model call to the translation in the same way. Called for every token."""
         raise NotImplementedError
 
@@ -96,14 +121,11 @@ class CallbackSource(BaseCallbackHandler):
         with suppress(RunStopped):
             self.deliver(position, call)
 
-    # Having these two makes chat models stream under `invoke`, as LangGraph's own handler does.
-    def tap_output_aiter(self, run_id: UUID, output: AsyncIterator[T]) -> AsyncIterator[T]:
+    def tap_output_iter(self, run_id: UUID, output: T) -> T:
         """Return the output unchanged."""
         return output
 
-    def tap_output_iter(self, run_id: UUID, output: Iterator[T]) -> Iterator[T]:
-        """Return the output unchanged."""
-        return output
+    tap_output_aiter = tap_output_iter  # having the two makes chat models stream, as LangGraph's own handler does
 
     # -- models -------------------------------------------------------------------------------------------------
 
@@ -118,12 +140,11 @@ class CallbackSource(BaseCallbackHandler):
         metadata: Metadata | None = None,
         **kwargs: object,
     ) -> None:
-        """A model call begins; the client does not see one that is tagged `nostream` or that sums up the history."""
-        metadata, location = metadata or {}, self.runs.find(parent_run_id)
-        hidden = (tags is not None and TAG_NOSTREAM in tags) or metadata.get("lc_source") == SUMMARIZATION
-        self._models[run_id] = _ModelCall(location, metadata, hidden)
-        if not hidden:
-            self.deliver(None, partial(self._translation.start_model_call, run_id, metadata, location.subagent))
+        """A model call begins."""
+        subagent = self.runs.find(parent_run_id).subagent
+        call = ModelCall(metadata or {}, subagent, nostream=TAG_NOSTREAM in (tags or ()), run_id=run_id)
+        self._calls[run_id] = call
+        self.deliver(None, partial(self._translation.start_model_call, call))
 
     def on_llm_start(self, serialized: object, prompts: object, *, run_id: UUID, **kwargs: Any) -> None:
         """A completion model begins."""
@@ -133,29 +154,30 @@ class CallbackSource(BaseCallbackHandler):
         self, token: object, *, chunk: GenerationChunk | ChatGenerationChunk | None = None, run_id: UUID, **kwargs: Any
     ) -> None:
         """A model sends a chunk. The hot path."""
+        call = self._calls.get(run_id)
+        if call is None:
+            return
         if isinstance(chunk, ChatGenerationChunk):
-            self.deliver_chunk(run_id, chunk.message)
+            self.deliver_chunk(call, chunk.message)
         elif isinstance(token, str) and token:
-            self.deliver_chunk(run_id, AIMessageChunk(content=token))
+            self.deliver_chunk(call, AIMessageChunk(content=token))
 
     def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: object) -> None:
         """A model call has ended."""
-        model = self._models.pop(run_id, None)
+        call = self._calls.pop(run_id, None)
         generation = response.generations[0][0] if response.generations and response.generations[0] else None
-        if model is None or generation is None:
+        if call is None or generation is None:
             return
         message = generation.message if isinstance(generation, ChatGeneration) else AIMessage(content=generation.text)
-        location, metadata, hidden = model
-        if hidden:
+        if call.hidden:
             message.response_metadata[HIDDEN] = True
-        else:
-            self._translation.remember_model_message(namespace_of(metadata), message, location.subagent)
-        self.deliver(None, partial(self._translation.end_model_call, run_id, message, metadata, hidden=hidden))
+        self._translation.remember_model_message(call, message)
+        self.deliver(None, partial(self._translation.end_model_call, call, message))
 
     def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: object) -> None:
         """A model call failed."""
-        self._models.pop(run_id, None)
-        self._deliver_failure(None, partial(self._translation.fail_model_call, run_id, error))
+        if (call := self._calls.pop(run_id, None)) is not None:
+            self._deliver_failure(None, partial(self._translation.fail_model_call, call, error))
 
     # -- nodes --------------------------------------------------------------------------------------------------
 
@@ -176,61 +198,39 @@ class CallbackSource(BaseCallbackHandler):
         if not metadata or name is None or name != metadata.get("langgraph_node"):
             return
         namespace = namespace_of(metadata)
-        task = task_id(namespace)
-        if (tags and TAG_HIDDEN in tags) or task in self._tasks:
+        if (tags and TAG_HIDDEN in tags) or (namespace and self.runs.find(parent_run_id).node == namespace):
             return  # a chain inside the node that happens to have its name
         location = self.runs.enter_node(run_id, parent_run_id, namespace, tags or ())
-        self._tasks[task] = run_id
-        self._nodes[run_id] = node = _NodeRun(location, inputs)
+        self._inputs[run_id] = inputs
         start = partial(self._translation.start_node, run_id, name, location.subagent)
-        self.deliver(node.position("start"), start)
+        self.deliver(location.position("start"), start)
 
     def on_chain_end(self, outputs: object, *, run_id: UUID, **kwargs: object) -> None:
         """A chain has ended."""
-        if (node := self._leave_node(run_id)) is not None:
-            self._end_node(run_id, node, outputs)
+        if run_id in self._inputs:
+            location, inputs = self.runs.find(run_id), partial(extract_messages, self._inputs.pop(run_id), self._key)
+            found = extract_messages(outputs, self._key)
+            messages = self._translation.find_copies(location.node, found, location.subagent)
+            for message, streamed_id in messages:  # it gets an id before the state gives it one, as LangGraph would
+                message.id = message.id or streamed_id or str(uuid4())
+            end = partial(self._translation.end_node, run_id, messages, inputs, location.subagent)
+            self.deliver(location.position("end"), end)
         if (subagent := self.runs.leave(run_id)) is not None:
             self.deliver(None, partial(self._translation.end_subagent, subagent))
 
-    def _end_node(self, run_id: UUID, node: _NodeRun, outputs: object) -> None:
-        location, inputs = node.location, partial(extract_messages, node.inputs, self._key)
-        found = extract_messages(outputs, self._key)
-        returned = {message.id for message in found if message.id is not None}
-        messages = [(message, self._identify(location, message, returned)) for message in found]
-        end = partial(self._translation.end_node, run_id, messages, inputs, location.subagent)
-        self.deliver(node.position("end"), end)
-
-    def _identify(self, location: RunLocation, message: BaseMessage, returned: set[str]) -> str | None:
-        """Return the id of what `message` repeats, and give it an id before the state does, as LangGraph would."""
-        original = self._translation.copied_message_id(location.node, message, returned, location.subagent)
-        if message.id is None:
-            message.id = original or str(uuid4())
-        return original
-
     def on_chain_error(self, error: BaseException, *, run_id: UUID, **kwargs: object) -> None:
         """A chain failed or was interrupted."""
-        if (node := self._leave_node(run_id)) is not None:
-            self._abort_node(run_id, node, error)
+        if run_id in self._inputs:
+            del self._inputs[run_id]
+            location = self.runs.find(run_id)
+            # Only a pause ends the task for sure: after a failure LangGraph may try the node again.
+            paused = isinstance(error, GraphInterrupt)
+            position = location.position("end") if paused else ("soon", str(run_id))
+            self._deliver_failure(position, partial(self._translation.abort_node, run_id))
+            if paused and error.args:
+                self._deliver_failure(None, partial(self._translation.pause, error.args[0], location.subagent))
         if (subagent := self.runs.leave(run_id)) is not None:
             self._deliver_failure(None, partial(self._translation.end_subagent, subagent, error))
-
-    def _abort_node(self, run_id: UUID, node: _NodeRun, error: BaseException) -> None:
-        # Only a pause ends the task for sure: after a failure LangGraph may try the node again.
-        paused = isinstance(error, GraphInterrupt)
-        position = node.position("end") if paused else ("soon", str(run_id))
-        self._deliver_failure(position, partial(self._translation.abort_node, run_id))
-        if paused and error.args:
-            self._deliver_failure(None, partial(self._translation.pause, error.args[0], node.location.subagent))
-
-    def is_node(self, run_id: UUID) -> bool:
-        """Whether this run is one of a node, of the outermost graph or of one inside it."""
-        return run_id in self._nodes
-
-    def _leave_node(self, run_id: UUID) -> _NodeRun | None:
-        node = self._nodes.pop(run_id, None)
-        if node is not None:
-            self._tasks.pop(task_id(node.location.node), None)
-        return node
 
     # -- tools and the rest -------------------------------------------------------------------------------------
 
@@ -261,7 +261,7 @@ class CallbackSource(BaseCallbackHandler):
         """A tool has ended. Inside a node its message is emitted with the node's output."""
         failed = isinstance(output, ToolMessage) and output.status == "error"
         self._end_tool(run_id, failed=failed)
-        if not self._nodes and isinstance(output, ToolMessage):
+        if not self._inputs and isinstance(output, ToolMessage):
             output.id = output.id or str(uuid4())
             self.deliver(None, partial(self._translation.emit_message, output))
 
@@ -288,16 +288,8 @@ class CallbackSource(BaseCallbackHandler):
     def on_retriever_start(
         self, serialized: object, query: str, *, run_id: UUID, parent_run_id: UUID | None = None, **kwargs: object
     ) -> None:
-        """A retriever begins; a model may run inside it."""
+        """A retriever begins; a model may run inside it. Its end matters to nobody."""
         self.runs.enter(run_id, parent_run_id, "")
-
-    def on_retriever_end(self, documents: object, *, run_id: UUID, **kwargs: object) -> None:
-        """A retriever has ended."""
-        self.runs.leave(run_id)
-
-    def on_retriever_error(self, error: BaseException, *, run_id: UUID, **kwargs: object) -> None:
-        """A retriever failed."""
-        self.runs.leave(run_id)
 
 
 class LoopCallbackSource(CallbackSource):
@@ -306,26 +298,26 @@ class LoopCallbackSource(CallbackSource):
     Args:
         translation: Receives the calls.
         messages_key: The state channel that holds the conversation.
-        sequencer: Puts the callbacks in order with the parts of the graph's stream.
         fail: Receives an exception of the translation itself.
+
+    Attributes:
+        sequencer: Puts the callbacks in order with the parts of the graph's stream.
     """
 
-    def __init__(
-        self, translation: Translation, messages_key: str, sequencer: StreamSequencer, fail: Callable[[Exception], None]
-    ) -> None:
+    def __init__(self, translation: Translation, messages_key: str, fail: Callable[[Exception], None]) -> None:
         super().__init__(translation, messages_key)
-        self._waiting = sequencer.waiting
-        self._sequencer = sequencer
         self._fail = fail
         self._loop = asyncio.get_running_loop()
+        self.sequencer = StreamSequencer(self._loop)
+        self._waiting = self.sequencer.waiting
         self._thread = get_ident()
 
-    def deliver_chunk(self, run_id: UUID, message: BaseMessage) -> None:
+    def deliver_chunk(self, call: ModelCall, message: BaseMessage) -> None:
         """Pass a chunk to the translation; at once if this is the loop's thread and nothing waits."""
         if not self._waiting and not self.stopped and get_ident() == self._thread:
-            self._messages.receive_chunk(run_id, message)
+            self._messages.receive_chunk(call, message)
         else:
-            self.deliver(None, partial(self._messages.receive_chunk, run_id, message))
+            self.deliver(None, partial(self._messages.receive_chunk, call, message))
 
     def deliver(self, position: StreamPosition | None, call: Callable[[], None]) -> None:
         """Run `call` in the loop's thread when it is its turn. Raises `RunStopped` if the run was stopped."""
@@ -333,10 +325,10 @@ class LoopCallbackSource(CallbackSource):
             raise RunStopped
         guarded = partial(self._run_guarded, call)
         if get_ident() == self._thread:
-            self._sequencer.put(position, guarded)
+            self.sequencer.put(position, guarded)
             return
         try:
-            self._loop.call_soon_threadsafe(self._sequencer.put, position, guarded)
+            self._loop.call_soon_threadsafe(self.sequencer.put, position, guarded)
         except RuntimeError as error:  # the loop is closed
             raise RunStopped from error
 

@@ -6,7 +6,6 @@ one order. They leave as calls of the translation.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any, TypeAlias, TypedDict, cast
 
@@ -20,7 +19,6 @@ from langgraph_agui.graphs import LocalGraphAdapter
 from langgraph_agui.messages.extract import extract_messages
 from langgraph_agui.protocol.wire import to_jsonable
 from langgraph_agui.translate.callback_source import LoopCallbackSource
-from langgraph_agui.translate.stream_sequencer import StreamSequencer
 from langgraph_agui.translate.translation import Translation
 
 MODES: Sequence[StreamMode] = ["values", "updates", "custom", "tasks"]
@@ -81,8 +79,8 @@ class LocalGraphRunner(GraphRunner):
     ) -> None:
         super().__init__(translation, messages_key, emit_raw, fail)
         self._graph = graph.graph
-        self._sequencer = StreamSequencer(asyncio.get_running_loop())
-        self._source = LoopCallbackSource(translation, messages_key, self._sequencer, fail)
+        self._source = LoopCallbackSource(translation, messages_key, fail)
+        self._sequencer = self._source.sequencer
 
     def stop(self) -> None:
         """End the work of callbacks in threads, which cancelling a task does not reach."""

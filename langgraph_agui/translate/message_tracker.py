@@ -7,10 +7,10 @@ times (from the model, the node and the graph's state) and under several ids.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from threading import Lock
-from typing import TypeAlias
-from uuid import UUID
+from typing import Any, TypeAlias
+from uuid import UUID, uuid4
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
@@ -18,30 +18,46 @@ from langgraph_agui.messages.assistant_turn import AssistantTurn
 from langgraph_agui.messages.blocks import read_blocks
 from langgraph_agui.messages.conversation import Conversation
 from langgraph_agui.messages.encrypted_values import AGENT, MessageSource
-from langgraph_agui.messages.to_agui import agui_role
+from langgraph_agui.messages.to_agui import SUMMARIZATION, agui_role
 from langgraph_agui.translate.message_emitter import MessageEmitter, StreamingMessage
 from langgraph_agui.translate.snapshot import StateMessages
 from langgraph_agui.translate.subagents import SubagentRun, SubagentTracker
 
-NodeOutput: TypeAlias = Iterable[tuple[BaseMessage, str | None]]
+NodeOutput: TypeAlias = Sequence[tuple[BaseMessage, str | None]]
 """The messages that a node returns, each with the id of the streamed message that it repeats."""
 
 NodeInput: TypeAlias = Callable[[], Iterable[BaseMessage]]
 """Finds the messages in a node's input: they are not new."""
 
 
-@dataclass(slots=True)
-class _ModelCall:
-    """One model call: the metadata of its start, and the message that it streams."""
+@dataclass(slots=True, eq=False)
+class ModelCall:
+    """One model call. Whoever reports a call makes one, and gives it to the translation with all that it reports.
 
-    run_id: UUID
-    metadata: Mapping[str, object]
+    Attributes:
+        metadata: The metadata of its start.
+        subagent: The subagent that calls the model.
+        nostream: Whether the graph's author has hidden the call.
+        run_id: The LangChain run.
+        source: Which agent the client sees as the message's author.
+        live: The message that the call streams.
+        best_id: The best id of the message so far.
+        may_improve: Whether a better one may still come.
+    """
+
+    metadata: Mapping[str, Any]
+    subagent: SubagentRun | None
+    nostream: bool = False
+    run_id: UUID = field(default_factory=uuid4)
     source: MessageSource = AGENT
-    best_id: str | None = None
     live: StreamingMessage | None = None
-
+    best_id: str | None = None
     may_improve: bool = True
-    """Whether a better id may still come."""
+
+    @property
+    def hidden(self) -> bool:
+        """Whether the client sees nothing of the call: it is tagged `nostream`, or sums up the history."""
+        return self.nostream or self.metadata.get("lc_source") == SUMMARIZATION
 
     def rank(self, message_id: str | None) -> None:
         """Keep the best id seen: a provider's beats LangChain's own, as it does when LangChain adds up the chunks."""
@@ -67,7 +83,7 @@ class MessageTracker:
         self._emitter = emitter
         self._state = state
         self._subagents = subagents
-        self._calls: dict[UUID, _ModelCall] = {}
+        self._calls: set[ModelCall] = set()
         self._known: set[str] = set()
         self._source_of: dict[str, str | None] = {}
         self._streamed: dict[str, list[tuple[BaseMessage, str]]] = {}
@@ -115,42 +131,42 @@ class MessageTracker:
 
     # -- models -------------------------------------------------------------------------------------------------
 
-    def start_model_call(self, run_id: UUID, metadata: Mapping[str, object], subagent: SubagentRun | None) -> None:
+    def start_model_call(self, call: ModelCall) -> None:
         """A model call begins whose words the client may see."""
-        self._calls[run_id] = _ModelCall(run_id, metadata, self._subagents.message_source(subagent))
+        call.source = self._subagents.message_source(call.subagent)
+        self._calls.add(call)
 
-    def receive_chunk(self, run_id: UUID, message: BaseMessage) -> None:
+    def receive_chunk(self, call: ModelCall, message: BaseMessage) -> None:
         """Receive a chunk of a model call's message. The hot path."""
-        call = self._calls.get(run_id)
-        if call is None:
+        if call not in self._calls:
             return
         live = call.live
         if live is not None:
             if call.may_improve and message.id != call.best_id:
                 call.rank(message.id)
-                live.turn.rename(self._public_id(call.best_id, run_id))
+                live.turn.rename(self._public_id(call.best_id, call))
             live.receive_chunk(message)
             return
         call.rank(message.id)
         if deltas := read_blocks(message):
             provider = message.response_metadata.get("model_provider") or call.metadata.get("ls_provider")
             model = call.metadata.get("ls_model_name")
-            public = self._public_id(call.best_id, run_id)
-            call.live = live = self._emitter.open(public, _text(provider), _text(model), source=call.source)
+            public = self._public_id(call.best_id, call)
+            call.live = live = self._emitter.open(public, provider, model, source=call.source)
             live.emit_deltas(deltas)
 
-    def _public_id(self, message_id: str | None, run_id: UUID) -> str:
+    def _public_id(self, message_id: str | None, call: ModelCall) -> str:
         if message_id is None or message_id in self._conversation.ids:
-            return f"lc_run--{run_id}"
+            return f"lc_run--{call.run_id}"
         return message_id
 
-    def end_model_call(self, run_id: UUID, message: BaseMessage, *, hidden: bool = False) -> None:
+    def end_model_call(self, call: ModelCall, message: BaseMessage) -> None:
         """A model call has returned `message`. A hidden one stays hidden, whichever node returns it."""
-        if hidden and message.id is not None:
-            self._state.hide(message.id)
-        call = self._calls.pop(run_id, None)
-        if call is None:
+        if call.hidden and message.id is not None:
+            self._state.hidden.add(message.id)
+        if call not in self._calls:
             return
+        self._calls.remove(call)
         if call.live is not None:
             public = call.live.turn.message_id
             call.live.close()
@@ -159,7 +175,7 @@ class MessageTracker:
         elif self._repeats(message.id, call.source):
             return
         else:
-            public = self._public_id(message.id, run_id)
+            public = self._public_id(message.id, call)
             self._emitter.emit_whole(message, public, call.source)
         if message.id is not None:
             self._streamed.setdefault(message.id, []).append((message, public))
@@ -174,10 +190,12 @@ class MessageTracker:
             return message_id in self._known and self._source_of.get(message_id or "") is None
         return message_id is not None and self._source_of.get(message_id) == source.subagent_run_id
 
-    def fail_model_call(self, run_id: UUID) -> list[str]:
+    def fail_model_call(self, call: ModelCall) -> list[str]:
         """A model call failed: close its message. Return the ids of its blocks."""
-        call = self._calls.pop(run_id, None)
-        if call is None or call.live is None:
+        if call not in self._calls:
+            return []
+        self._calls.remove(call)
+        if call.live is None:
             return []
         call.live.close()
         call.live.failed = True
@@ -208,7 +226,7 @@ class MessageTracker:
 
     def emit_message(self, message: BaseMessage, subagent: SubagentRun | None = None) -> None:
         """Emit a whole message, unless it was streamed, emitted or given before, or is hidden."""
-        if message.id is None or message.id in self._known or self._state.hides(message.id):
+        if message.id is None or message.id in self._known or message.id in self._state.hidden:
             return
         self._known.add(message.id)
         if agui_role(message) is not None and message.id not in self._conversation.ids:
@@ -232,11 +250,8 @@ class MessageTracker:
 
     def close(self, subagent_run_id: str | None = None) -> None:
         """Close what a subagent has left open, or (None) everything. Later chunks are ignored."""
-        self._calls = {
-            run_id: call
-            for run_id, call in self._calls.items()
-            if subagent_run_id and call.source.visible_id != subagent_run_id
-        }
+        left = self._calls
+        self._calls = {call for call in left if subagent_run_id and call.source.visible_id != subagent_run_id}
         self._emitter.close(subagent_run_id)
 
 
@@ -256,13 +271,17 @@ class CopyDetector:
         if isinstance(message, AIMessage) and message.id is not None:
             self._streamed.append((namespace, subagent_run_id, message))
 
-    def find(
-        self, namespace: str, message: BaseMessage, returned: Collection[str], subagent_run_id: str | None
-    ) -> str | None:
-        """Return the id of the message that `message` repeats: of the same agent, in its task, and not returned itself.
+    def find_all(self, namespace: str, messages: Sequence[BaseMessage], subagent_run_id: str | None) -> NodeOutput:
+        """Return the messages of a task with the ids of those that they repeat: of the same agent, in the same task.
 
-        Each is found once, because a node may return the same words several times.
+        Each is found once, because a node may return the same words several times. Not one that is returned itself.
         """
+        returned = {message.id for message in messages}
+        return [(message, self._find(namespace, message, returned, subagent_run_id)) for message in messages]
+
+    def _find(
+        self, namespace: str, message: BaseMessage, returned: Collection[str | None], subagent_run_id: str | None
+    ) -> str | None:
         if not isinstance(message, AIMessage) or not message.text:
             return None
         with self._lock:
@@ -277,10 +296,6 @@ class CopyDetector:
                     del self._streamed[position]
                     return streamed.id
         return None
-
-
-def _text(value: object) -> str | None:
-    return value if isinstance(value, str) else None
 
 
 def _content(message: BaseMessage) -> tuple[object, ...]:

@@ -36,8 +36,15 @@ from langgraph_agui.messages.extract import (
 )
 from langgraph_agui.protocol.wire import to_jsonable
 from langgraph_agui.translate.graph_runner import EmitRaw, Fail, GraphRunner, LocalGraphRunner, StreamPart
-from langgraph_agui.translate.remote_models import RemoteModels
-from langgraph_agui.translate.remote_tasks import Namespace, RemoteErrors, RemoteTasks, StartedTask, Task, own_namespace
+from langgraph_agui.translate.remote_parts import (
+    Namespace,
+    RemoteErrors,
+    RemoteModels,
+    RemoteTasks,
+    StartedTask,
+    Task,
+    own_namespace,
+)
 from langgraph_agui.translate.subagents import SubagentRun
 from langgraph_agui.translate.translation import Translation
 
@@ -193,13 +200,11 @@ class RemoteGraphRunner(GraphRunner):
         run_id, own = _run_id(task), "|".join(own_namespace(namespace, task))
         started = self._tasks.end(namespace, task)
         found = self._messages(task.get("result")) if error is None else []
-        returned = {message.id for message in found if message.id is not None}
-        self._models.leave_task(own, returned, error)
+        self._models.leave_task(own, {message.id for message in found}, error)
         if error is not None or task.get("interrupts"):
             self._translation.abort_node(run_id)
         elif started is not None:  # else it ran before the pause that this run resumes from
-            copied = self._translation.copied_message_id
-            messages = [(message, copied(own, message, returned, subagent)) for message in found]
+            messages = self._translation.find_copies(own, found, subagent)
             self._translation.end_node(run_id, messages, partial(self._messages, started.get("input")), subagent)
 
     def _skip_tasks(self, namespace: Namespace, updates: Mapping[str, object]) -> None:

@@ -1,11 +1,11 @@
-"""The events of a run itself: its start and end, its steps, its token usage (AG-UI 1.0, runs, steps, token usage)."""
+"""The events of a run that are no messages: its start and end, steps, activities and token usage (AG-UI 1.0)."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Hashable, Mapping
 from itertools import count
-from typing import TypeAlias
+from typing import Final, Literal, TypeAlias
 from uuid import uuid4
 
 from ag_ui import core
@@ -17,6 +17,10 @@ from langgraph_agui.messages.options import vendor
 from langgraph_agui.translate.event_sinks import Sink
 
 logger = logging.getLogger(__name__)
+
+TOOL_OUTPUT: Final = "langgraph:tool_output"
+"""The `activityType` of a tool's output. Its content: `toolCallId`, `toolName`, `output` (the list of all parts so far)
+and `status`: "running", "done", "failed", or "stopped" where the run has ended before the tool, or has paused in it."""
 
 TokenUsages: TypeAlias = list[core.TokenUsage] | None
 """One entry for each provider and model; None if no call reported any."""
@@ -30,14 +34,6 @@ def run_started(run_input: RunAgentInput) -> core.RunStartedEvent:
         parent_run_id=run_input.parent_run_id,
         protocol_version=core.PROTOCOL_VERSION,
     )
-
-
-def run_finished(
-    run_input: RunAgentInput, outcome: core.RunFinishedOutcome, result: object, usage: TokenUsages
-) -> core.RunFinishedEvent:
-    """Return the event that ends a run that did not fail."""
-    thread_id, run_id = run_input.thread_id, run_input.run_id
-    return core.RunFinishedEvent(thread_id=thread_id, run_id=run_id, outcome=outcome, result=result, usage=usage)
 
 
 def run_error(
@@ -99,6 +95,70 @@ class Steps:
         for key, step in reversed(list(self._open.items())):
             if subagent_run_id is None or step.subagent_run_id == subagent_run_id:
                 self.finish(key)
+
+
+class Activities:
+    """The output of tools while they run, as activities (AG-UI 1.0, activities).
+
+    `ACTIVITY_SNAPSHOT` leaves with the first part of an output, `ACTIVITY_DELTA` with each further part. No snapshot of
+    messages holds an activity, because one that did would delete the client's other activities.
+
+    Args:
+        sink: Receives the events.
+    """
+
+    def __init__(self, sink: Sink) -> None:
+        self._sink = sink
+        self._activities: dict[str, core.ActivitySnapshotEvent] = {}
+
+    def start(self, call_id: str) -> None:
+        """A tool begins. After a failure it may do so again, with new output."""
+        self._activities.pop(call_id, None)
+
+    def add_output(self, call_id: str, tool: str, delta: object, subagent_run_id: str | None) -> None:
+        """Emit a part of a tool's output. It may come after the tool's end, from work that the tool left running."""
+        if (activity := self._activities.get(call_id)) is not None:
+            activity.content["output"].append(delta)
+            self._emit_delta(activity, {"op": "add", "path": "/output/-", "value": delta})
+            return
+        self._activities[call_id] = core.ActivitySnapshotEvent(
+            message_id=f"{call_id}:output",
+            activity_type=TOOL_OUTPUT,
+            content={"toolCallId": call_id, "toolName": tool, "status": "running", "output": [delta]},
+            subagent_run_id=subagent_run_id,
+        )
+        self._sink.event(_copy(self._activities[call_id]))
+
+    def end(self, call_id: str, status: Literal["done", "failed", "stopped"]) -> None:
+        """A tool has ended."""
+        activity = self._activities.get(call_id)
+        if activity is not None and activity.content["status"] == "running":
+            activity.content["status"] = status
+            self._emit_delta(activity, {"op": "replace", "path": "/status", "value": status})
+
+    def close(self) -> None:
+        """End the activities of tools that are still running."""
+        for call_id in list(self._activities):
+            self.end(call_id, "stopped")
+
+    def replay(self, sink: Sink) -> None:
+        """Emit all activities to a new reader."""
+        for activity in self._activities.values():
+            sink.event(_copy(activity))
+
+    def _emit_delta(self, activity: core.ActivitySnapshotEvent, operation: dict[str, object]) -> None:
+        event = core.ActivityDeltaEvent(
+            message_id=activity.message_id,
+            activity_type=TOOL_OUTPUT,
+            patch=[operation],  # type: ignore[list-item]  # a mapping, which the model takes
+            subagent_run_id=activity.subagent_run_id,
+        )
+        self._sink.event(event)
+
+
+def _copy(activity: core.ActivitySnapshotEvent) -> core.ActivitySnapshotEvent:
+    content = activity.content
+    return activity.model_copy(update={"content": {**content, "output": [*content["output"]]}})
 
 
 class Usage:

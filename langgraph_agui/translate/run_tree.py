@@ -10,10 +10,11 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
-from typing import Final
+from typing import Final, Literal
 from uuid import UUID
 
-from langgraph_agui.namespaces import graph_of, subagent_run_id
+from langgraph_agui.namespaces import graph_of, subagent_run_id, task_id
+from langgraph_agui.translate.stream_sequencer import StreamPosition
 from langgraph_agui.translate.subagents import SubagentRun
 
 _NODE_TAG: Final = "graph:step:"
@@ -66,6 +67,10 @@ class RunLocation:
     node: str = ""
     subagent: SubagentRun | None = None
     tool: ToolRun | None = None
+
+    def position(self, point: Literal["start", "end"]) -> StreamPosition | None:
+        """Where in the stream the node starts or ends; None if the stream does not show this node."""
+        return (point, task_id(self.node)) if self.namespace is not None else None
 
 
 _OUTSIDE: Final = RunLocation()

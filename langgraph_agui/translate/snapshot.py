@@ -30,6 +30,10 @@ class StateMessages:
         conversation: What the client holds.
         call_ids: The client's ids of tool calls.
         codec: Encodes the values of messages that were not streamed.
+
+    Attributes:
+        now: The messages as they are now.
+        hidden: The ids of messages that the client must not see.
     """
 
     def __init__(self, conversation: Conversation, call_ids: PublicCallIds, codec: EncryptedValueCodec) -> None:
@@ -39,7 +43,7 @@ class StateMessages:
         self._before: dict[str, BaseMessage] = {}
         self.now: Sequence[BaseMessage] = ()
         self._aliases: dict[str, str] = {}
-        self._hidden: set[str] = set()
+        self.hidden: set[str] = set()
 
     def set_initial(self, messages: Sequence[BaseMessage]) -> None:
         """Take the messages that the run starts from."""
@@ -50,14 +54,6 @@ class StateMessages:
         """Note that the client knows the message `state_id` as `public_id`."""
         self._aliases[state_id] = self._aliases.get(public_id, public_id)
 
-    def hide(self, state_id: str) -> None:
-        """Note that the client must not see this message."""
-        self._hidden.add(state_id)
-
-    def hides(self, state_id: str) -> bool:
-        """Whether the client must not see this message."""
-        return state_id in self._hidden
-
     def public_id(self, state_id: str | None) -> str:
         """Return the id under which the client knows the message `state_id`."""
         return self._aliases.get(state_id or "", state_id or "")
@@ -65,52 +61,45 @@ class StateMessages:
     def snapshot(self) -> list[Message]:
         """Return the client's messages with the state's among them."""
         visible = [message for message in self.now if self._is_visible(message)]
-        self._find_twins(visible)
-        self._find_results(visible)
+        self._find_lost_ids(visible)
         return merge_messages(self._conversation.messages(), [self._convert(message) for message in visible])
 
     def _is_visible(self, message: BaseMessage) -> bool:
-        if message.id is None or message.id in self._hidden or agui_role(message) is None:
+        if message.id is None or message.id in self.hidden or agui_role(message) is None:
             return False
         if message.id in self._conversation.ids or not isinstance(message, LCToolMessage):
             return True
         return self._conversation.knows_call(message.tool_call_id)  # the result of a hidden call is hidden
 
-    def _find_twins(self, visible: Sequence[BaseMessage]) -> None:
-        """Find answers that the client holds under the id of an earlier run.
+    def _find_lost_ids(self, visible: Sequence[BaseMessage]) -> None:
+        """Find messages that the client holds under an id of an earlier run, which the thread does not know.
 
-        A node that streams a model may store the same words under an id of its own. Only the run itself knew both.
+        A node that streams a model may store the same words under an id of its own: only the run itself knew both. A
+        run that is killed may have emitted a result that was never saved: its call is answered as interrupted.
         """
         ids = self._conversation.ids
-        lost = [one for one in visible if isinstance(one, AIMessage) and self.public_id(one.id) not in ids]
+        lost = [m for m in visible if isinstance(m, AIMessage | LCToolMessage) and self.public_id(m.id) not in ids]
         if not lost:
             return
-        claimed = {self.public_id(message.id) for message in visible} | self._conversation.sources.keys()
-        twins: dict[_Content, list[str]] = {}
+        claimed = {self.public_id(message.id) for message in visible}
+        held_ids: dict[_Content | str, list[str]] = {}
         for held in self._conversation.messages():
-            if isinstance(held, AssistantMessage) and held.id not in claimed:
+            if held.id in claimed:
+                continue
+            if isinstance(held, ToolMessage):
+                held_ids.setdefault(held.tool_call_id, []).append(held.id)
+            elif isinstance(held, AssistantMessage) and held.id not in self._conversation.sources:
                 content = (held.content or "", tuple(call.id for call in held.tool_calls or ()))
-                twins.setdefault(content, []).append(held.id)
+                held_ids.setdefault(content, []).append(held.id)
         for message in lost:
             message_id = cast("str", message.id)
-            own = AssistantTurn.from_message(message, message_id, values=self._codec).assistant_message()
-            if found := twins.get((own.content or "", tuple(call["id"] for call in message.tool_calls))):
+            if isinstance(message, LCToolMessage):
+                found = held_ids.get(message.tool_call_id)
+            else:
+                own = AssistantTurn.from_message(message, message_id, values=self._codec).assistant_message()
+                found = held_ids.get((own.content or "", tuple(call["id"] for call in message.tool_calls)))
+            if found:
                 self._aliases[message_id] = found.pop(0)
-
-    def _find_results(self, visible: Sequence[BaseMessage]) -> None:
-        """Put the thread's results in the place of those that the client holds and the thread has lost.
-
-        A run that is killed may have emitted a result that was never saved; its call is answered as interrupted.
-        """
-        ids = self._conversation.ids
-        results = [one for one in visible if isinstance(one, LCToolMessage) and self.public_id(one.id) not in ids]
-        if not results:
-            return
-        lost = {result.tool_call_id: result for result in results}
-        claimed = {self.public_id(message.id) for message in visible}
-        for held in self._conversation.messages():
-            if isinstance(held, ToolMessage) and held.id not in claimed and held.tool_call_id in lost:
-                self._aliases[cast("str", lost.pop(held.tool_call_id).id)] = held.id
 
     def _convert(self, message: BaseMessage) -> tuple[str, Sequence[Message]]:
         """Return the public id that marks the message's place, and the AG-UI messages to put there, if any."""

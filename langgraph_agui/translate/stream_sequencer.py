@@ -1,8 +1,6 @@
 """Puts two sources in one order: callbacks, which come at once, and stream parts, which trail them by a few loop turns.
 
-A node's start waits until the stream reports that the node has started, a node's end until it reports the end. Later
-callbacks wait behind them. So whatever the stream reports of one superstep (writer events, state) is out before the
-next superstep emits, and a node's writer events are out before its end.
+Callbacks enter with the position in the stream that they wait for, if any; they leave when it is their turn.
 """
 
 from __future__ import annotations
@@ -27,6 +25,10 @@ PATIENCE = 0.2
 
 class StreamSequencer:
     """Runs calls in the order of the callbacks, and lets them wait where the stream must come first.
+
+    A node's start waits until the stream reports that the node has started, a node's end until it reports the end.
+    Later callbacks wait behind them. So whatever the stream reports of one superstep (writer events, state) is out
+    before the next superstep emits, and a node's writer events are out before its end.
 
     Works in the thread of the event loop; other threads hand their calls to that thread.
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from ag_ui import core
 from ag_ui.core import BaseEvent, Interrupt
@@ -20,9 +19,6 @@ from langgraph_agui.messages.encrypted_values import AGENT, MessageSource
 from langgraph_agui.protocol.wire import clean_text
 from langgraph_agui.settings import Subagents
 from langgraph_agui.translate.event_sinks import Sink, Writer
-
-CANCELLED: Final = "cancelled"
-"""`SUBAGENT_ERROR.code` of a subagent that was stopped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,11 +100,9 @@ class PublicCallIds:
         others = {agent for (agent, _), known in self._ids.items() if known == public and agent != subagent_run_id}
         return None if others else public
 
-    def locate(self, subagent_run_id: str | None, call_id: str) -> tuple[str, str] | None:
-        """Return the public id of a call and the id of the message that holds it; None if the client has neither."""
-        public = self.find(subagent_run_id, call_id)
-        holder = self._conversation.holder(public)
-        return (public, holder) if holder is not None else None
+    def holder(self, call_id: str) -> str | None:
+        """Return the id of the message that holds the call with this public id, if the client holds it."""
+        return self._conversation.holder(call_id)
 
 
 def _prefixed(subagent_run_id: str | None, call_id: str) -> str:
@@ -140,13 +134,9 @@ class SubagentTracker:
         """Whether the client sees nothing of this subagent."""
         return subagent is not None and self.hidden
 
-    def visible_id(self, subagent_run_id: str | None) -> str | None:
-        """Return the `subagentRunId` that the client sees for this id, if any."""
-        return subagent_run_id if self._attributed else None
-
-    def visible_id_of(self, subagent: SubagentRun | None) -> str | None:
+    def visible_id(self, subagent: SubagentRun | None) -> str | None:
         """Return the `subagentRunId` that the client sees of a subagent, if any."""
-        return self.visible_id(subagent.id) if subagent is not None else None
+        return subagent.id if subagent is not None and self._attributed else None
 
     def announce(self, subagent: SubagentRun | None) -> str | None:
         """Return the same for an event of the subagent; the first time, emit `SUBAGENT_STARTED` before it."""
@@ -166,14 +156,15 @@ class SubagentTracker:
 
     def _start_event(self, subagent: SubagentRun, parent: str | None) -> core.SubagentStartedEvent:
         around = subagent.parent.id if subagent.parent is not None else None
-        call = self._call_ids.locate(around, subagent.call_id) if subagent.call_id is not None else None
+        call_id = self._call_ids.find(around, subagent.call_id) if subagent.call_id is not None else ""
+        message_id = self._call_ids.holder(call_id)
         return core.SubagentStartedEvent(
             subagent_run_id=subagent.id,
             name=clean_text(subagent.name),
             description=clean_text(subagent.description) if subagent.description else None,
             parent_subagent_run_id=parent,
-            parent_tool_call_id=call[0] if call is not None else None,
-            parent_message_id=call[1] if call is not None else None,
+            parent_tool_call_id=call_id if message_id is not None else None,
+            parent_message_id=message_id,
         )
 
     def replay(self, sink: Sink) -> None:
@@ -209,7 +200,7 @@ class SubagentTracker:
             subagent = raised[1] if raised is not None else None
             subagent_run_id = subagent.id if subagent is not None else interrupt.subagent_run_id
             ids = {
-                "subagent_run_id": self.visible_id(subagent_run_id),
+                "subagent_run_id": subagent_run_id if self._attributed else None,
                 "tool_call_id": self._call_ids.find_asked(subagent_run_id, interrupt.tool_call_id),
             }
             result.append(interrupt.model_copy(update=ids))
@@ -225,13 +216,10 @@ class SubagentTracker:
         """A subagent has completed."""
         self._end(subagent.id, core.SubagentFinishedEvent(subagent_run_id=subagent.id))
 
-    def fail(self, subagent: SubagentRun, message: str, code: str) -> None:
-        """A subagent has failed; `message` is safe to show."""
-        self._end(subagent.id, core.SubagentErrorEvent(subagent_run_id=subagent.id, message=message, code=code))
-
-    def stop(self, subagent: SubagentRun) -> None:
-        """A subagent was stopped."""
-        self._end_open(subagent.id)
+    def fail(self, subagent_run_id: str, message: str = "The subagent was stopped.", code: str = "cancelled") -> None:
+        """A subagent has failed, or (by default) was stopped; `message` is safe to show."""
+        error = core.SubagentErrorEvent(subagent_run_id=subagent_run_id, message=message, code=code)
+        self._end(subagent_run_id, error)
 
     def stop_all(self) -> None:
         """End all that are open: the run was stopped or has failed, and nobody will answer."""
@@ -244,14 +232,11 @@ class SubagentTracker:
             self._end_open(subagent_run_id, [one.id for one in interrupts if one.subagent_run_id == subagent_run_id])
 
     def _end_open(self, subagent_run_id: str, interrupt_ids: Sequence[str] = ()) -> None:
-        end: BaseEvent
-        if subagent_run_id in self._suspended:
-            outcome = core.SubagentFinishedSuspendedOutcome(interrupt_ids=list(interrupt_ids) or None)
-            end = core.SubagentFinishedEvent(subagent_run_id=subagent_run_id, outcome=outcome)
-        else:
-            text = "The subagent was stopped."
-            end = core.SubagentErrorEvent(subagent_run_id=subagent_run_id, message=text, code=CANCELLED)
-        self._end(subagent_run_id, end)
+        if subagent_run_id not in self._suspended:
+            self.fail(subagent_run_id)
+            return
+        outcome = core.SubagentFinishedSuspendedOutcome(interrupt_ids=list(interrupt_ids) or None)
+        self._end(subagent_run_id, core.SubagentFinishedEvent(subagent_run_id=subagent_run_id, outcome=outcome))
 
     def _end(self, subagent_run_id: str, end: BaseEvent) -> None:
         if subagent_run_id not in self._started or subagent_run_id in self._ends:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TypeAlias
+from collections.abc import Iterable, Mapping, Sequence
 from uuid import UUID
 
 from ag_ui import core
@@ -28,22 +27,19 @@ from langgraph_agui.messages.extract import as_mapping, extract_messages
 from langgraph_agui.messages.options import ReasoningOptions, maker_of
 from langgraph_agui.messages.redaction import redactor_for
 from langgraph_agui.messages.to_agui import open_tool_calls
+from langgraph_agui.namespaces import namespace_of
 from langgraph_agui.settings import Subagents
 from langgraph_agui.state.client_state import ClientStateCache
 from langgraph_agui.state.options import predictions_of
 from langgraph_agui.translate.event_sinks import JoinedSink, Sink
 from langgraph_agui.translate.message_emitter import MessageEmitter
-from langgraph_agui.translate.message_tracker import CopyDetector, MessageTracker, NodeInput, NodeOutput
-from langgraph_agui.translate.run_events import Steps, Usage, run_error, run_finished, run_started
+from langgraph_agui.translate.message_tracker import CopyDetector, MessageTracker, ModelCall, NodeInput, NodeOutput
+from langgraph_agui.translate.run_events import Activities, Steps, Usage, run_error, run_started
 from langgraph_agui.translate.snapshot import StateMessages
 from langgraph_agui.translate.state_view import Namespace, Predictor, StateView
 from langgraph_agui.translate.subagents import PublicCallIds, SubagentRun, SubagentTracker
-from langgraph_agui.translate.tool_output import Activities
 
 logger = logging.getLogger(__name__)
-
-Metadata: TypeAlias = Mapping[str, object]
-"""The metadata of a LangChain run."""
 
 
 class Translation:
@@ -181,7 +177,9 @@ class Translation:
 
     def _emit_finished(self, outcome: core.RunFinishedOutcome, result: object = None) -> None:
         self.finished = True
-        self._sink.event(run_finished(self._input, outcome, result, self._usage.total()))
+        thread_id, run_id, usage = self._input.thread_id, self._input.run_id, self._usage.total()
+        event = core.RunFinishedEvent(thread_id=thread_id, run_id=run_id, outcome=outcome, result=result, usage=usage)
+        self._sink.event(event)
 
     def _settle(self) -> None:
         client_tools = {tool.name for tool in self._input.tools or ()}
@@ -213,38 +211,38 @@ class Translation:
 
     # -- models -------------------------------------------------------------------------------------------------
 
-    def start_model_call(self, run_id: UUID, metadata: Metadata, subagent: SubagentRun | None = None) -> None:
-        """A model call begins whose words the client may see."""
-        if not self._subagents.hides(subagent):
-            self.messages.start_model_call(run_id, metadata, subagent)
-            self._state.expect(predictions_of(metadata))
+    def start_model_call(self, call: ModelCall) -> None:
+        """A model call begins."""
+        if not call.hidden and not self._subagents.hides(call.subagent):
+            self.messages.start_model_call(call)
+            self._state.expect(predictions_of(call.metadata))
 
-    def end_model_call(self, run_id: UUID, message: BaseMessage, metadata: Metadata, *, hidden: bool = False) -> None:
-        """A model call has returned `message`. A hidden one stays hidden, whichever node returns it."""
-        self.add_usage(message, metadata)
+    def end_model_call(self, call: ModelCall, message: BaseMessage) -> None:
+        """A model call has returned `message`."""
+        self.add_usage(message, call.metadata)
         if (provider := maker_of(message.response_metadata)) is not None:
             self.providers.add(provider)
-        self.messages.end_model_call(run_id, message, hidden=hidden)
+        self.messages.end_model_call(call, message)
 
-    def add_usage(self, message: BaseMessage, metadata: Metadata) -> None:
+    def add_usage(self, message: BaseMessage, metadata: Mapping[str, object]) -> None:
         """Count the tokens that a model reports with `message`."""
         self._usage.add(message, metadata)
 
-    def fail_model_call(self, run_id: UUID, error: BaseException) -> None:
+    def fail_model_call(self, call: ModelCall, error: BaseException) -> None:
         """A model call failed: close its message at once, whether or not the run goes on without it."""
         self._errors.record(error, ErrorCode.MODEL_ERROR)
-        self._state.drop_previews(self.messages.fail_model_call(run_id))
+        self._state.drop_previews(self.messages.fail_model_call(call))
 
-    def remember_model_message(self, namespace: str, message: BaseMessage, subagent: SubagentRun | None) -> None:
-        """Note what a model said in the task at this checkpoint namespace. Any thread may call this."""
-        if not self._subagents.hides(subagent):
-            self._copies.add(namespace, message, self._subagents.visible_id_of(subagent))
+    def remember_model_message(self, call: ModelCall, message: BaseMessage) -> None:
+        """Note what a model call has returned, for `find_copies`. Any thread may call this."""
+        if not call.hidden and not self._subagents.hides(call.subagent):
+            self._copies.add(namespace_of(call.metadata), message, self._subagents.visible_id(call.subagent))
 
-    def copied_message_id(
-        self, namespace: str, message: BaseMessage, returned: Collection[str] = (), subagent: SubagentRun | None = None
-    ) -> str | None:
-        """Return the id of the streamed message that a node's message repeats. Any thread may call this."""
-        return self._copies.find(namespace, message, returned, self._subagents.visible_id_of(subagent))
+    def find_copies(
+        self, namespace: str, messages: Sequence[BaseMessage], subagent: SubagentRun | None = None
+    ) -> NodeOutput:
+        """Return a node's messages with the ids of the streamed ones that they repeat. Any thread may call this."""
+        return self._copies.find_all(namespace, messages, self._subagents.visible_id(subagent))
 
     def load_thread(self, messages: Sequence[BaseMessage]) -> None:
         """Take the thread as the checkpoint holds it: none of it is new, nor is what the run starts from."""
@@ -301,11 +299,11 @@ class Translation:
         else:
             self._emitter.abandon(subagent.id)
             if isinstance(error, asyncio.CancelledError | GeneratorExit | KeyboardInterrupt | RunStopped):
-                self._subagents.stop(subagent)
+                self._subagents.fail(subagent.id)
             else:
                 code = self.classify_error(error)
                 message = str(error) if self._expose_errors else code.message
-                self._subagents.fail(subagent, message, code.value)
+                self._subagents.fail(subagent.id, message, code.value)
 
     def _close_subagent(self, subagent_run_id: str) -> None:
         self.messages.close(subagent_run_id)

@@ -1,25 +1,32 @@
-"""The tasks, subagents and errors of a graph on a LangGraph server, as its stream reports them.
+"""What the stream of a graph on a LangGraph server reports: tasks, subagents, errors and model calls.
 
-The `tasks` parts of the stream enter, in the server's order: a task starts before the graphs that it runs, and their
-tasks end before it does. Subagents and exceptions leave. A server names neither the purpose of a tool nor a graph that
-is no agent.
+Parts of the stream enter, in the server's order: a task starts before the graphs that it runs, and their tasks end
+before it does. Subagents, exceptions and model calls leave. A server names neither the purpose of a tool nor a graph
+that is no agent. It does not report model calls: those are recognised by what their chunks say about themselves.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import TypeAlias
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
 
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, message_chunk_to_message
 from langgraph.errors import GraphInterrupt
 from langgraph.pregel.remote import RemoteException
 
 from langgraph_agui.errors import ErrorCode
-from langgraph_agui.namespaces import subagent_run_id
+from langgraph_agui.namespaces import graph_of, namespace_of, subagent_run_id
+from langgraph_agui.translate.message_tracker import ModelCall
 from langgraph_agui.translate.subagents import SubagentRun
 from langgraph_agui.translate.translation import Translation
 
+_NODE_ID: Final = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+"""The id that LangGraph gives to a node's message: a bare UUID."""
+
+Metadata: TypeAlias = Mapping[str, object]
 Namespace: TypeAlias = tuple[str, ...]
 Task: TypeAlias = Mapping[str, object]
 StartedTask: TypeAlias = tuple[Namespace, Task]
@@ -213,3 +220,128 @@ def _agent_name(task: Task) -> str | None:
     metadata = task.get("metadata")
     name = metadata.get("lc_agent_name") if isinstance(metadata, Mapping) else None
     return name if isinstance(name, str) else None
+
+
+@dataclass(slots=True, eq=False)
+class _RemoteCall(ModelCall):
+    """A model call, the chunks of its message, and their ids."""
+
+    chunks: list[AIMessageChunk] = field(default_factory=list)
+    ids: set[str] = field(default_factory=set)
+
+    @property
+    def namespace(self) -> str:
+        """The namespace of its task."""
+        return namespace_of(self.metadata)
+
+    def may_continue(self, message_id: str | None, metadata: Metadata) -> bool:
+        """Whether a chunk under a new id may belong to this call: same model, and the first id of its kind."""
+        if message_id is None:
+            return True
+        same = all(self.metadata.get(key) == metadata.get(key) for key in ("ls_provider", "ls_model_name"))
+        return same and all(_is_langchain_id(known) != _is_langchain_id(message_id) for known in self.ids)
+
+
+class RemoteModels:
+    """The model calls of one run.
+
+    A call is known by the namespace of its task and the ids of its message. There may be two: some models put their own
+    id only on the first chunk, and LangChain puts its id on all others.
+
+    Args:
+        translation: Receives them.
+        tasks: Knows which subagent they belong to.
+    """
+
+    def __init__(self, translation: Translation, tasks: RemoteTasks) -> None:
+        self._translation = translation
+        self._tasks = tasks
+        self._open: list[_RemoteCall] = []
+        self._by_id: dict[tuple[str, str | None], _RemoteCall] = {}
+        self._ended: set[tuple[str, str | None]] = set()
+        self._marks_ends = False
+
+    def receive_chunk(self, chunk: AIMessageChunk, metadata: Metadata) -> None:
+        """Receive a chunk of a message. The hot path."""
+        key = namespace_of(metadata), chunk.id
+        call = self._by_id.get(key)
+        if call is None:
+            if key in self._ended:
+                self._translation.add_usage(chunk, metadata)
+                return
+            call = self._find_or_start(*key, metadata)
+        call.chunks.append(chunk)
+        self._translation.messages.receive_chunk(call, chunk)
+        if chunk.chunk_position == "last":
+            self._marks_ends = True
+            self._end(call)
+
+    def _find_or_start(self, namespace: str, message_id: str | None, metadata: Metadata) -> _RemoteCall:
+        for call in self._open:
+            if call.namespace == namespace and call.may_continue(message_id, metadata):
+                break
+        else:
+            call = self._start(metadata)
+            self._open.append(call)
+        if message_id is not None:
+            call.ids.add(message_id)
+            self._by_id[namespace, message_id] = call
+        return call
+
+    def _start(self, metadata: Metadata) -> _RemoteCall:
+        graph = graph_of(namespace_of(metadata))
+        call = _RemoteCall(metadata, self._tasks.subagent_at(tuple(graph.split("|"))) if graph else None)
+        self._translation.start_model_call(call)
+        return call
+
+    def receive_whole(self, message: AIMessage, metadata: Metadata) -> None:
+        """Receive a message in one piece, if a model made it: those of nodes come with the node's result."""
+        if _is_from_model(message):
+            self._emit_end(self._start(metadata), message)
+
+    def leave_task(self, namespace: str, returned: set[str | None], error: BaseException | None) -> None:
+        """End the calls that a task, or a graph in it, has left open.
+
+        A call has ended well if the task has returned its message, or if the server is too old to mark ends. Others
+        have failed.
+
+        Args:
+            namespace: The task's.
+            returned: Ids of the messages that the task has returned.
+            error: Why the task failed, if it has.
+        """
+        inside = [
+            call for call in self._open if call.namespace == namespace or call.namespace.startswith(f"{namespace}|")
+        ]
+        for call in inside:
+            if error is None and (not self._marks_ends or call.ids & returned):
+                self._end(call)
+            else:
+                self._close(call)
+                reason = error or RuntimeError("The server ended the task before the end of the model's message.")
+                self._translation.fail_model_call(call, reason)
+
+    def _end(self, call: _RemoteCall) -> None:
+        self._close(call)
+        self._emit_end(call, message_chunk_to_message(call.chunks[0] + call.chunks[1:]))
+
+    def _emit_end(self, call: _RemoteCall, message: BaseMessage) -> None:
+        self._translation.remember_model_message(call, message)
+        self._translation.end_model_call(call, message)
+
+    def _close(self, call: _RemoteCall) -> None:
+        self._open.remove(call)
+        for message_id in call.ids:
+            del self._by_id[call.namespace, message_id]
+            self._ended.add((call.namespace, message_id))
+
+
+def _is_langchain_id(message_id: str) -> bool:
+    return message_id.startswith(("lc_", "run-"))
+
+
+def _is_from_model(message: AIMessage) -> bool:
+    """Whether a model made a whole message, rather than a node."""
+    if message.id is None or _NODE_ID.fullmatch(message.id):
+        return False
+    return _is_langchain_id(message.id) or bool(message.usage_metadata or message.response_metadata)
