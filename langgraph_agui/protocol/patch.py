@@ -52,7 +52,7 @@ class _Patched:
             case "replace":
                 self._replace(path, operation["value"])
             case "remove":
-                self._remove(path)
+                self._replace(path, remove=True)
             case "test":
                 if not json_equal(self._get(path, exact=False), operation["value"]):
                     raise _error("the test does not hold", path)
@@ -68,7 +68,7 @@ class _Patched:
         if keep:
             self._copies.clear()  # the value now stands in two places: neither may be written to in place
         elif path:
-            self._remove(source)
+            self._replace(source, remove=True)
         self._add(path, value, strict=False)
 
     def _get(self, path: list[str], *, exact: bool) -> object:
@@ -111,25 +111,18 @@ class _Patched:
             raise _error("the index is out of range", path)
         node.insert(index, value)
 
-    def _replace(self, path: list[str], value: object) -> None:
-        if path:
-            container, key = self._existing(path)
-            container[key] = value
-        else:
+    def _replace(self, path: list[str], value: object = None, *, remove: bool = False) -> None:
+        """Replace or remove an existing value; a document that is removed becomes null."""
+        if not path:
             self.root = value
-
-    def _remove(self, path: list[str]) -> None:
-        if path:
-            container, key = self._existing(path)
+            return
+        container: Any = self._parent(path, exact=True)
+        _child(container, path[-1], path, exact=True)
+        key = path[-1] if isinstance(container, dict) else int(path[-1])
+        if remove:
             del container[key]
         else:
-            self.root = None
-
-    def _existing(self, path: list[str]) -> tuple[Any, str | int]:
-        """Return the writable container of an existing value, and its key or index there."""
-        node = self._parent(path, exact=True)
-        _child(node, path[-1], path, exact=True)
-        return node, path[-1] if isinstance(node, dict) else int(path[-1])
+            container[key] = value
 
 
 def _child(node: object, token: str, path: list[str], *, exact: bool) -> object:

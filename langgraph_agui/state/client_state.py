@@ -7,11 +7,11 @@ the thread's is either a change or a leftover: a preview of a run whose stream t
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import OrderedDict, defaultdict, deque
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Final
+from typing import Final, TypeAlias
 
 from ag_ui.core import AssistantMessage, RunAgentInput
 from langchain_core.messages import BaseMessage
@@ -23,7 +23,6 @@ from langgraph_agui.graphs import GraphAdapter
 from langgraph_agui.messages.extract import as_mapping
 from langgraph_agui.messages.to_agui import agui_role
 from langgraph_agui.protocol.sse import canonical
-from langgraph_agui.protocol.wire import json_equal
 from langgraph_agui.state.contract import StateContract
 from langgraph_agui.state.options import predicted_values
 
@@ -48,23 +47,13 @@ def state_version(stored: StateSnapshot) -> object:
 # -- what this process remembers of clients ---------------------------------------------------------------------------
 
 
-class PreviewHistory:
-    """The last previews of one run, by key: JSON data that nobody changes."""
+PreviewHistory: TypeAlias = "defaultdict[str, deque[object]]"
+"""The last previews of one run, by key: JSON data that nobody changes."""
 
-    def __init__(self) -> None:
-        self._values: dict[str, deque[object]] = {}
 
-    def add(self, key: str, value: object) -> None:
-        """Remember a preview."""
-        self._values.setdefault(key, deque(maxlen=_MAX_PREVIEWS)).append(value)
-
-    def contains(self, key: str, value: object) -> bool:
-        """Return whether `value` was previewed for `key`."""
-        return any(json_equal(value, one) for one in self._values.get(key, ()))
-
-    def items(self) -> Iterator[tuple[str, object]]:
-        """Return each key with each of its previews."""
-        return ((key, value) for key, values in self._values.items() for value in values)
+def preview_history() -> PreviewHistory:
+    """Return a history without previews."""
+    return defaultdict(lambda: deque(maxlen=_MAX_PREVIEWS))
 
 
 class ClientStateCache:
@@ -78,7 +67,7 @@ class ClientStateCache:
     def __init__(self) -> None:
         self.version: object = None
         self.complete = False
-        self._leftovers: dict[str, set[bytes]] = {}
+        self._leftovers: defaultdict[str, set[bytes]] = defaultdict(set)
 
     def record_left(self, version: object, previews: PreviewHistory, state: Mapping[str, object] | None) -> None:
         """Record that a client left a stream before its end.
@@ -90,8 +79,10 @@ class ClientStateCache:
         """
         self.version, self.complete = version, state is not None
         # Digests, because a state may be large.
-        for key, value in (*previews.items(), *(state or {}).items()):
-            self._leftovers.setdefault(key, set()).add(_digest(value))
+        for key, values in previews.items():
+            self._leftovers[key].update(map(_digest, values))
+        for key, value in (state or {}).items():
+            self._leftovers[key].add(_digest(value))
 
     def record_received(self, version: object) -> None:
         """Record that a client received a stream to its end: it holds no leftovers any more."""
@@ -159,7 +150,11 @@ class ClientState:
         return self.contract.changed(self.run_input.state, None) if self._takes_state() else {}
 
     async def changes(
-        self, stored: StateSnapshot, messages: Sequence[BaseMessage], base: StateSnapshot | None = None
+        self,
+        stored: StateSnapshot,
+        messages: Sequence[BaseMessage],
+        base: StateSnapshot | None = None,
+        superstep: Mapping[str, object] | None = None,
     ) -> dict[str, object]:
         """Return what the client has changed, by channel. Values overwrite: reducers do not run again.
 
@@ -167,32 +162,29 @@ class ClientState:
             stored: The thread as it stands.
             messages: Its messages.
             base: The checkpoint that the run begins at, if that is an earlier one.
+            superstep: What the finished tasks of a superstep have written, if the thread is paused in the middle of
+                one. The client cannot change these keys, because that is applied after the client's values. Nor what a
+                paused subgraph shares, which writes all of it when it resumes.
 
         Raises:
             RunInputError: The client may not change that, or not to such a value.
         """
-        if not self._takes_state():
+        paused = superstep is not None
+        if not self._takes_state() or (paused and self.graph.is_function):  # a function resumes with its old input
             return {}
-        rerun = base is not None
-        older = await self._older_states(stored, messages, rerun=rerun, stopped=bool(stored.next))
-        return self._overwriting(self._changed(stored, messages, older), base or stored)
-
-    async def changes_while_paused(
-        self, stored: StateSnapshot, messages: Sequence[BaseMessage], superstep: Mapping[str, object]
-    ) -> dict[str, object]:
-        """Return the same as `changes`, for a thread that is paused in the middle of a superstep.
-
-        The client cannot change what the finished tasks of that superstep have written (`superstep`), because that is
-        applied after the client's values. Nor what a paused subgraph shares, which writes all of it when it resumes.
-        """
-        if not self._takes_state() or self.graph.is_function:  # a function resumes with the input that it has
-            return {}
-        older = await self._older_states(stored, messages, rerun=False, stopped=False)
+        stopped = bool(stored.next) and not paused
+        older = await self._older_states(stored, messages, rerun=base is not None, stopped=stopped)
         changed = self._changed(stored, messages, older)
-        paused = (f"{task.name}:{task.id}" for task in stored.tasks if task.state is not None)
-        taken = changed.keys() & {*superstep, *(key for place in paused for key in self.contract.shared((place,)))}
-        self.contract.refuse(taken)
-        return self._overwriting({key: value for key, value in changed.items() if key not in taken}, stored)
+        if superstep is not None:
+            places = (f"{task.name}:{task.id}" for task in stored.tasks if task.state is not None)
+            taken = changed.keys() & {*superstep, *(key for place in places for key in self.contract.shared((place,)))}
+            self.contract.refuse(taken)
+            changed = {key: value for key, value in changed.items() if key not in taken}
+        present = as_mapping((base or stored).values) or {}
+        return {
+            key: Overwrite(value) if self.graph.needs_overwrite(key, key in present) else value
+            for key, value in changed.items()
+        }
 
     def input_at(self, base: StateSnapshot) -> dict[str, object]:
         """Return what the input at checkpoint `base` wrote beside messages: a run from there writes it again."""
@@ -215,13 +207,6 @@ class ClientState:
                 and not any(name == key and value and _is_beginning(value, whole) for name, whole in predicted)
             }
         return self.contract.changed(sent, as_mapping(stored.values) or {}, *older)
-
-    def _overwriting(self, changed: Mapping[str, object], base: StateSnapshot) -> dict[str, object]:
-        present = as_mapping(base.values) or {}
-        return {
-            key: Overwrite(value) if self.graph.needs_overwrite(key, key in present) else value
-            for key, value in changed.items()
-        }
 
     # -- clients that have missed something -----------------------------------------------------------------------
 

@@ -177,7 +177,10 @@ class StateContract:
             refused -= {key for key in refused if self.shows(key) and (no_input_names or self.has_channel(key))}
         self.refuse(refused)
         for key in sorted(taken.keys() & now.keys()):
-            self._check_nothing_hidden(key, now[key])
+            if not json_equal(self.show(now[key]), to_jsonable(now[key])):  # a change would lose what is hidden
+                raise RunInputError(
+                    ErrorCode.INVALID_INPUT, f"The state {quoted(key)} holds hidden reasoning; it is read-only."
+                )
         values, problems = self._load(taken)
         lost = {problem.key for problem in problems if stored is None and "__type__" in dumped(taken[problem.key])}
         if lost:
@@ -209,13 +212,6 @@ class StateContract:
             subject = "The state key" if len(keys) == 1 else "The state keys"
             raise RunInputError(ErrorCode.STATE_REFUSED, f"{subject} {names} cannot be changed.")
         logger.warning("The client may not change these keys of the state; they were left out: %s", names)
-
-    def _check_nothing_hidden(self, key: str, value: object) -> None:
-        """Raise if the client has seen `value` without its reasoning: replacing it would lose that."""
-        if not json_equal(self.show(value), to_jsonable(value)):
-            raise RunInputError(
-                ErrorCode.INVALID_INPUT, f"The state {quoted(key)} holds hidden reasoning; it is read-only."
-            )
 
     def _load(self, taken: Mapping[str, object]) -> tuple[dict[str, object], list[Problem]]:
         """Return the Python values of what the graph takes, and what of it does not fit the graph's types."""

@@ -215,7 +215,7 @@ class RunPlanner:
         values = as_mapping(thread.state.values) or {}
         results = [as_mapping(task.result) or {} for task in thread.state.tasks]
         superstep = {key: values[key] for result in results for key in result if key in values}
-        writes = await self._client_state.changes_while_paused(*thread, superstep)
+        writes = await self._client_state.changes(*thread, superstep=superstep)
         if resolution.abandoned:
             config = RunnableConfig(metadata={**metadata, ABANDONED: True})
             return Abandon(resolution, thread.messages, config, next(iter(thread.state.next), ""), writes)

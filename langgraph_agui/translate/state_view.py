@@ -19,7 +19,7 @@ from langgraph_agui.messages.extract import as_mapping
 from langgraph_agui.namespaces import task_id
 from langgraph_agui.protocol.patch import PatchError, apply_patch
 from langgraph_agui.protocol.wire import JsonValue, json_equal, to_jsonable
-from langgraph_agui.state.client_state import ClientStateCache, PreviewHistory
+from langgraph_agui.state.client_state import ClientStateCache, preview_history
 from langgraph_agui.state.contract import StateContract
 from langgraph_agui.state.options import PredictState, emission_in, predicted_values, predictions_in
 from langgraph_agui.translate.event_sinks import Sink, Writer
@@ -82,7 +82,7 @@ class StateView:
         self._begun = False
         self._joined_early = False
         self.up_to_date = False
-        self.previewed = PreviewHistory()
+        self.previewed = preview_history()
         self.expected: dict[str, tuple[PredictState, ...]] = {}
         self.expect(() if contract is None else contract.predict)
         self._warned: set[str] = set()
@@ -115,7 +115,7 @@ class StateView:
             for key, value in state.items()
             if not (contract is not None and contract.has_channel(key) and contract.shows(key))
             and not self._cache.is_leftover(key, value)
-            and not self.previewed.contains(key, value)
+            and not any(json_equal(value, one) for one in self.previewed.get(key, ()))
         }
 
     # -- the graph's values -----------------------------------------------------------------------------------------
@@ -249,11 +249,10 @@ class StateView:
         """Preview what a patch makes of the client's copy."""
         try:
             result = apply_patch(self.copy, operations)
+            if not isinstance(result, dict):
+                raise PatchError("the state would not be an object")
         except PatchError as error:
             logger.warning("A patch of the state does not fit and was left out: %s", error)
-            return set()
-        if not isinstance(result, dict):
-            logger.warning("A patch that makes something else of the state than an object was left out.")
             return set()
         values: dict[str, Maybe] = {key: NOTHING for key in self.copy if key not in result}
         for key, value in result.items():
@@ -273,7 +272,7 @@ class StateView:
             self._previews.pop((owner, key), None)
             self._previews[owner, key] = value
             if not isinstance(value, Nothing):
-                self.previewed.add(key, value)
+                self.previewed[key].append(value)
         self._update(new, {}, subagent_run_id)
         return hidden
 

@@ -17,7 +17,7 @@ from typing_extensions import TypedDict
 
 from langgraph_agui import LangGraphAgent, PredictState, StateOptions, emit_state
 from langgraph_agui.protocol import Fold
-from langgraph_agui.state.client_state import ClientStateCache, PreviewHistory
+from langgraph_agui.state.client_state import ClientStateCache, preview_history
 from tests.adapter.graphs import chain_of
 from tests.adapter.models import Scripted, calling, part
 from tests.adapter.streams import RecordedRun, record_run, record_until, run_input, user
@@ -291,8 +291,8 @@ async def test_what_somebody_else_has_written_is_not_taken_back() -> None:
 
 
 def test_numbers_come_back_from_javascript_as_they_are_written_there() -> None:
-    previews, cache = PreviewHistory(), ClientStateCache()
-    previews.add("doc", {"price": 10.0, "all": [1.5, 2.0]})
+    previews, cache = preview_history(), ClientStateCache()
+    previews["doc"].append({"price": 10.0, "all": [1.5, 2.0]})
     cache.record_left("run", previews, None)
     assert cache.is_leftover("doc", {"all": [1.5, 2], "price": 10})
     assert not cache.is_leftover("doc", {"all": [1.5, 2], "price": True})
