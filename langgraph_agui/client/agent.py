@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
 from typing import Literal, TypeAlias, TypeVar
@@ -370,6 +369,8 @@ def _check_interrupt_ids(event: Event, wire: Mapping[str, object]) -> None:
     """Refuse interrupts that share an id (AG-UI 1.0, interrupts): an answer could not tell them apart."""
     outcome = event.outcome if isinstance(event, core.RunFinishedEvent) else None
     if isinstance(outcome, core.RunFinishedInterruptOutcome):
-        name, times = Counter(interrupt.id for interrupt in outcome.interrupts).most_common(1)[0]
-        if times > 1:
-            raise ProtocolError("duplicate-interrupt", f"RUN_FINISHED: {times} interrupts have the id {name!r}.", wire)
+        ids = [interrupt.id for interrupt in outcome.interrupts]
+        if repeated := [name for name in ids if ids.count(name) > 1]:
+            raise ProtocolError(
+                "duplicate-interrupt", f"RUN_FINISHED: two interrupts have the id {repeated[0]!r}.", wire
+            )

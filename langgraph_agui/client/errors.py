@@ -33,7 +33,7 @@ class AgentError(Exception):
 
     def __reduce__(self) -> tuple[Callable[..., AgentError], tuple[object, ...], dict[str, object]]:
         """Support pickling with all attributes, which by default calls the constructor with the message alone."""
-        return _new_error, (type(self), *self.args), self.__dict__
+        return type(self).__new__, (type(self), *self.args), self.__dict__
 
 
 class AgentUnreachableError(AgentError):
@@ -115,7 +115,3 @@ class ResumeError(AgentError):
     def __init__(self, code: ResumeFault, interrupt_ids: Sequence[str], message: str) -> None:
         super().__init__(message)
         self.code, self.interrupt_ids = code, tuple(interrupt_ids)
-
-
-def _new_error(kind: type[AgentError], *args: object) -> AgentError:
-    return kind.__new__(kind, *args)

@@ -30,10 +30,16 @@ from pydantic import ConfigDict, Field
 from langgraph_agui.client.agent import AGUIClient, RemoteRun
 from langgraph_agui.client.endpoint import RETRIES, TIMEOUT, HTTPClient, parsed_url, public, resume_entries
 from langgraph_agui.client.errors import ToolNotCalledError
-from langgraph_agui.client.langchain.approvals import interrupts_about, is_approved
 from langgraph_agui.client.langchain.chunks import ChunkBuilder
 from langgraph_agui.client.langchain.event_history import EventHistory
-from langgraph_agui.client.langchain.to_agui_request import AGUIRequest, agent_key, normalized_args, to_agui_request
+from langgraph_agui.client.langchain.to_agui_request import (
+    AGUIRequest,
+    agent_key,
+    interrupts_about,
+    is_approved,
+    normalized_args,
+    to_agui_request,
+)
 from langgraph_agui.client.tools import agui_tool
 from langgraph_agui.protocol.wire import to_jsonable
 
@@ -259,9 +265,8 @@ class _Answer:
         repeated = self._builder.repeated_call(call_id)
         if repeated is not None:
             return [] if self._approved(repeated) is not None else self._builder.withhold(call_id)
-        assistants = [message for message in self._run.messages if isinstance(message, core.AssistantMessage)]
-        calls = {call.id: call for message in assistants for call in message.tool_calls or ()}
-        approved = self._approved(calls[call_id], may_edit=True) if call_id in calls else None
+        stored = self._history.store.find_call(call_id)
+        approved = self._approved(stored.view(), may_edit=True) if stored is not None else None
         return [] if approved is None else [self._builder.repeat_call(approved)]
 
     def _approved(self, call: core.ToolCall, *, may_edit: bool = False) -> core.ToolCall | None:

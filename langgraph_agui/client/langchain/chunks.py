@@ -17,9 +17,8 @@ from ag_ui.core import Event, Message
 from langchain_core.messages import AIMessage, AIMessageChunk
 from langchain_core.messages.tool import tool_call_chunk
 
-from langgraph_agui.client.langchain.approvals import interrupts_about
 from langgraph_agui.client.langchain.event_history import EventHistory, result_event
-from langgraph_agui.client.langchain.to_agui_request import AGUI, PROVIDER, normalized_args
+from langgraph_agui.client.langchain.to_agui_request import AGUI, PROVIDER, interrupts_about, normalized_args
 from langgraph_agui.protocol.event_order import ChunkExpander, EventOrder, Growing, ItemKind, item_of
 from langgraph_agui.protocol.fold import Fold
 from langgraph_agui.protocol.message_store import StoredMessage, StoredToolCall

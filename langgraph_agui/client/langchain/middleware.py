@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NotRequired, cast
 
 from langchain_core.messages import AIMessage, ToolMessage
 
-from langgraph_agui.client.langchain.approvals import ask, valid_answers
-from langgraph_agui.client.langchain.to_agui_request import open_interrupts, withheld_calls
+from langgraph_agui.client.langchain.to_agui_request import ask, open_interrupts, valid_answers, withheld_calls
 
 try:
     from langchain.agents.middleware import AgentMiddleware, AgentState, hook_config
@@ -54,15 +53,14 @@ class RemoteInterrupts(AgentMiddleware[_State, Any]):
         Tools that the answer calls run before the agent goes on, except for those that an interrupt asks about.
         """
         last = state["messages"][-1]
-        interrupts = open_interrupts(last)
-        if not interrupts:
+        if not isinstance(last, AIMessage) or not (interrupts := open_interrupts(last)):
             return None
         answers = {one.id: ask(one) for one in interrupts}
-        withheld = withheld_calls(last) if isinstance(last, AIMessage) else []
         # Not for the remote agent: `create_agent` would report calls without results as malformed.
-        results = [ToolMessage(WITHHELD, tool_call_id=call["id"] or "", name=call["name"]) for call in withheld]
-        calls = isinstance(last, AIMessage) and last.tool_calls
-        return {"agui_answers": answers, "messages": results, **({} if calls else {"jump_to": "model"})}
+        results = [
+            ToolMessage(WITHHELD, tool_call_id=call["id"] or "", name=call["name"]) for call in withheld_calls(last)
+        ]
+        return {"agui_answers": answers, "messages": results, **({} if last.tool_calls else {"jump_to": "model"})}
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]

@@ -29,9 +29,15 @@ from langgraph_agui.aio import run_sync
 from langgraph_agui.client.agent import AGUIClient
 from langgraph_agui.client.endpoint import resume_entries
 from langgraph_agui.client.errors import AgentError
-from langgraph_agui.client.langchain.approvals import ask, interrupts_about, is_approved, valid_answers
 from langgraph_agui.client.langchain.replay import Replay, insert_result, local_state
-from langgraph_agui.client.langchain.to_agui_request import agent_key, to_agui_request
+from langgraph_agui.client.langchain.to_agui_request import (
+    agent_key,
+    ask,
+    interrupts_about,
+    is_approved,
+    to_agui_request,
+    valid_answers,
+)
 from langgraph_agui.client.tools import LocalTools
 from langgraph_agui.messages.extract import as_mapping
 from langgraph_agui.messages.to_agui import cancelled, interrupted
