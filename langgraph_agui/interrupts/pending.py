@@ -195,11 +195,11 @@ class _ToolCall(BaseModel):
 
 class _ToolApproval(_ToolCall):
     type: Literal["tool_approval"]
-    tool_call_id: StrictStr | None = None
+    tool_call_id: object = None
 
 
 class _Review(BaseModel):
-    allowed_decisions: Sequence[str] = ALL_DECISIONS
+    allowed_decisions: object = None
 
 
 class _BatchedApproval(BaseModel):
@@ -216,7 +216,9 @@ def _batched(
     found = _match_calls([(call.name, call.args) for call in approval.action_requests], calls)
     requests = []
     for number, call in enumerate(approval.action_requests):
-        action = Action(call.name, call.args, found[number], tuple(approval.review_configs[number].allowed_decisions))
+        named = approval.review_configs[number].allowed_decisions
+        allowed = tuple(map(str, named)) if isinstance(named, list | tuple) else ALL_DECISIONS
+        action = Action(call.name, call.args, found[number], allowed)
         interrupt = _approval(f"{interrupt_id}:{number}", call, action, redact)
         requests.append(InterruptRequest(interrupt, action, batch=interrupt_id))
     return requests
@@ -236,9 +238,10 @@ def _match_calls(actions: Sequence[tuple[str, object]], calls: Sequence[ToolCall
 
 
 def _per_call(interrupt: GraphInterrupt, approval: _ToolApproval, redact: Redact) -> InterruptRequest:
-    schema = interrupt.response_schema if isinstance(interrupt.response_schema, Mapping) else None
+    schema = _schema_of(interrupt, interrupt.value)
     allowed, args_schema = _per_call_decisions(schema)
-    action = Action(approval.name, approval.args, approval.tool_call_id, allowed)
+    call_id = approval.tool_call_id if isinstance(approval.tool_call_id, str) else None
+    action = Action(approval.name, approval.args, call_id, allowed)
     return InterruptRequest(_approval(interrupt.id, approval, action, redact, args_schema), action, schema)
 
 

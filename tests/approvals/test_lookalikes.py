@@ -10,6 +10,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import interrupt
 
 from langgraph_agui import LangGraphAgent
+from langgraph_agui.interrupts.decisions import ALL_DECISIONS
 from tests.adapter.graphs import Chat, chain_of
 from tests.approvals.clients import Client, asked, ending
 from tests.approvals.dialogues import cancelled, resolved
@@ -82,3 +83,30 @@ async def test_a_per_call_approval_of_another_shape_can_be_answered(value: dict[
     assert [again.id for again in asked(await client.connect())] == [one.id]
     done = await client.send(resume=resolved((one.id, {"approved": True})))
     assert (ending(done), len(answers)) == ("success", 1)
+
+
+APPROVE_OR_REJECT = {"oneOf": [{"properties": {"type": {"const": kind}}} for kind in ("approve", "reject")]}
+
+
+@pytest.mark.parametrize(
+    ("value", "allowed"),
+    [
+        ({"type": "tool_approval", **ONE, "responseSchema": APPROVE_OR_REJECT}, ["approve", "reject"]),
+        ({"type": "tool_approval", **ONE, "response_schema": APPROVE_OR_REJECT}, ["approve", "reject"]),
+        ({"type": "tool_approval", **ONE, "tool_call_id": 7}, list(ALL_DECISIONS)),
+        ({"action_requests": [ONE], "review_configs": [{"allowed_decisions": None}]}, list(ALL_DECISIONS)),
+        ({"action_requests": [ONE], "review_configs": [{"allowed_decisions": "approve"}]}, list(ALL_DECISIONS)),
+    ],
+)
+async def test_an_approval_that_is_not_quite_the_middlewares_is_an_approval(
+    value: dict[str, Any], allowed: list[str]
+) -> None:
+    client, answers = client_of(value)
+    (one,) = await client.ask("go")
+    assert (one.reason, one.tool_call_id, (one.metadata or {})["allowedDecisions"]) == ("tool_call", None, allowed)
+    assert ending(await client.send(resume=resolved((one.id, "yes")))) == "interrupt_invalid"
+    edit = {"type": "edit", "edited_action": {"name": "pay", "args": {"a": 1}}}
+    assert ending(await client.send(resume=resolved((one.id, edit)))) == (
+        "success" if "edit" in allowed else "interrupt_invalid"
+    )
+    assert len(answers) == ("edit" in allowed)
