@@ -209,11 +209,12 @@ class Fold:
         )
         if stored is None:
             stored = self.conversation.add(new)
+        elif stored.model.role == "activity":
+            if replace:
+                stored.model = new.model_copy(update={"metadata": stored.model.metadata})
         elif replace:
-            if stored.model.role == "activity":
-                new = new.model_copy(update={"metadata": stored.model.metadata})
             stored = self.conversation.replace(stored, new)
-        elif stored.model.role != "activity":
+        else:
             return
         stored.merge(event.metadata)
 
@@ -230,8 +231,7 @@ class Fold:
         except PatchError as error:
             self._warn(event, f"the patch of activity {event.message_id!r} fails: {error}")
         else:
-            update = {"content": content, "activity_type": event.activity_type}
-            self.conversation.replace(stored, stored.model.model_copy(update=update))
+            stored.update(content=content, activity_type=event.activity_type)
 
 
 def fold(

@@ -157,10 +157,7 @@ class MessageStore:
         """Put `message`, of the same id, in the first place of `old`."""
         stored = StoredMessage(message)
         self._messages[self._messages.index(old)] = stored
-        if old.calls or stored.calls:
-            self._index()
-        else:
-            self._by_id[message.id] = stored
+        self._index()
         return stored
 
     def restate(self, messages: Sequence[Message], keep: Callable[[Message], bool]) -> None:
