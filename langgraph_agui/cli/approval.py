@@ -269,14 +269,13 @@ def discard_typed() -> None:
             termios.tcflush(stdin, termios.TCIFLUSH)
 
 
-def read_line(console: Console, prompt: str, initial: str = "", *, remember: bool = False) -> str:
+def read_line(console: Console, prompt: str, initial: str = "") -> str:
     """Ask for a line. Raises `EOFError` if there is no further line.
 
     Args:
         console: Where the prompt is printed.
         prompt: It must contain no agent text.
         initial: Text to edit, where the terminal can edit lines.
-        remember: Whether the arrow keys bring the line back later.
     """
     if not is_person() or not console.is_terminal or console.stderr:
         console.print(prompt, end="", markup=False, soft_wrap=True)
@@ -289,7 +288,6 @@ def read_line(console: Console, prompt: str, initial: str = "", *, remember: boo
         import readline
     except ImportError:  # on Windows
         return input(prompt)
-    readline.set_auto_history(remember)
     readline.set_startup_hook(lambda: readline.insert_text(initial))
     try:
         return input(prompt)  # readline has to know the prompt, or it deletes it

@@ -173,7 +173,7 @@ class Chat:
         """Read what starts the next turn: answers while interrupts are open, else a message. None if it is empty."""
         if self._session.interrupts:
             return self._resume()
-        line = self._read_line("> ", remember=True).strip()
+        line = self._read_line("> ").strip()
         return self._session.send(line) if line else None
 
     def _resume(self) -> Turn:
@@ -184,9 +184,9 @@ class Chat:
             except errors.AgentError as error:  # one has expired meanwhile
                 self._view.line(str(error), "error")
 
-    def _read_line(self, prompt: str, initial: str = "", *, remember: bool = False) -> str:
+    def _read_line(self, prompt: str, initial: str = "") -> str:
         """Read a line. Commands that come instead are carried out; they may raise `Quit` or `SessionReplaced`."""
-        while (line := read_line(self._view.console, prompt, initial, remember=remember)).startswith(":"):
+        while (line := read_line(self._view.console, prompt, initial)).startswith(":"):
             try:
                 self._run_command(line)
             except CommandError as error:
@@ -210,10 +210,8 @@ class Chat:
             self._view.line(f"{broken}{error}", "error")
             return ExitCode.FAILED
         finally:
-            state = self._session.state
-            has_values = any(state.values()) if isinstance(state, dict) else bool(state)
-            after = json_text(state)
-            self._view.end_turn(after if has_values and after != before else None, turn.usage)
+            after = json_text(self._session.state)
+            self._view.end_turn(after if after not in (before, "null", "{}") else None, turn.usage)
         return ExitCode.WAITING if self._session.interrupts else ExitCode.OK
 
     def _show_turn(self, turn: Turn) -> None:

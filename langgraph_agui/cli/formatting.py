@@ -188,15 +188,10 @@ class ActivityLines:
             yield f"{event.activity_type}: {json_text(patch if content is None else content)}"
             return
         for operation in patch:
-            part, partial = operation.get("value"), self._partial[key]
-            if operation["path"] == "/status":  # the tool has ended
-                part = "\n" if partial else ""
-            if isinstance(part, str):
-                *lines, self._partial[key] = (partial + part).split("\n")
-            else:
-                lines, self._partial[key] = [*filter(None, [partial]), json_text(part)], ""
-            for line in lines:
-                yield f"{self._tools[key]}: {line}"
+            value = "\n" if operation["path"] == "/status" else operation.get("value")  # with a status the tool ends
+            text = value if isinstance(value, str) else f"\n{json_text(value)}\n"
+            *lines, self._partial[key] = (self._partial[key] + text).split("\n")
+            yield from (f"{self._tools[key]}: {line}" for line in lines if line)
 
 
 def summarize(messages: Sequence[core.Message], subagents: Subagents) -> Iterator[tuple[str, str]]:

@@ -59,8 +59,9 @@ def run(
     `heading` is printed above the URLs. `question` is sent to the agent once, and its answer printed here.
     """
     listener = _listen(host, port)
-    visible = "localhost" if host in {"0.0.0.0", "::"} else host  # noqa: S104  # an address that a browser can open
-    url = f"http://{f'[{visible}]' if ':' in visible else visible}:{listener.getsockname()[1]}"
+    any_address = host in {"0.0.0.0", "::"}  # noqa: S104  # a browser cannot open it
+    name = "localhost" if any_address else f"[{host}]" if ":" in host else host
+    url = f"http://{name}:{listener.getsockname()[1]}"
     config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=_SHUTDOWN_SECONDS)
     typer.echo(
         f"{heading}\n\n"
