@@ -10,58 +10,46 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from langgraph_agui.agent import LangGraphAgent
-    from langgraph_agui.callbacks import AGUICallbackHandler, astream_agui
-    from langgraph_agui.errors import ErrorCode
-    from langgraph_agui.fastapi import add_langgraph_fastapi_endpoint, agui_router
-    from langgraph_agui.frontend import agui_context, frontend_tools
-    from langgraph_agui.interrupts.approvals import Approval
-    from langgraph_agui.messages.options import ReasoningOptions, ReasoningSeal, ThinkTagSplitter
-    from langgraph_agui.messages.to_agui import langchain_messages_to_agui
-    from langgraph_agui.messages.to_langchain import agui_messages_to_langchain, for_provider
-    from langgraph_agui.middleware import AGUIMiddleware
-    from langgraph_agui.state.options import PredictState, Private, StateOptions, emit_state, state_update
+    from langgraph_agui.agent import LangGraphAgent as LangGraphAgent
+    from langgraph_agui.callbacks import AGUICallbackHandler as AGUICallbackHandler
+    from langgraph_agui.callbacks import astream_agui as astream_agui
+    from langgraph_agui.errors import ErrorCode as ErrorCode
+    from langgraph_agui.fastapi import add_langgraph_fastapi_endpoint as add_langgraph_fastapi_endpoint
+    from langgraph_agui.fastapi import agui_router as agui_router
+    from langgraph_agui.frontend import agui_context as agui_context
+    from langgraph_agui.frontend import frontend_tools as frontend_tools
+    from langgraph_agui.interrupts.decisions import Approval as Approval
+    from langgraph_agui.messages.options import ReasoningOptions as ReasoningOptions
+    from langgraph_agui.messages.options import ReasoningSeal as ReasoningSeal
+    from langgraph_agui.messages.options import ThinkTagSplitter as ThinkTagSplitter
+    from langgraph_agui.messages.to_agui import langchain_messages_to_agui as langchain_messages_to_agui
+    from langgraph_agui.messages.to_langchain import agui_messages_to_langchain as agui_messages_to_langchain
+    from langgraph_agui.messages.to_langchain import for_provider as for_provider
+    from langgraph_agui.middleware import AGUIMiddleware as AGUIMiddleware
+    from langgraph_agui.state.options import PredictState as PredictState
+    from langgraph_agui.state.options import Private as Private
+    from langgraph_agui.state.options import StateOptions as StateOptions
+    from langgraph_agui.state.options import emit_state as emit_state
+    from langgraph_agui.state.options import state_update as state_update
 
-__all__ = [
-    "AGUICallbackHandler",
-    "AGUIMiddleware",
-    "Approval",
-    "ErrorCode",
-    "LangGraphAgent",
-    "PredictState",
-    "Private",
-    "ReasoningOptions",
-    "ReasoningSeal",
-    "StateOptions",
-    "ThinkTagSplitter",
-    "add_langgraph_fastapi_endpoint",
-    "agui_context",
-    "agui_messages_to_langchain",
-    "agui_router",
-    "astream_agui",
-    "emit_state",
-    "for_provider",
-    "frontend_tools",
-    "langchain_messages_to_agui",
-    "state_update",
-]
-
+# The names of each module, as above.
 _PUBLIC = {
     "agent": "LangGraphAgent",
     "callbacks": "AGUICallbackHandler astream_agui",
     "errors": "ErrorCode",
     "fastapi": "add_langgraph_fastapi_endpoint agui_router",
     "frontend": "agui_context frontend_tools",
-    "interrupts.approvals": "Approval",
+    "interrupts.decisions": "Approval",
     "messages.options": "ReasoningOptions ReasoningSeal ThinkTagSplitter",
     "messages.to_agui": "langchain_messages_to_agui",
     "messages.to_langchain": "agui_messages_to_langchain for_provider",
     "middleware": "AGUIMiddleware",
     "state.options": "PredictState Private StateOptions emit_state state_update",
 }
-"""The names of each module."""
 
 _MODULES = {name: module for module, names in _PUBLIC.items() for name in names.split()}
+
+__all__ = [*_MODULES]
 
 
 def __getattr__(name: str) -> object:
@@ -73,4 +61,4 @@ def __getattr__(name: str) -> object:
 
 def __dir__() -> list[str]:
     """Return the names in this module."""
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *_MODULES})

@@ -20,7 +20,7 @@ from langgraph_agui.configs import merge_run_configs
 from langgraph_agui.connect import ThreadSnapshot
 from langgraph_agui.errors import RunInputError, StateError
 from langgraph_agui.graphs import Graph, adapt_graph
-from langgraph_agui.interrupts.approvals import OnApproval, log_approval
+from langgraph_agui.interrupts.decisions import OnApproval, log_approval
 from langgraph_agui.messages.options import ReasoningOptions
 from langgraph_agui.messages.redaction import redactor_for
 from langgraph_agui.messages.to_langchain import ProviderFilter

@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
+# The event loop itself keeps only weak references to its tasks.
 _kept: set[asyncio.Task[None]] = set()
-"""The event loop itself keeps only weak references to its tasks."""
 
 
 def keep_alive(task: asyncio.Task[None]) -> None:

@@ -1,6 +1,9 @@
-"""Configurations of runs: several enter, one leaves."""
+"""LangGraph's run configurations, merged, and checkpoint namespaces: where in a graph something happens."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import cast
 
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import merge_configs
@@ -16,3 +19,30 @@ def merge_run_configs(*configs: RunnableConfig | None) -> RunnableConfig:
         if config and "recursion_limit" in config:
             result["recursion_limit"] = config["recursion_limit"]
     return result
+
+
+def namespace_of(metadata: Mapping[str, object] | None) -> str:
+    """Return the checkpoint namespace of the task that a callback belongs to; "" outside a graph."""
+    return cast("str", (metadata or {}).get("langgraph_checkpoint_ns") or "")
+
+
+def task_id(namespace: str) -> str:
+    """Return the id of the task with this namespace."""
+    return namespace.rpartition(":")[2]
+
+
+def graph_of(namespace: str) -> str:
+    """Return the namespace of the graph that a task is part of, by the task's; "" for the root graph."""
+    return namespace.rpartition("|")[0]
+
+
+def subagent_run_id(namespace: Sequence[str]) -> str | None:
+    """Return the `subagentRunId` of the graph at `namespace`; None for the root graph.
+
+    It is the task that runs the graph, `name:task id`, and stays the same when a paused run resumes. LangGraph numbers
+    the graphs that one task runs, all but the first.
+    """
+    if not namespace:
+        return None
+    *_, last = namespace
+    return f"{namespace[-2]}:{last}" if last.isdigit() and len(namespace) > 1 else last

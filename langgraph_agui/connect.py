@@ -13,7 +13,6 @@ from langgraph_agui.interrupts.pending import PendingInterrupts
 from langgraph_agui.run import emit_pending, start_translation
 from langgraph_agui.settings import AgentContext
 from langgraph_agui.state.client_state import state_version
-from langgraph_agui.threads.thread import load_thread
 from langgraph_agui.translate.event_sinks import Subscription
 
 T = TypeVar("T")
@@ -57,7 +56,7 @@ class ThreadSnapshot:
             self._reader.close()
 
     async def _load(self) -> PendingInterrupts:
-        thread = await load_thread(self._agent.graph, self._config, self._agent.settings.messages_key)
+        thread = await self._agent.graph.load_thread(self._config, self._agent.settings.messages_key)
         self._translation.load_thread(thread.messages)
         self._version = state_version(thread.state)
         if thread.state.created_at is not None:

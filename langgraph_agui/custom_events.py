@@ -13,11 +13,11 @@ from langchain_core.callbacks import adispatch_custom_event
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
 
+# The custom event's name.
 AGENT_OUTPUT: Final = "agui_told"
-"""The custom event's name."""
 
+# If the value of an interrupt has this key and a client cancels it, the graph resumes with `{CANCELLED: True}`.
 CANCELLED: Final = "agui_cancelled"
-"""If the value of an interrupt has this key and a client cancels it, the graph resumes with `{CANCELLED: True}`."""
 
 AgentOutput = BaseMessage | ActivitySnapshotEvent | ActivityDeltaEvent
 

@@ -39,11 +39,11 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 Maybe: TypeAlias = T | Awaitable[T]
 
+# Bytes that a request may have by default.
 MAX_BODY = 10 * 1024 * 1024
-"""Bytes that a request may have by default."""
 
+# Seconds without an event after which a comment is sent by default: proxies close idle streams after 60.
 KEEP_ALIVE = 15.0
-"""Seconds without an event after which a comment is sent by default: proxies close idle streams after 60."""
 
 _HEADERS = {
     "cache-control": "no-cache, no-transform",
@@ -94,11 +94,8 @@ def agui_router(
         context = await _resolve(context_factory(request)) if context_factory is not None else None
         try:
             reader = await agent.begin(SSESink, run_input, config=config, context=context)
-        except RunInputError as error:
-            return JSONResponse({"detail": str(error), "code": error.code.value}, 409)
-        except StateError as error:
-            logger.exception("The thread could not be opened")
-            return JSONResponse({"detail": error.code.message, "code": error.code.value}, 503)
+        except (RunInputError, StateError) as error:
+            return _refusal(error)
         return _EventStream(reader, keep_alive)
 
     @router.post(f"{base}/connect", response_model=None)
@@ -133,6 +130,13 @@ def add_langgraph_fastapi_endpoint(
 ) -> None:
     """Serve `agent` at `path` of `app`; the options are those of `agui_router`."""
     app.include_router(agui_router(agent, path, **options))
+
+
+def _refusal(error: RunInputError | StateError) -> JSONResponse:
+    if isinstance(error, RunInputError):
+        return JSONResponse({"detail": str(error), "code": error.code.value}, 409)
+    logger.error("The thread could not be opened", exc_info=error)
+    return JSONResponse({"detail": error.code.message, "code": error.code.value}, 503)
 
 
 async def _resolve(value: Maybe[T]) -> T:

@@ -23,7 +23,7 @@ from langgraph_agui.configs import merge_run_configs
 from langgraph_agui.errors import ApprovalRefused, ErrorCode
 from langgraph_agui.frontend import frontend_config
 from langgraph_agui.interrupts.approval_tool import REQUEST_APPROVAL, split_approvals
-from langgraph_agui.interrupts.approvals import Approval
+from langgraph_agui.interrupts.decisions import Approval
 from langgraph_agui.interrupts.pending import PendingInterrupts
 from langgraph_agui.interrupts.resume import Resolution
 from langgraph_agui.messages.to_agui import cancelled, open_tool_calls
@@ -40,14 +40,12 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
+# Seconds that a reader who leaves waits for the graph to stop.
 _LEAVE_TIMEOUT = 1.0
-"""Seconds that a reader who leaves waits for the graph to stop."""
 
+# Seconds after which a cancelled graph that still runs is cancelled again. `asyncio.wait_for` loses a cancellation that
+# meets its result (CPython before 3.12), and providers' packages use it.
 _CANCEL_INTERVAL = 0.4
-"""Seconds after which a cancelled graph that still runs is cancelled again.
-
-`asyncio.wait_for` loses a cancellation that meets its result (CPython before 3.12), and providers' packages use it.
-"""
 
 
 def start_translation(agent: AgentContext, run_input: RunAgentInput, sink: Sink) -> Translation:

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Literal, TypeAlias, get_args
 
 from langgraph_agui.graphs import GraphAdapter
-from langgraph_agui.interrupts.approvals import OnApproval, log_approval
+from langgraph_agui.interrupts.decisions import OnApproval, log_approval
 from langgraph_agui.interrupts.pending import PendingInterruptReader
 from langgraph_agui.messages.options import ReasoningOptions
 from langgraph_agui.messages.to_langchain import HistoryConverter, ProviderFilter

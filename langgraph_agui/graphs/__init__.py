@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from langgraph.pregel.remote import RemoteGraph
 
-from langgraph_agui.graphs.adapter import ROOT_CHANNEL, Graph, GraphAdapter
+from langgraph_agui.graphs.adapter import ROOT_CHANNEL, Graph, GraphAdapter, Thread
 from langgraph_agui.graphs.local import LocalGraphAdapter
 from langgraph_agui.graphs.remote import RemoteGraphAdapter
 
-__all__ = ["ROOT_CHANNEL", "Graph", "GraphAdapter", "LocalGraphAdapter", "RemoteGraphAdapter", "adapt_graph"]
+__all__ = ["ROOT_CHANNEL", "Graph", "GraphAdapter", "LocalGraphAdapter", "RemoteGraphAdapter", "Thread", "adapt_graph"]
 
 
 def adapt_graph(graph: Graph) -> GraphAdapter:

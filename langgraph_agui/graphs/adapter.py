@@ -15,17 +15,18 @@ from langgraph.pregel import Pregel
 from langgraph.pregel.remote import RemoteGraph
 from langgraph.types import StateSnapshot
 
+from langgraph_agui.errors import ErrorCode, RunInputError, StateError
 from langgraph_agui.messages.extract import as_mapping, extract_messages
 
 CompiledGraph: TypeAlias = Pregel[Any, Any, Any, Any]
+# A compiled graph of any state, context, input and output type, or one on a LangGraph server.
 Graph: TypeAlias = CompiledGraph | RemoteGraph
-"""A compiled graph of any state, context, input and output type, or one on a LangGraph server."""
 
+# What a graph takes as input: a mapping of keys, a list of messages, or the user's text (functional API).
 InputForm: TypeAlias = Literal["keys", "messages", "text"]
-"""What a graph takes as input: a mapping of keys, a list of messages, or the user's text (functional API)."""
 
+# The only channel of a graph whose state is a list of messages and not a mapping.
 ROOT_CHANNEL = "__root__"
-"""The only channel of a graph whose state is a list of messages and not a mapping."""
 
 
 class InterruptHolder(NamedTuple):
@@ -34,6 +35,17 @@ class InterruptHolder(NamedTuple):
     namespace: str
     values: object
     created_at: str | None
+
+
+class Thread(NamedTuple):
+    """A state of a thread, and the messages in it."""
+
+    state: StateSnapshot
+    messages: list[BaseMessage]
+
+    def metadata(self, key: str) -> object:
+        """Return what the checkpoint's metadata has under `key`."""
+        return (self.state.metadata or {}).get(key)
 
 
 class GraphAdapter(ABC):
@@ -54,29 +66,29 @@ class GraphAdapter(ABC):
     def lock_owner(self) -> object:
         """The object that thread locks belong to: graphs with the same owner share their threads."""
 
+    # Whether the graph is a compiled `StateGraph`, which knows all of its keys.
     is_state_graph = False
-    """Whether the graph is a compiled `StateGraph`, which knows all of its keys."""
 
+    # Whether the graph is a functional-API entrypoint, whose input is not its state.
     is_function = False
-    """Whether the graph is a functional-API entrypoint, whose input is not its state."""
 
+    # What a run's input looks like.
     input_form: InputForm = "keys"
-    """What a run's input looks like."""
 
+    # The keys of the input schema; None if the input has no keys or the schema is unknown.
     input_names: list[str] | None = None
-    """The keys of the input schema; None if the input has no keys or the schema is unknown."""
 
+    # The schema of the input as a Python type; None if there is none.
     input_schema: object = None
-    """The schema of the input as a Python type; None if there is none."""
 
+    # All state schemas as Python types, those of single nodes included.
     schemas: Sequence[object] = ()
-    """All state schemas as Python types, those of single nodes included."""
 
+    # The names of all channels; none before a server was asked.
     channels: Collection[str] = ()
-    """The names of all channels; none before a server was asked."""
 
+    # The channels in the graph's output; None if the output is one value, or unknown.
     output_names: Collection[str] | None = None
-    """The channels in the graph's output; None if the output is one value, or unknown."""
 
     def outputs(self, name: str) -> bool:
         """Return whether the graph's output may have this key. True for names that are no channel."""
@@ -127,6 +139,36 @@ class GraphAdapter(ABC):
     def node_without_branches(self, fallback: str) -> str:
         """Return a node as which the state can be updated without running the graph's own routers, else `fallback`."""
         return fallback
+
+    async def load_thread(self, config: RunnableConfig, messages_key: str) -> Thread:
+        """Read the thread that `config` names; `messages_key` is the channel of its messages.
+
+        Raises:
+            StateError: The checkpoint could not be read.
+        """
+        try:
+            stored = await self.load_state(config)
+        except Exception as error:
+            raise StateError from error
+        return Thread(stored, self.thread_messages(stored, messages_key))
+
+    async def load_thread_before(self, config: RunnableConfig, message_id: str, messages_key: str) -> Thread:
+        """Read the thread as it was before the message `message_id`.
+
+        A run begins with a checkpoint that LangGraph marks `source: "input"`, taken before the input is applied. The
+        newest of them without the message is where a run from that message begins again; the old branch stays readable
+        behind its own checkpoints.
+
+        Raises:
+            RunInputError: The thread has no such checkpoint any more.
+        """
+        # A thread that was filled by `update_state` has other checkpoints only.
+        for metadata in ({"source": "input"}, None):
+            async for stored in self.load_history(config, metadata):
+                messages = self.thread_messages(stored, messages_key)
+                if all(message.id != message_id for message in messages):
+                    return Thread(stored, messages)
+        raise RunInputError(ErrorCode.INVALID_INPUT, "The thread cannot be run again from this message.")
 
     def thread_messages(self, stored: StateSnapshot, messages_key: str) -> list[BaseMessage]:
         """Return the messages in a state of a thread."""

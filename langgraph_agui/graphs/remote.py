@@ -19,17 +19,17 @@ from langgraph_agui.messages.extract import MessageDecoder, encode_for_server
 
 logger = logging.getLogger(__name__)
 
+# Namespace of the thread ids that are made for threads of a client. Never to be changed: threads would be lost.
 _THREADS = UUID("b4f0c1d2-6a57-5e0e-9d53-0a2f7c1e8b36")
-"""Namespace of the thread ids that are made for threads of a client. Never to be changed: threads would be lost."""
 
+# How many states of a thread are read at most.
 _HISTORY_LIMIT = 1000
-"""How many states of a thread are read at most."""
 
+# In how many graphs of one task an interrupt is looked for; each is a request.
 _GRAPHS_PER_TASK = 8
-"""In how many graphs of one task an interrupt is looked for; each is a request."""
 
+# How many interrupts of one task are recognised by their ids alone, without a request.
 _INTERRUPTS_PER_TASK = 32
-"""How many interrupts of one task are recognised by their ids alone, without a request."""
 
 
 def server_config(config: RunnableConfig) -> RunnableConfig:

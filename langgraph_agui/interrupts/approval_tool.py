@@ -17,8 +17,8 @@ from langgraph_agui.interrupts.decisions import Action
 from langgraph_agui.interrupts.pending import InterruptRequest, PendingInterrupts
 from langgraph_agui.messages.to_agui import text_of
 
+# The client tool: `{approval_id, function_name, function_arguments, message}`, answered `{approval_id, approved}`.
 REQUEST_APPROVAL = "request_approval"
-"""The client tool: `{approval_id, function_name, function_arguments, message}`, answered `{approval_id, approved}`."""
 
 
 def split_approvals(pending: PendingInterrupts) -> tuple[list[ToolCall], list[Interrupt]]:

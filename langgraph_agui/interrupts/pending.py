@@ -18,6 +18,7 @@ from langgraph.types import Interrupt as GraphInterrupt
 from langgraph.types import StateSnapshot
 from pydantic import BaseModel, Field, StrictStr, TypeAdapter, ValidationError
 
+from langgraph_agui.configs import subagent_run_id
 from langgraph_agui.custom_events import CANCELLED
 from langgraph_agui.graphs.adapter import GraphAdapter, InterruptHolder
 from langgraph_agui.interrupts.decisions import (
@@ -30,14 +31,13 @@ from langgraph_agui.interrupts.decisions import (
 )
 from langgraph_agui.messages.extract import extract_messages
 from langgraph_agui.messages.to_agui import open_tool_calls
-from langgraph_agui.namespaces import subagent_run_id
 from langgraph_agui.protocol.wire import to_jsonable
 
+# Makes of a graph's value what a client may see of it, as JSON data.
 Redact: TypeAlias = Callable[[object], object]
-"""Makes of a graph's value what a client may see of it, as JSON data."""
 
+# Reason of the interrupt for a static breakpoint.
 BREAKPOINT = "langgraph:breakpoint"
-"""Reason of the interrupt for a static breakpoint."""
 
 _BREAKPOINT_DECISIONS = ("approve", "reject")
 _AGUI_REASONS = frozenset({"tool_call", "input_required", "confirmation"})  # any other is `framework:name`

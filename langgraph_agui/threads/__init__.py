@@ -13,8 +13,8 @@ from collections.abc import Callable
 
 from langgraph_agui.threads.locks import ThreadLocks
 
+# The locks of each checkpointer, by its `id`: checkpointers may be equal to each other, and not hashable.
 _locks: dict[int, ThreadLocks] = {}
-"""The locks of each checkpointer, by its `id`: checkpointers may be equal to each other, and not hashable."""
 
 _guard = threading.RLock()
 

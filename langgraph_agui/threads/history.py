@@ -1,4 +1,6 @@
-"""What a client's messages mean for a thread that the server owns: decided by ids, never by counts.
+"""What a client's messages mean for a thread that the server owns, and conversations without gaps.
+
+A client's messages are understood by their ids, never by counts.
 
 The client's list and the thread's messages enter; what is new leaves, or from where the thread is to run again. A
 message with an id that the thread does not know is new if it is a user message, or the result of a call that the thread
@@ -8,6 +10,7 @@ fork". Everything else is known already, was removed by the graph, or is forged.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
@@ -20,7 +23,13 @@ from ag_ui.core import (
     ToolMessage,
     UserMessage,
 )
-from langchain_core.messages import BaseMessage, HumanMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, RemoveMessage
+from langchain_core.messages import ToolMessage as ToolResult
+from langgraph.graph.message import REMOVE_ALL_MESSAGES
+
+from langgraph_agui.messages.to_agui import interrupted
+
+logger = logging.getLogger(__name__)
 
 
 class Rerun(NamedTuple):
@@ -55,12 +64,15 @@ def _of_main_agent(client: Sequence[Message], known: Collection[str | None] = ()
     return [message for message in client if message.subagent_run_id is None or message.id in known]
 
 
-def start_of_new(client: Sequence[Message], thread: Sequence[BaseMessage]) -> int | None:
-    """Return the index of the user messages and results at the end of a client's list that the thread does not know.
+def start_of_new(client: Sequence[Message], before: Sequence[BaseMessage], thread: Sequence[BaseMessage] = ()) -> int:
+    """Return the index in a client's list of the first message that came with its answers.
 
-    None, if the list shares nothing with the thread: then nothing tells what of it is new.
+    Args:
+        client: The client's messages.
+        before: The messages of the thread when it was paused.
+        thread: Its messages now.
     """
-    known = {message.id for message in thread}
+    known = {message.id for message in (*before, *thread)}
     settled = [
         index
         for index, message in enumerate(client)
@@ -68,7 +80,10 @@ def start_of_new(client: Sequence[Message], thread: Sequence[BaseMessage]) -> in
         or message.subagent_run_id is not None
         or not isinstance(message, UserMessage | ToolMessage)
     ]
-    return settled[-1] + 1 if settled else None
+    if settled:
+        return settled[-1] + 1
+    # The client sends only new messages, or the graph has removed all that the client has.
+    return 0 if before else len(client)
 
 
 def new_messages(
@@ -112,3 +127,66 @@ def new_messages(
             unanswered.discard(message.tool_call_id)
             new.append(message)
     return new
+
+
+# -- gaps -------------------------------------------------------------------------------------------------------------
+#
+# A run that was killed, stopped or has failed leaves calls without results, a client that forgets leaves results
+# without calls. Providers refuse both, and the thread could never run again.
+
+
+def close_gaps(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+    """Return a conversation with its gaps closed.
+
+    A call that is unanswered though the conversation has gone on is answered as interrupted; a result that came too
+    late goes behind its call; a result that answers nothing, or what is answered already, is left out. The calls at
+    the end may still be answered.
+    """
+    used: set[int] = set()
+    result: list[BaseMessage] = []
+    last = max((index for index, message in enumerate(messages) if not isinstance(message, ToolResult)), default=-1)
+    for index, message in enumerate(messages):
+        if isinstance(message, ToolResult):
+            if index not in used:
+                logger.warning("A result that answers no open call was left out: %r.", message.tool_call_id)
+            continue
+        result.append(message)
+        if not isinstance(message, AIMessage):
+            continue
+        answers: dict[str | None, int] = {}
+        for call_id in (call["id"] for call in (*message.tool_calls, *message.invalid_tool_calls)):
+            if (found := _find_result(messages, index, call_id, used)) is not None:
+                used.add(found)
+                answers[call_id] = found
+        result += [messages[found] for found in sorted(answers.values())]
+        if index < last:
+            open_ = [call for call in message.tool_calls if call["id"] not in answers]
+            result += [interrupted(call["id"] or "", call["name"]) for call in open_]
+    return result
+
+
+def _find_result(messages: Sequence[BaseMessage], index: int, call_id: str | None, used: set[int]) -> int | None:
+    """Return the index of the result of a call: behind it, before another call of the same id."""
+    for found in range(index + 1, len(messages)):
+        message = messages[found]
+        if isinstance(message, ToolResult) and message.tool_call_id == call_id and found not in used:
+            return found
+        if isinstance(message, AIMessage) and any(other["id"] == call_id for other in message.tool_calls):
+            return None
+    return None
+
+
+def append_update(thread: Sequence[BaseMessage], whole: Sequence[BaseMessage], *, removes: bool) -> list[BaseMessage]:
+    """Return the update that turns a stored thread into the conversation `whole`.
+
+    Args:
+        thread: What is stored.
+        whole: What it is to become.
+        removes: Whether the channel can remove messages; if not, a gap inside the thread stays.
+    """
+    if list(whole[: len(thread)]) == list(thread):
+        return list(whole[len(thread) :])
+    if removes:
+        return [RemoveMessage(id=REMOVE_ALL_MESSAGES), *whole]
+    known = {id(message) for message in thread}
+    return [message for message in whole if id(message) not in known]

@@ -19,7 +19,7 @@ from langgraph.constants import START
 from langgraph.types import Command
 
 from langgraph_agui.errors import ErrorCode, RunInputError
-from langgraph_agui.graphs import ROOT_CHANNEL
+from langgraph_agui.graphs import ROOT_CHANNEL, Thread
 from langgraph_agui.interrupts.approval_tool import approval_answers
 from langgraph_agui.interrupts.pending import PendingInterrupts
 from langgraph_agui.interrupts.resume import Resolution, fingerprint, resolve, was_given
@@ -27,20 +27,18 @@ from langgraph_agui.messages.extract import as_mapping
 from langgraph_agui.messages.to_agui import open_tool_calls
 from langgraph_agui.settings import AgentContext
 from langgraph_agui.state.client_state import ClientState
-from langgraph_agui.threads.history import Rerun, find_rerun, new_messages, start_of_new
-from langgraph_agui.threads.repair import append_update, close_gaps
-from langgraph_agui.threads.thread import Thread, load_before, load_thread
+from langgraph_agui.threads.history import Rerun, append_update, close_gaps, find_rerun, new_messages, start_of_new
 
 logger = logging.getLogger(__name__)
 
+# Key in the metadata of checkpoints: the fingerprint of the answers that the run before them brought.
 ANSWERED = "agui_resume"
-"""Key in the metadata of checkpoints: the fingerprint of the answers that the run before them brought."""
 
+# Key in the metadata of checkpoints: a JSON list of the user messages that came with answers, to run after them.
 POSTPONED = "agui_beside"
-"""Key in the metadata of checkpoints: a JSON list of the user messages that came with answers, to run after them."""
 
+# Key in the metadata of a checkpoint: the pause before it was abandoned. Clients cannot answer its calls.
 ABANDONED = "agui_given_up"
-"""Key in the metadata of a checkpoint: the pause before it was abandoned. Clients cannot answer its calls."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +207,7 @@ class RunPlanner:
     ) -> Resume | Abandon:
         resolution = resolve(effective, pending)
         # If the run pauses again, the messages that came with the answers run when it waits for nothing more.
-        new = self._input.messages[self._start_of_new(thread.messages, ()) :]
+        new = self._input.messages[start_of_new(self._input.messages, thread.messages) :]
         postponed = [*_postponed(thread), *(message.id for message in new if isinstance(message, UserMessage))]
         metadata: dict[str, object] = {ANSWERED: fingerprint(answers), POSTPONED: json.dumps(postponed)}
         values = as_mapping(thread.state.values) or {}
@@ -227,7 +225,7 @@ class RunPlanner:
     # -- messages -------------------------------------------------------------------------------------------------
 
     async def _load(self) -> Thread:
-        return await load_thread(self._graph, self._config, self._key)
+        return await self._graph.load_thread(self._config, self._key)
 
     def _new_messages(self, thread: Thread) -> list[Message]:
         # A thread that did not end its last superstep was killed: its calls are the server's, and clients cannot answer
@@ -247,14 +245,6 @@ class RunPlanner:
         if converted and isinstance(converted[0], HumanMessage) and converted[0].content == stored.content:
             return True
         return message.content == self._converter.visible_content(stored)
-
-    def _start_of_new(self, before: Sequence[BaseMessage], thread: Sequence[BaseMessage]) -> int:
-        """Return the index in the client's list of the first message that came with its answers."""
-        start = start_of_new(self._input.messages, [*before, *thread])
-        if start is not None:
-            return start
-        # The client sends only new messages, or the graph has removed all that the client has.
-        return 0 if before else len(self._input.messages)
 
     def _takes_messages(self) -> bool:
         """Return whether the graph takes messages one by one, into a channel of its own for them."""
@@ -278,7 +268,7 @@ class RunPlanner:
                 they are not new.
             state: The client's state, unless the thread's is newer.
         """
-        postponed, start = _postponed(thread), self._start_of_new(before, thread.messages)
+        postponed, start = _postponed(thread), start_of_new(self._input.messages, before, thread.messages)
         new = [
             message for index, message in enumerate(self._input.messages) if index >= start or message.id in postponed
         ]
@@ -316,7 +306,7 @@ class RunPlanner:
 
     async def _plan_rerun(self, rerun: Rerun, thread: Thread) -> Execute:
         """Run again from before a message of the thread, with its old or its new content."""
-        base, before = await load_before(self._graph, self._config, rerun.message_id, self._key)
+        base, before = await self._graph.load_thread_before(self._config, rerun.message_id, self._key)
         known = {message.id for message in before}
         index = next(index for index, message in enumerate(thread.messages) if message.id == rerun.message_id)
         between = [message for message in thread.messages[:index] if message.id not in known]

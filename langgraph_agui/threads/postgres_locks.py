@@ -34,9 +34,10 @@ Source: TypeAlias = AsyncConnection[Any] | AsyncConnectionPool[Any]
 logger = logging.getLogger(__name__)
 
 _PREFIX = b"langgraph-agui thread\0"
+# Seconds between two attempts to lock a thread that another process runs in.
 _MIN_DELAY, _MAX_DELAY = 0.05, 0.5
-"""Seconds between two attempts to lock a thread that another process runs in."""
 
+# Defaults of the connection: the client soon notices a connection that is dead.
 _PARAMETERS = {
     "application_name": "langgraph-agui thread locks",
     "connect_timeout": 10,
@@ -45,15 +46,14 @@ _PARAMETERS = {
     "keepalives_count": 3,
     "tcp_user_timeout": 30_000,
 }
-"""Defaults of the connection: the client soon notices a connection that is dead."""
 
+# Of the session: the server frees the locks of a machine that went dark after a minute, and of none that is idle.
 _SETTINGS = """
 SELECT set_config(name, value, false) FROM pg_settings JOIN (VALUES
     ('tcp_keepalives_idle', '30'), ('tcp_keepalives_interval', '10'), ('tcp_keepalives_count', '3'),
     ('idle_session_timeout', '0'), ('statement_timeout', '0')
 ) AS wanted (name, value) USING (name)
 """
-"""Of the session: the server frees the locks of a machine that went dark after a minute, and of none that is idle."""
 
 
 def key_of(thread_id: str) -> int:

@@ -22,10 +22,10 @@ from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, Generati
 from langgraph.constants import TAG_HIDDEN, TAG_NOSTREAM
 from langgraph.errors import GraphBubbleUp, GraphInterrupt
 
+from langgraph_agui.configs import namespace_of
 from langgraph_agui.errors import ErrorCode, RunStopped
 from langgraph_agui.messages.extract import extract_messages
 from langgraph_agui.messages.to_agui import HIDDEN
-from langgraph_agui.namespaces import namespace_of
 from langgraph_agui.translate.message_tracker import ModelCall
 from langgraph_agui.translate.run_tree import RunTree, ToolRun
 from langgraph_agui.translate.stream_sequencer import StreamPosition, StreamSequencer

@@ -17,8 +17,8 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, mess
 from langgraph.errors import GraphInterrupt
 from langgraph.pregel.remote import RemoteException
 
+from langgraph_agui.configs import graph_of, namespace_of, subagent_run_id
 from langgraph_agui.errors import ErrorCode
-from langgraph_agui.namespaces import graph_of, namespace_of, subagent_run_id
 from langgraph_agui.translate.message_tracker import ModelCall
 from langgraph_agui.translate.subagents import SubagentRun
 from langgraph_agui.translate.translation import Translation

@@ -13,7 +13,7 @@ from itertools import count
 from typing import Final, Literal
 from uuid import UUID
 
-from langgraph_agui.namespaces import graph_of, subagent_run_id, task_id
+from langgraph_agui.configs import graph_of, subagent_run_id, task_id
 from langgraph_agui.translate.stream_sequencer import StreamPosition
 from langgraph_agui.translate.subagents import SubagentRun
 

@@ -14,9 +14,9 @@ from typing import Final
 
 from ag_ui.core import BaseEvent, ToolCallEndEvent, ToolCallResultEvent, ToolCallStartEvent
 
+from langgraph_agui.configs import task_id
 from langgraph_agui.messages.blocks import BlockKind
 from langgraph_agui.messages.extract import as_mapping
-from langgraph_agui.namespaces import task_id
 from langgraph_agui.protocol.patch import PatchError, apply_patch
 from langgraph_agui.protocol.wire import JsonValue, json_equal, to_jsonable
 from langgraph_agui.state.client_state import ClientStateCache, preview_history

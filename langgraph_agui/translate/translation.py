@@ -18,6 +18,7 @@ from langgraph.errors import GraphBubbleUp, GraphDrained
 from langgraph.errors import GraphInterrupt as GraphInterruptError
 from langgraph.types import Interrupt as GraphInterrupt
 
+from langgraph_agui.configs import namespace_of
 from langgraph_agui.custom_events import AGENT_OUTPUT
 from langgraph_agui.errors import ErrorClassifier, ErrorCode, RunStopped
 from langgraph_agui.interrupts.pending import interrupt_requests
@@ -27,7 +28,6 @@ from langgraph_agui.messages.extract import as_mapping, extract_messages
 from langgraph_agui.messages.options import ReasoningOptions, maker_of
 from langgraph_agui.messages.redaction import redactor_for
 from langgraph_agui.messages.to_agui import open_tool_calls
-from langgraph_agui.namespaces import namespace_of
 from langgraph_agui.settings import Subagents
 from langgraph_agui.state.client_state import ClientStateCache
 from langgraph_agui.state.options import predictions_of

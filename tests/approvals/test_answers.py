@@ -13,8 +13,7 @@ from langgraph.graph import START, StateGraph
 from langgraph.types import interrupt
 from typing_extensions import TypedDict
 
-from langgraph_agui import LangGraphAgent
-from langgraph_agui.interrupts.approvals import Approval
+from langgraph_agui import Approval, LangGraphAgent
 from tests.adapter.models import call
 from tests.adapter.streams import record_run, run_input, user
 from tests.approvals.dialogues import Dialogue, cancelled, resolved

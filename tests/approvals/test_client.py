@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from fastapi import FastAPI
 
-from langgraph_agui import LangGraphAgent, agui_router
-from langgraph_agui.interrupts.approvals import Approval
+from langgraph_agui import Approval, LangGraphAgent, agui_router
 from tests.approvals.dialogues import Dialogue
 from tests.approvals.kinds import Mode
 from tests.http.serving import serving

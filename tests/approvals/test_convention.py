@@ -11,9 +11,8 @@ from ag_ui.core import Tool
 from langchain.agents import create_agent
 from langgraph.checkpoint.memory import InMemorySaver
 
-from langgraph_agui import AGUIMiddleware, LangGraphAgent
+from langgraph_agui import AGUIMiddleware, Approval, LangGraphAgent
 from langgraph_agui.frontend import frontend_tools, is_frontend_call, name_of
-from langgraph_agui.interrupts.approvals import Approval
 from tests.adapter.frontends import PAINT, Offered, ended, go, lookup
 from tests.adapter.graphs import Chat, chain_of
 from tests.adapter.streams import RecordedRun, collect, run_input, user
