@@ -18,7 +18,7 @@ from pydantic import BaseModel
 
 from langgraph_agui.configs import merge_run_configs
 from langgraph_agui.connect import ThreadSnapshot
-from langgraph_agui.errors import RunInputError, StateError
+from langgraph_agui.errors import CodedError
 from langgraph_agui.graphs import Graph, adapt_graph
 from langgraph_agui.interrupts.decisions import OnApproval, log_approval
 from langgraph_agui.messages.options import ReasoningOptions
@@ -148,7 +148,7 @@ class LangGraphAgent:
         """
         try:
             reader = await self.begin(EventSink, run_input, config=config, context=context)
-        except (RunInputError, StateError) as error:
+        except CodedError as error:
             for refusal in refused_run(run_input, error):
                 yield cast("Event", refusal)
             return
@@ -167,7 +167,7 @@ class LangGraphAgent:
         """
         try:
             reader = await self.begin(SSESink, run_input, config=config, context=context)
-        except (RunInputError, StateError) as error:
+        except CodedError as error:
             yield b"".join(encode(event) for event in refused_run(run_input, error))
             return
         async with reader:

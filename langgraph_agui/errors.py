@@ -67,39 +67,20 @@ class ErrorCode(StrEnum):
 class CodedError(Exception):
     """An error of ours that ends a run. Its text is for the log, unless a subclass says otherwise."""
 
-    code = ErrorCode.INTERNAL
-
-
-class RunInputError(CodedError):
-    """The input of a run was refused before anything ran. Its text is safe to show to the client."""
-
     def __init__(self, code: ErrorCode, message: str | None = None) -> None:
         super().__init__(message or code.message)
         self.code = code
 
 
-class ApprovalRefused(CodedError):  # noqa: N818  # named after its code
-    """The agent's `on_approval` raised; the cause is chained."""
-
-    code = ErrorCode.APPROVAL_REFUSED
+class RunInputError(CodedError):
+    """The input of a run was refused before anything ran. Its text is safe to show to the client."""
 
 
 class StateError(CodedError):
     """The thread's checkpoint could not be read; the cause is chained."""
 
-    code = ErrorCode.STATE_ERROR
-
-
-class StateMismatch(CodedError):  # noqa: N818  # named for what it says
-    """What the graph wrote does not fit the agent's `state_schema`."""
-
-    code = ErrorCode.STATE_INVALID
-
-
-class EventTooLarge(CodedError):  # noqa: N818  # named after its code
-    """An event is larger than clients accept (AG-UI 1.0, HTTP binding: 10 Mi characters)."""
-
-    code = ErrorCode.EVENT_TOO_LARGE
+    def __init__(self, message: str | None = None) -> None:
+        super().__init__(ErrorCode.STATE_ERROR, message)
 
 
 class RunStopped(Exception):  # noqa: N818  # not an error

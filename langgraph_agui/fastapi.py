@@ -215,18 +215,15 @@ class _EventStream(Response):
     async def _send(self, send: Send) -> None:
         """Send what the reader gets, and a comment whenever it gets nothing for `keep_alive` seconds."""
         async with self._reader as reader:
-            taking = asyncio.create_task(reader.take())
-            try:
-                while True:
-                    done, _ = await asyncio.wait({taking}, timeout=self._keep_alive)
-                    batch = taking.result() if done else [_COMMENT]
-                    if not batch:
-                        break
-                    await send({"type": "http.response.body", "body": b"".join(batch), "more_body": True})
-                    if done:
-                        taking = asyncio.create_task(reader.take())
-            finally:
-                taking.cancel()
+            while True:
+                try:
+                    async with asyncio.timeout(self._keep_alive):
+                        batch = await reader.take()
+                except TimeoutError:
+                    batch = [_COMMENT]
+                if not batch:
+                    break
+                await send({"type": "http.response.body", "body": b"".join(batch), "more_body": True})
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 

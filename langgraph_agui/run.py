@@ -20,7 +20,7 @@ from langgraph.graph import END
 
 from langgraph_agui.aio import await_shielded, keep_alive
 from langgraph_agui.configs import merge_run_configs
-from langgraph_agui.errors import ApprovalRefused, ErrorCode
+from langgraph_agui.errors import CodedError, ErrorCode
 from langgraph_agui.frontend import frontend_config
 from langgraph_agui.interrupts.approval_tool import REQUEST_APPROVAL, split_approvals
 from langgraph_agui.interrupts.decisions import Approval
@@ -297,7 +297,7 @@ class Run:
                 if inspect.isawaitable(done):
                     await done
             except Exception as error:
-                raise ApprovalRefused from error
+                raise CodedError(ErrorCode.APPROVAL_REFUSED) from error
 
     async def _abandon(self, plan: Abandon) -> None:
         """End the thread's pause: answer its calls as cancelled, and leave nothing of it to run."""

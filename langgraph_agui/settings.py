@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args, get_origin, get_type_hints
 
 from langgraph_agui.graphs import GraphAdapter
 from langgraph_agui.interrupts.decisions import OnApproval, log_approval
@@ -55,12 +55,9 @@ class RunSettings:
     on_busy: OnBusy = "refuse"
 
     def __post_init__(self) -> None:
-        check_choice("on_disconnect", self.on_disconnect, OnDisconnect)
-        check_choice("approvals", self.approvals, Approvals)
-        check_choice("input_while_paused", self.input_while_paused, InputWhilePaused)
-        check_choice("client_instructions", self.client_instructions, ClientInstructions)
-        check_choice("on_busy", self.on_busy, OnBusy)
-        check_choice("subagents", self.subagents, Subagents)
+        for name, annotation in get_type_hints(type(self)).items():
+            if get_origin(annotation) is Literal:
+                check_choice(name, getattr(self, name), annotation)
         if self.emit_raw and self.reasoning.visibility != "full":
             raise ValueError("emit_raw sends all of the graph's state, which would show the reasoning that is hidden")
 

@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from typing import get_origin, get_type_hints
 
 from langchain_core.runnables import RunnableConfig
-from langgraph.channels.base import BaseChannel
 from langgraph.channels.binop import BinaryOperatorAggregate
 from langgraph.channels.delta import DeltaChannel
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
@@ -96,9 +95,7 @@ class LocalGraphAdapter(GraphAdapter):
     def needs_overwrite(self, channel: str, present: bool) -> bool:
         """See `GraphAdapter`."""
         known = self.graph.channels.get(channel)
-        if not isinstance(known, BinaryOperatorAggregate | DeltaChannel):
-            return False
-        return present or (isinstance(known, BaseChannel) and known.is_available())
+        return isinstance(known, BinaryOperatorAggregate | DeltaChannel) and (present or known.is_available())
 
     def removes_messages(self, messages_key: str) -> bool:
         """See `GraphAdapter`."""

@@ -35,13 +35,9 @@ _INTERRUPTS_PER_TASK = 32
 def server_config(config: RunnableConfig) -> RunnableConfig:
     """Return `config` with a thread id that a LangGraph server takes: servers take UUIDs only, AG-UI any string."""
     thread = str(config["configurable"]["thread_id"])
-    try:
-        is_uuid = str(UUID(thread)) == thread.lower()
-    except ValueError:
-        is_uuid = False
     # A server takes a checkpoint id only together with its namespace.
     root = {"checkpoint_ns": ""} if "checkpoint_id" in config["configurable"] else {}
-    thread_id = thread if is_uuid else str(uuid5(_THREADS, thread))
+    thread_id = thread if _is_uuid(thread) else str(uuid5(_THREADS, thread))
     return merge_run_configs(config, {"configurable": {**root, **config["configurable"], "thread_id": thread_id}})
 
 
@@ -70,11 +66,9 @@ class RemoteGraphAdapter(GraphAdapter):
             return
         assistants = self._client.assistants
         try:
-            try:
-                assistant = str(UUID(self.graph.assistant_id))
-            except ValueError:
-                found = await assistants.search(graph_id=self.graph.assistant_id, limit=1)
-                assistant = found[0]["assistant_id"]
+            assistant = self.graph.assistant_id
+            if not _is_uuid(assistant):  # the name of a graph
+                assistant = (await assistants.search(graph_id=assistant, limit=1))[0]["assistant_id"]
             schemas = await assistants.get_schemas(assistant)
             properties = {name: _properties(schema) for name, schema in schemas.items()}
             self.channels = properties.get("state_schema", {})
@@ -197,6 +191,13 @@ class RemoteGraphAdapter(GraphAdapter):
             if found is None and number == 1:
                 return first
         return None
+
+
+def _is_uuid(text: str) -> bool:
+    try:
+        return str(UUID(text)) == text.lower()
+    except ValueError:
+        return False
 
 
 def _decoded(stored: StateSnapshot, decoder: MessageDecoder) -> StateSnapshot:

@@ -13,7 +13,7 @@ from typing import cast
 
 from pydantic import BaseModel
 
-from langgraph_agui.errors import ErrorCode, RunInputError, StateMismatch
+from langgraph_agui.errors import CodedError, ErrorCode, RunInputError
 from langgraph_agui.graphs import GraphAdapter
 from langgraph_agui.protocol.wire import JsonValue, json_equal, to_jsonable
 from langgraph_agui.state.options import StateOptions
@@ -129,10 +129,10 @@ class StateContract:
         """Check JSON data that is about to be shown under `key`, if the options want that.
 
         Raises:
-            StateMismatch: It does not fit the agent's schema; the text, for the log, names the place and no values.
+            CodedError: It does not fit the agent's schema; the text, for the log, names the place and no values.
         """
         if self._options.check_output and (problems := self._misfits(key, value)):
-            raise StateMismatch(describe(problems, "does not fit the agent's state_schema"))
+            raise CodedError(ErrorCode.STATE_INVALID, describe(problems, "does not fit the agent's state_schema"))
 
     def _misfits(self, key: str, value: object) -> list[Problem]:
         """Return what of a value does not fit the agent's schema."""

@@ -11,8 +11,7 @@ fork". Everything else is known already, was removed by the graph, or is forged.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Sequence
-from typing import NamedTuple
+from collections.abc import Collection, Sequence
 
 from ag_ui.core import (
     ActivityMessage,
@@ -32,31 +31,18 @@ from langgraph_agui.messages.to_agui import interrupted
 logger = logging.getLogger(__name__)
 
 
-class Rerun(NamedTuple):
-    """The request to run again from a message of the thread; `edited` is that message if its content has changed."""
-
-    message_id: str
-    edited: UserMessage | None
-
-
-def find_rerun(
-    client: Sequence[Message],
-    thread: Sequence[BaseMessage],
-    same_content: Callable[[UserMessage, BaseMessage], bool],
-) -> Rerun | None:
-    """Return the request to run again from a message of the thread; None if there is none.
+def find_rerun(client: Sequence[Message], thread: Sequence[BaseMessage]) -> UserMessage | None:
+    """Return the message to run again from, as the client has it; None if the client does not ask for that.
 
     Only the last message of the client's list asks for that. An earlier one that differs was not edited by the user:
     the client has missed a change of the graph's (a redaction, a summary) or dropped what it no longer shows.
     """
-    human = {message.id: message for message in thread if isinstance(message, HumanMessage)}
+    human = {message.id for message in thread if isinstance(message, HumanMessage)}
     shown = [
         message for message in _of_main_agent(client) if not isinstance(message, ActivityMessage | ReasoningMessage)
     ]
     last = shown[-1] if shown else None
-    if not isinstance(last, UserMessage) or last.id not in human:
-        return None
-    return Rerun(last.id, None if same_content(last, human[last.id]) else last)
+    return last if isinstance(last, UserMessage) and last.id in human else None
 
 
 def _of_main_agent(client: Sequence[Message], known: Collection[str | None] = ()) -> list[Message]:

@@ -27,7 +27,7 @@ from langgraph_agui.messages.extract import as_mapping
 from langgraph_agui.messages.to_agui import open_tool_calls
 from langgraph_agui.settings import AgentContext
 from langgraph_agui.state.client_state import ClientState
-from langgraph_agui.threads.history import Rerun, append_update, close_gaps, find_rerun, new_messages, start_of_new
+from langgraph_agui.threads.history import append_update, close_gaps, find_rerun, new_messages, start_of_new
 
 logger = logging.getLogger(__name__)
 
@@ -151,9 +151,9 @@ class RunPlanner:
         effective = await self._effective_answers(answers, thread, pending)
         if effective is None and pending:
             return Show(thread.messages, thread.state.values, pending)
-        rerun = find_rerun(self._input.messages, thread.messages, self._same_content)
+        rerun = find_rerun(self._input.messages, thread.messages)
         if answers and not effective and not pending:
-            unchanged = rerun is not None and rerun.edited is None
+            unchanged = rerun is not None and self._same_content(rerun, thread.messages[_index_of(rerun, thread)])
             # An input with answers does not ask for the same run again.
             if effective is None or unchanged or not self._takes_messages():
                 return await self._plan_new_messages(thread, state=self._input.state)
@@ -192,7 +192,7 @@ class RunPlanner:
             effective.append(entry)
         return None if repeated and not effective else effective
 
-    def _cancels_pause(self, rerun: Rerun | None, thread: Thread) -> bool:
+    def _cancels_pause(self, rerun: UserMessage | None, thread: Thread) -> bool:
         """Return whether the input brings new messages that cancel what is pending, instead of being refused."""
         if self._settings.input_while_paused == "refuse":
             return False
@@ -304,14 +304,14 @@ class RunPlanner:
         healed = [message for message in whole if message.id not in known]
         return Execute(graph_input, thread.messages, config, healed, settle_first=len(stored.next) < len(stored.tasks))
 
-    async def _plan_rerun(self, rerun: Rerun, thread: Thread) -> Execute:
+    async def _plan_rerun(self, rerun: UserMessage, thread: Thread) -> Execute:
         """Run again from before a message of the thread, with its old or its new content."""
-        base, before = await self._graph.load_thread_before(self._config, rerun.message_id, self._key)
+        base, before = await self._graph.load_thread_before(self._config, rerun.id, self._key)
         known = {message.id for message in before}
-        index = next(index for index, message in enumerate(thread.messages) if message.id == rerun.message_id)
+        index = _index_of(rerun, thread)
         between = [message for message in thread.messages[:index] if message.id not in known]
-        edited = rerun.edited
-        message = self._converter.to_langchain([edited]) if edited is not None else [thread.messages[index]]
+        stored = thread.messages[index]
+        message = [stored] if self._same_content(rerun, stored) else self._converter.to_langchain([rerun])
         # Where the client has changed nothing since, the state is that of the earlier input.
         writes = {**self._client_state.input_at(base), **await self._client_state.changes(*thread, base)}
         point = base.config["configurable"]
@@ -328,6 +328,10 @@ class RunPlanner:
             return next((str(message.text) for message in reversed(messages) if message.type == "human"), "")
         names = self._graph.input_names
         return {**writes, key: messages} if messages and (names is None or key in names) else dict(writes)
+
+
+def _index_of(message: UserMessage, thread: Thread) -> int:
+    return next(index for index, stored in enumerate(thread.messages) if stored.id == message.id)
 
 
 def _postponed(thread: Thread) -> list[str]:

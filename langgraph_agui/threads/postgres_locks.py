@@ -79,14 +79,12 @@ class PostgresLocks(ThreadLocks):
             StateError: The database cannot be reached.
         """
         lease = await super().acquire(thread_id, wait=wait)
-        key, delay = key_of(thread_id), _MIN_DELAY
         try:
-            while not await self._lock(key):
+            while not await self._lock(key_of(thread_id)):
                 if not wait:
                     raise RunInputError(ErrorCode.THREAD_BUSY)
                 # Random, so that waiting processes do not ask in step.
-                await asyncio.sleep(delay * random.uniform(0.75, 1.25))  # noqa: S311
-                delay = min(delay * 1.5, _MAX_DELAY)
+                await asyncio.sleep(random.uniform(_MIN_DELAY, _MAX_DELAY))  # noqa: S311
         except Exception:
             await lease.release()
             raise

@@ -14,7 +14,7 @@ from typing import Generic, Protocol, Self, TypeVar
 from ag_ui import core
 from ag_ui.core import BaseEvent, Message, RunAgentInput
 
-from langgraph_agui.errors import EventTooLarge
+from langgraph_agui.errors import CodedError, ErrorCode
 from langgraph_agui.messages.blocks import BlockKind
 from langgraph_agui.messages.conversation import merge_messages
 from langgraph_agui.protocol.sse import MAX_FRAME, DeltaFrame, DeltaType, encode
@@ -89,12 +89,12 @@ class SSESink:
     def event(self, event: BaseEvent) -> None:
         """Encode a whole event. A snapshot that no client would accept is left out, with a warning.
 
-        Raises `EventTooLarge` for any other event of that size.
+        Raises a `CodedError` (`event_too_large`) for any other event of that size.
         """
         frame = encode(event)
         if len(frame) > MAX_FRAME and len(frame.decode().encode("utf-16-le")) > 2 * MAX_FRAME:  # clients count so
             if not isinstance(event, core.MessagesSnapshotEvent | core.StateSnapshotEvent):
-                raise EventTooLarge(f"{event.type.value}: {len(frame)} bytes")
+                raise CodedError(ErrorCode.EVENT_TOO_LARGE, f"{event.type.value}: {len(frame)} bytes")
             logger.warning("A %s of %d bytes is too large for a client and is left out.", event.type.value, len(frame))
             return
         self._put(frame)

@@ -44,7 +44,7 @@ from pydantic.dataclasses import dataclass as pydantic_dataclass
 from pydantic_core import core_schema
 from typing_extensions import ReadOnly, TypeAliasType, TypedDict
 
-from langgraph_agui.errors import RunInputError, StateMismatch
+from langgraph_agui.errors import CodedError, RunInputError
 from langgraph_agui.graphs import RemoteGraphAdapter, adapt_graph
 from langgraph_agui.messages.options import ReasoningOptions
 from langgraph_agui.messages.redaction import redact
@@ -862,13 +862,13 @@ def test_what_is_about_to_be_shown_fits_the_schema() -> None:
     contract.check("at", "x")  # no key of the schema: it has an alias
     contract.check("unknown", 7)
     contract_of(Plain).check("count", "x")
-    with pytest.raises(StateMismatch) as caught:
+    with pytest.raises(CodedError) as caught:
         contract.check("notes", ["a", {"CANARY": 1}])
     assert (
         str(caught.value)
         == "The state 'notes' does not fit the agent's state_schema: 1: Input should be a valid string"
     )
-    with pytest.raises(StateMismatch, match="'thing'"):
+    with pytest.raises(CodedError, match="'thing'"):
         contract.check("thing", "CANARY")
 
     class Named(BaseModel):
@@ -876,7 +876,7 @@ def test_what_is_about_to_be_shown_fits_the_schema() -> None:
         count: int = Field(validation_alias=AliasChoices("a", "b"))
 
     for key in ("a", "b", "count"):
-        with pytest.raises(StateMismatch, match=key):
+        with pytest.raises(CodedError, match=key):
             contract_of(Plain, schema=Named).check(key, "x")
 
 
