@@ -25,43 +25,43 @@ class ErrorCode(StrEnum):
         member._value_, member.message = code, message
         return member
 
+    # The input does not fit the graph; nothing was run.
     INVALID_INPUT = "invalid_input", "The input does not fit this agent."
-    """The input does not fit the graph; nothing was run."""
+    # The thread waits for answers that are not in the input; nothing was run.
     INTERRUPT_UNANSWERED = (
         "interrupt_unanswered",
         "This thread is waiting for an answer. Answer every open interrupt to continue.",
     )
-    """The thread waits for answers that are not in the input; nothing was run."""
+    # The input answers an interrupt that is not open in the thread; nothing was run.
     INTERRUPT_UNKNOWN = "interrupt_unknown", "The answer is for an interrupt that is not open on this thread."
-    """The input answers an interrupt that is not open in the thread; nothing was run."""
+    # The input answers one interrupt twice; nothing was run.
     INTERRUPT_DUPLICATE = "interrupt_duplicate", "An interrupt is answered more than once."
-    """The input answers one interrupt twice; nothing was run."""
+    # The input answers after the interrupt's `expiresAt`; nothing was run. It can still be cancelled.
     INTERRUPT_EXPIRED = "interrupt_expired", "The time to answer is over. Cancel the interrupt to continue."
-    """The input answers after the interrupt's `expiresAt`; nothing was run. It can still be cancelled."""
+    # An answer does not fit its interrupt; nothing was run.
     INTERRUPT_INVALID = "interrupt_invalid", "The answer does not fit the interrupt."
-    """An answer does not fit its interrupt; nothing was run."""
+    # Another run is going on in the thread; nothing was run.
     THREAD_BUSY = "thread_busy", "Another run is going on in this thread."
-    """Another run is going on in the thread; nothing was run."""
+    # The server did not accept an answer (`on_approval` raised); nothing was run.
     APPROVAL_REFUSED = "approval_refused", "The answer was not accepted."
-    """The server did not accept an answer (`on_approval` raised); nothing was run."""
+    # The thread's checkpoint could not be read; nothing was run.
     STATE_ERROR = "state_error", "The conversation could not be loaded."
-    """The thread's checkpoint could not be read; nothing was run."""
+    # The client changed a key of the state that it may not change; nothing was run.
     STATE_REFUSED = "state_refused", "This part of the state cannot be changed."
-    """The client changed a key of the state that it may not change; nothing was run."""
+    # The client's state does not fit the graph's schema, and nothing was run; or, in development, the graph's own.
     STATE_INVALID = "state_invalid", "The state does not fit its schema."
-    """The client's state does not fit the graph's schema, and nothing was run; or, in development, the graph's own."""
+    # The graph took more steps than its recursion limit allows.
     RECURSION_LIMIT = "recursion_limit", "The agent took too many steps and was stopped."
-    """The graph took more steps than its recursion limit allows."""
+    # A model call failed.
     MODEL_ERROR = "model_error", "The model could not answer."
-    """A model call failed."""
+    # A tool failed, and the graph did not handle it.
     TOOL_ERROR = "tool_error", "A tool failed."
-    """A tool failed, and the graph did not handle it."""
+    # The code of a node failed.
     GRAPH_ERROR = "graph_error", "The agent failed."
-    """The code of a node failed."""
+    # An event, a tool result for example, is larger than clients accept.
     EVENT_TOO_LARGE = "event_too_large", "An answer was too large to be sent."
-    """An event, a tool result for example, is larger than clients accept."""
+    # The adapter itself failed.
     INTERNAL = "internal", "Something went wrong."
-    """The adapter itself failed."""
 
 
 class CodedError(Exception):

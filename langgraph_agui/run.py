@@ -119,7 +119,6 @@ class Run:
         self._close_queues: list[Callable[[], None]] = [reader.close]
         reader.on_leave = partial(self._first_reader_left, reader)
         self._translation = start_translation(agent, run_input, self._broadcaster)
-        self._interrupts = agent.interrupt_reader()
         self._planner = RunPlanner(agent, run_input, self._config)
         self._runner = graph_runner_for(
             self._graph,
@@ -128,7 +127,6 @@ class Run:
             emit_raw=self._broadcaster.event if settings.emit_raw else None,
             fail=self._translation_failed,
         )
-        self._loop = asyncio.get_running_loop()
         self.task = asyncio.create_task(self._work(), name=f"agui-run-{run_input.run_id}")
         self.task.add_done_callback(self._ended)
 
@@ -158,7 +156,7 @@ class Run:
 
     def stop(self) -> None:
         """Stop the graph, from any thread; its readers still get the end of the run."""
-        self._loop.call_soon_threadsafe(self._stop)
+        self.task.get_loop().call_soon_threadsafe(self._stop)
 
     def _stop(self) -> None:
         self._runner.stop()
@@ -195,7 +193,7 @@ class Run:
         finally:
             for close in self._close_queues:
                 close()
-            if self._lease is not None:  # cancelled before it was released
+            if self._lease is not None:
                 self._lease.let_go()
 
     # -- running --------------------------------------------------------------------------------------------------
@@ -209,8 +207,7 @@ class Run:
             failure = error
         # A client that gets the terminal event may send the next input at once: release the thread before.
         if self._lease is not None:
-            lease, self._lease = self._lease, None
-            await await_shielded(lease.release())
+            await await_shielded(self._lease.release())
         if failure is None:
             self._translation.finish_run(interrupts)
         elif isinstance(failure, asyncio.CancelledError | GraphDrained | _PauseAbandoned):
@@ -273,7 +270,7 @@ class Run:
         self._translation.paused = False
         stored = await self._graph.load_state(self._config)
         self._translation.update_state(stored.values)  # with what the superstep's finished tasks have written
-        return await self._interrupts.read(stored, self._config)
+        return await self._agent.interrupt_reader().read(stored, self._config)
 
     async def _report_approvals(self, resolution: Resolution) -> None:
         """Call `on_approval` for each answer, before the graph resumes."""

@@ -13,17 +13,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Sequence
 
-from ag_ui.core import (
-    ActivityMessage,
-    DeveloperMessage,
-    Message,
-    ReasoningMessage,
-    SystemMessage,
-    ToolMessage,
-    UserMessage,
-)
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, RemoveMessage
-from langchain_core.messages import ToolMessage as ToolResult
+from ag_ui import core
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, RemoveMessage, ToolMessage
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
 from langgraph_agui.messages.to_agui import interrupted
@@ -31,26 +22,26 @@ from langgraph_agui.messages.to_agui import interrupted
 logger = logging.getLogger(__name__)
 
 
-def find_rerun(client: Sequence[Message], thread: Sequence[BaseMessage]) -> UserMessage | None:
+def find_rerun(client: Sequence[core.Message], thread: Sequence[BaseMessage]) -> core.UserMessage | None:
     """Return the message to run again from, as the client has it; None if the client does not ask for that.
 
     Only the last message of the client's list asks for that. An earlier one that differs was not edited by the user:
     the client has missed a change of the graph's (a redaction, a summary) or dropped what it no longer shows.
     """
     human = {message.id for message in thread if isinstance(message, HumanMessage)}
-    shown = [
-        message for message in _of_main_agent(client) if not isinstance(message, ActivityMessage | ReasoningMessage)
-    ]
-    last = shown[-1] if shown else None
-    return last if isinstance(last, UserMessage) and last.id in human else None
+    hidden = core.ActivityMessage | core.ReasoningMessage
+    last = next((message for message in reversed(_of_main_agent(client)) if not isinstance(message, hidden)), None)
+    return last if isinstance(last, core.UserMessage) and last.id in human else None
 
 
-def _of_main_agent(client: Sequence[Message], known: Collection[str | None] = ()) -> list[Message]:
+def _of_main_agent(client: Sequence[core.Message], known: Collection[str | None] = ()) -> list[core.Message]:
     """Return a client's list without messages of subagents, which the thread does not have unless they are `known`."""
     return [message for message in client if message.subagent_run_id is None or message.id in known]
 
 
-def start_of_new(client: Sequence[Message], before: Sequence[BaseMessage], thread: Sequence[BaseMessage] = ()) -> int:
+def start_of_new(
+    client: Sequence[core.Message], before: Sequence[BaseMessage], thread: Sequence[BaseMessage] = ()
+) -> int:
     """Return the index in a client's list of the first message that came with its answers.
 
     Args:
@@ -64,7 +55,7 @@ def start_of_new(client: Sequence[Message], before: Sequence[BaseMessage], threa
         for index, message in enumerate(client)
         if message.id in known
         or message.subagent_run_id is not None
-        or not isinstance(message, UserMessage | ToolMessage)
+        or not isinstance(message, core.UserMessage | core.ToolMessage)
     ]
     if settled:
         return settled[-1] + 1
@@ -73,14 +64,14 @@ def start_of_new(client: Sequence[Message], before: Sequence[BaseMessage], threa
 
 
 def new_messages(
-    client: Sequence[Message],
+    client: Sequence[core.Message],
     thread: Sequence[BaseMessage],
     open_calls: Collection[str | None],
     *,
     instructions: bool,
     no_input_yet: bool = False,
     postponed: Collection[str] = (),
-) -> list[Message]:
+) -> list[core.Message]:
     """Return what is to be appended to the thread, in the client's order.
 
     A user message is new behind the last message that the thread knows; what the graph has removed before that stays
@@ -97,19 +88,19 @@ def new_messages(
     """
     known = {message.id for message in thread}
     client = _of_main_agent(client, known)
-    accepted = (UserMessage, SystemMessage, DeveloperMessage) if instructions else (UserMessage,)
+    accepted = (core.UserMessage, core.SystemMessage, core.DeveloperMessage) if instructions else (core.UserMessage,)
     settled = [index for index, message in enumerate(client) if message.id in known]
     if not settled and not no_input_yet:
         settled = [index for index, message in enumerate(client) if not isinstance(message, accepted)]
     last = max(settled, default=-1)
     unanswered = set(open_calls)
-    new: list[Message] = []
+    new: list[core.Message] = []
     for index, message in enumerate(client):
         if message.id in known:
             continue
         if isinstance(message, accepted) and (index > last or message.id in postponed):
             new.append(message)
-        elif isinstance(message, ToolMessage) and message.tool_call_id in unanswered:
+        elif isinstance(message, core.ToolMessage) and message.tool_call_id in unanswered:
             unanswered.discard(message.tool_call_id)
             new.append(message)
     return new
@@ -130,9 +121,9 @@ def close_gaps(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
     """
     used: set[int] = set()
     result: list[BaseMessage] = []
-    last = max((index for index, message in enumerate(messages) if not isinstance(message, ToolResult)), default=-1)
+    last = max((index for index, message in enumerate(messages) if not isinstance(message, ToolMessage)), default=-1)
     for index, message in enumerate(messages):
-        if isinstance(message, ToolResult):
+        if isinstance(message, ToolMessage):
             if index not in used:
                 logger.warning("A result that answers no open call was left out: %r.", message.tool_call_id)
             continue
@@ -155,7 +146,7 @@ def _find_result(messages: Sequence[BaseMessage], index: int, call_id: str | Non
     """Return the index of the result of a call: behind it, before another call of the same id."""
     for found in range(index + 1, len(messages)):
         message = messages[found]
-        if isinstance(message, ToolResult) and message.tool_call_id == call_id and found not in used:
+        if isinstance(message, ToolMessage) and message.tool_call_id == call_id and found not in used:
             return found
         if isinstance(message, AIMessage) and any(other["id"] == call_id for other in message.tool_calls):
             return None

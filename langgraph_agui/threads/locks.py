@@ -46,11 +46,6 @@ class ThreadLocks:
         # Reentrant: the garbage collector may end a waiting coroutine, which leaves its queue, while this is taken.
         self._guard = threading.RLock()
 
-    @property
-    def busy(self) -> int:
-        """How many threads have a run."""
-        return len(self._queues)
-
     async def acquire(self, thread_id: str, *, wait: bool) -> ThreadLease:
         """Return the lease of a thread.
 
