@@ -58,10 +58,7 @@ _PARTS: Final[Mapping[Kind, type[MediaPart]]] = {
     "document": DocumentPart,
 }
 _KINDS: Final[Mapping[str, Kind]] = {
-    "image": "image",
-    "audio": "audio",
-    "video": "video",
-    "document": "document",
+    **{kind: kind for kind in _PARTS},
     "file": "document",
     "text-plain": "document",
 }

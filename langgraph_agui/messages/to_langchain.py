@@ -200,13 +200,12 @@ class _History:
                 case UserMessage() | ToolMessage():
                     yield self._user_or_tool(message, envelope)
                 case AssistantMessage():
-                    own = [thought for thought in waiting if thought.subagent_run_id == message.subagent_run_id]
-                    waiting = [thought for thought in waiting if thought.subagent_run_id != message.subagent_run_id]
-                    yield self._assistant(message, envelope, claimed, own)
+                    yield self._assistant(message, envelope, claimed, waiting)
+                    waiting = []
                 case SystemMessage() | DeveloperMessage() if self._instructions:
                     kwargs = {"__openai_role__": "developer"} if isinstance(message, DeveloperMessage) else {}
                     yield LCSystemMessage(message.content, id=message.id, name=message.name, additional_kwargs=kwargs)
-                case ReasoningMessage() if message.id in self._unclaimed:
+                case ReasoningMessage(subagent_run_id=None) if message.id in self._unclaimed:
                     waiting.append(message)
                 case _:
                     logger.debug("A message with role %r is not given to the graph.", message.role)

@@ -26,13 +26,9 @@ class ReasoningChatDeepSeek(ReplayingChatOpenAI, ChatDeepSeek):
     _provider: ClassVar[str] = "deepseek"
 
     def _give_back(self, payload: dict[str, Any], history: Sequence[BaseMessage]) -> None:
-        missing = "" if payload.get("tools") and _thinks(payload) else None
+        thinking = (payload.get("extra_body") or {}).get("thinking")
+        is_off = isinstance(thinking, dict) and thinking.get("type") == "disabled"  # DeepSeek's default is on
+        missing = "" if payload.get("tools") and not is_off else None
         give_back(
             payload["messages"], history, self.replay_reasoning, provider=self._provider, name=KEPT, missing=missing
         )
-
-
-def _thinks(payload: dict[str, Any]) -> bool:
-    """Whether the request leaves thinking on, which is DeepSeek's default."""
-    thinking = (payload.get("extra_body") or {}).get("thinking")
-    return not (isinstance(thinking, dict) and thinking.get("type") == "disabled")

@@ -29,14 +29,11 @@ class ReasoningChatMistralAI(ChatMistralAI):
         without_calls, _ = super()._create_message_dicts([_without_calls(message) for message in messages], stop)
         selected = chosen(messages, self.replay_reasoning)
         for message, body, full, wanted in zip(messages, sent, without_calls, selected, strict=True):
-            if body["role"] == "assistant" and _is_own(message):
+            # Blocks of other providers are not fit for Mistral.
+            is_own = message.response_metadata.get("model_provider") == "mistralai"
+            if body["role"] == "assistant" and (is_own or isinstance(message.content, str)):
                 body["content"] = full["content"] if wanted else _without_thinking(full["content"])
         return sent, params
-
-
-def _is_own(message: BaseMessage) -> bool:
-    """Whether the content is fit for Mistral: blocks of other providers are not."""
-    return isinstance(message.content, str) or message.response_metadata.get("model_provider") == "mistralai"
 
 
 def _without_calls(message: BaseMessage) -> BaseMessage:
