@@ -26,24 +26,14 @@ from typing import Final, Literal, TypeAlias, cast
 from urllib.parse import unquote_to_bytes
 from zlib import crc32
 
-from ag_ui.core import (
-    AudioPart,
-    ContentPart,
-    DataSource,
-    DocumentPart,
-    FileSource,
-    ImagePart,
-    TextPart,
-    UrlSource,
-    VideoPart,
-)
+from ag_ui import core
 
 from langgraph_agui.messages.blocks import ContentBlock, leave_out
 from langgraph_agui.protocol.wire import clean_text
 
 Kind: TypeAlias = Literal["image", "audio", "video", "document"]
-MediaPart: TypeAlias = ImagePart | AudioPart | VideoPart | DocumentPart
-Source: TypeAlias = DataSource | UrlSource | FileSource
+MediaPart: TypeAlias = core.ImagePart | core.AudioPart | core.VideoPart | core.DocumentPart
+Source: TypeAlias = core.DataSource | core.UrlSource | core.FileSource
 
 OWN: Final = "agui"
 """Key in a block's `extras`: what the part holds that the block has no field for."""
@@ -52,10 +42,10 @@ OCTETS: Final = "application/octet-stream"
 """What a browser or an upload calls bytes that it does not know: as good as no mime type."""
 
 _PARTS: Final[Mapping[Kind, type[MediaPart]]] = {
-    "image": ImagePart,
-    "audio": AudioPart,
-    "video": VideoPart,
-    "document": DocumentPart,
+    "image": core.ImagePart,
+    "audio": core.AudioPart,
+    "video": core.VideoPart,
+    "document": core.DocumentPart,
 }
 _KINDS: Final[Mapping[str, Kind]] = {
     **{kind: kind for kind in _PARTS},
@@ -107,7 +97,7 @@ _ABOUT: Final = (*_FILENAMES, "detail", "context")
 # -- from parts to blocks ------------------------------------------------------------------------------------------
 
 
-def content_blocks(content: str | Sequence[ContentPart], *, message_id: str = "") -> str | list[dict[str, object]]:
+def content_blocks(content: str | Sequence[core.ContentPart], *, message_id: str = "") -> str | list[dict[str, object]]:
     """Return the content of an AG-UI message as the content of a LangChain one.
 
     Text blocks hold the text only, because packages send them to the provider as they are. Empty text is left out,
@@ -122,7 +112,7 @@ def content_blocks(content: str | Sequence[ContentPart], *, message_id: str = ""
         return content
     blocks: list[dict[str, object]] = []
     for part in content:
-        if isinstance(part, TextPart):
+        if isinstance(part, core.TextPart):
             if part.text:
                 blocks.append({"type": "text", "text": part.text})
         elif isinstance(part, MediaPart) and (source := _inlined(part.source)) is not None:
@@ -133,13 +123,13 @@ def content_blocks(content: str | Sequence[ContentPart], *, message_id: str = ""
 
 
 def _block(part: MediaPart, source: Source, place: str) -> dict[str, object]:
-    filename, is_data = _filename_in(part.metadata), isinstance(source, DataSource)
+    filename, is_data = _filename_in(part.metadata), isinstance(source, core.DataSource)
     mime = _accepted_mime(source.mime_type) or (_guessed_mime(part.type, filename) if is_data else None)
     kind = _fitting_kind(part.type, mime)
     own = {
         "mime_type": source.mime_type if source.mime_type != mime else None,
         "type": part.type if kind != part.type else None,
-        "provider": source.provider if isinstance(source, FileSource) else None,
+        "provider": source.provider if isinstance(source, core.FileSource) else None,
         "metadata": part.metadata,
     }
     own = {key: value for key, value in own.items() if value is not None}
@@ -182,7 +172,7 @@ def _bedrock_name(filename: str, inline: str) -> str:
 # -- from blocks to parts ------------------------------------------------------------------------------------------
 
 
-def content_parts(content: str | Sequence[str | ContentBlock]) -> str | list[ContentPart]:
+def content_parts(content: str | Sequence[str | ContentBlock]) -> str | list[core.ContentPart]:
     """Return the content of a human or tool message as AG-UI content: a string if it is only text.
 
     Blocks without an AG-UI part, and unusable blocks, are left out with a warning. Empty text is left out without one.
@@ -190,14 +180,14 @@ def content_parts(content: str | Sequence[str | ContentBlock]) -> str | list[Con
     if isinstance(content, str):
         return clean_text(content)
     parts = [part for block in content if (part := _part(block)) is not None]
-    if all(isinstance(part, TextPart) for part in parts):
-        return "".join(part.text for part in cast("list[TextPart]", parts))
-    return [part for part in parts if not isinstance(part, TextPart) or part.text]
+    if all(isinstance(part, core.TextPart) for part in parts):
+        return "".join(part.text for part in cast("list[core.TextPart]", parts))
+    return [part for part in parts if not isinstance(part, core.TextPart) or part.text]
 
 
-def _part(block: object) -> ContentPart | None:
+def _part(block: object) -> core.ContentPart | None:
     if isinstance(block, str):
-        return TextPart(text=clean_text(block))
+        return core.TextPart(text=clean_text(block))
     if not isinstance(block, Mapping):
         leave_out(type(block).__name__)
         return None
@@ -207,7 +197,7 @@ def _part(block: object) -> ContentPart | None:
     if kind is None:  # Bedrock's own blocks: {"document": {...}}
         kind = next((name for name in _PARTS if isinstance(block.get(name), Mapping)), None)
     if kind in _TEXTS and isinstance(text := block.get("text"), str):
-        return TextPart(text=clean_text(text))
+        return core.TextPart(text=clean_text(text))
     if isinstance(kind, str):
         named = _KINDS.get(kind.removeprefix("input_").removesuffix("_url"))
         flat, provider = _flat(kind, block)
@@ -244,19 +234,19 @@ def _source_of_block(kind: str, named: Kind | None, flat: ContentBlock, provider
     for value in (flat.get(name) for name in _DATA):
         encoded = b64encode(value).decode() if isinstance(value, bytes | bytearray) else value
         if encoded and isinstance(encoded, str):
-            return _inlined(DataSource(value=encoded, mime_type=mime or ""))
+            return _inlined(core.DataSource(value=encoded, mime_type=mime or ""))
     if url := _string(flat, _URLS):
-        return _inlined(UrlSource(value=url, mime_type=mime))
+        return _inlined(core.UrlSource(value=url, mime_type=mime))
     if kind == "text-plain" and (plain := _string(flat, ("text",))):
         return _text(plain, mime)
     if uri := _string(flat, ("file_uri",)):
-        return FileSource(value=uri, mime_type=mime, provider="google")
+        return core.FileSource(value=uri, mime_type=mime, provider="google")
     file_id = _string(flat, ("file_id", "id") if flat.get("source_type") == "id" else ("file_id",))
-    return FileSource(value=file_id, mime_type=mime, provider=provider) if file_id else None
+    return core.FileSource(value=file_id, mime_type=mime, provider=provider) if file_id else None
 
 
-def _text(text: str, mime: str | None) -> DataSource:
-    return DataSource(value=b64encode(text.encode("utf-8", "replace")).decode(), mime_type=mime or "text/plain")
+def _text(text: str, mime: str | None) -> core.DataSource:
+    return core.DataSource(value=b64encode(text.encode("utf-8", "replace")).decode(), mime_type=mime or "text/plain")
 
 
 def _string(holder: ContentBlock, names: Sequence[str]) -> str | None:
@@ -273,11 +263,11 @@ def _media_part(named: Kind | None, flat: ContentBlock, source: Source) -> Media
     if isinstance(own, Mapping):
         metadata = own_metadata if _is_json(own_metadata := own.get("metadata")) else None
         kind, mime = _as_sent(own, kind, mime)
-        if isinstance(source, FileSource):
+        if isinstance(source, core.FileSource):
             source.provider = name if isinstance(name := own.get("provider"), str) else None
     else:
         metadata = _metadata(flat)
-    if isinstance(source, DataSource) and mime is None:
+    if isinstance(source, core.DataSource) and mime is None:
         mime = _guessed_mime(kind, _filename_in(metadata))
     source = source.model_copy(update={"mime_type": mime})
     block_id = flat.get("id") if flat.get("source_type") != "id" else None
@@ -316,7 +306,7 @@ def _inlined(source: Source) -> Source | None:
 
     Packages read a `data:` URL as an address: Anthropic would fetch it, OpenAI has no URLs of files.
     """
-    if isinstance(source, FileSource) or source.value[:5].lower() != "data:":
+    if isinstance(source, core.FileSource) or source.value[:5].lower() != "data:":
         return source if source.value else None
     head, _, payload = source.value[5:].partition(",")
     own_mime, *parameters = (piece.strip() for piece in head.split(";"))
@@ -324,7 +314,7 @@ def _inlined(source: Source) -> Source | None:
         data = unquote_to_bytes(payload).decode("ascii", "replace") if "%" in payload else payload
     else:
         data = b64encode(unquote_to_bytes(payload)).decode()
-    return DataSource(value=data, mime_type=own_mime or source.mime_type or "") if data else None
+    return core.DataSource(value=data, mime_type=own_mime or source.mime_type or "") if data else None
 
 
 def _accepted_mime(mime: str | None) -> str | None:

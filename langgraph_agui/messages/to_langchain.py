@@ -14,20 +14,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from ag_ui.core import (
-    AssistantMessage,
-    DeveloperMessage,
-    Message,
-    MessagesSnapshotEvent,
-    ReasoningMessage,
-    SystemMessage,
-    ToolCall,
-    ToolMessage,
-    UserMessage,
-)
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
-from langchain_core.messages import SystemMessage as LCSystemMessage
-from langchain_core.messages import ToolMessage as LCToolMessage
+from ag_ui import core
+from ag_ui.core import Message, MessagesSnapshotEvent
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
 from langgraph_agui.messages.blocks import read_blocks
 from langgraph_agui.messages.encrypted_values import (
@@ -176,7 +165,7 @@ class _History:
         self._messages = messages
         self._values = values
         self._rejected: Counter[RejectReason] = Counter()
-        self._unclaimed = {message.id: message for message in messages if isinstance(message, ReasoningMessage)}
+        self._unclaimed = {message.id: message for message in messages if isinstance(message, core.ReasoningMessage)}
         self._tool_names: dict[str, str] = {}
 
     def to_langchain(self) -> list[BaseMessage]:
@@ -190,40 +179,43 @@ class _History:
     def _convert(self) -> Iterator[BaseMessage]:
         envelopes = [self._envelope(message) for message in self._messages]
         claims = [self._claim(*pair) for pair in zip(self._messages, envelopes, strict=True)]
-        waiting: list[ReasoningMessage] = []
+        waiting: list[core.ReasoningMessage] = []
         for message, envelope, claimed in zip(self._messages, envelopes, claims, strict=True):
             match message:
-                case UserMessage() | AssistantMessage() | ToolMessage() if is_subagent_only(
+                case core.UserMessage() | core.AssistantMessage() | core.ToolMessage() if is_subagent_only(
                     message.subagent_run_id, envelope
                 ):
                     continue
-                case UserMessage() | ToolMessage():
+                case core.UserMessage() | core.ToolMessage():
                     yield self._user_or_tool(message, envelope)
-                case AssistantMessage():
+                case core.AssistantMessage():
                     yield self._assistant(message, envelope, claimed, waiting)
                     waiting = []
-                case SystemMessage() | DeveloperMessage() if self._instructions:
-                    kwargs = {"__openai_role__": "developer"} if isinstance(message, DeveloperMessage) else {}
-                    yield LCSystemMessage(message.content, id=message.id, name=message.name, additional_kwargs=kwargs)
-                case ReasoningMessage(subagent_run_id=None) if message.id in self._unclaimed:
+                case core.SystemMessage() | core.DeveloperMessage() if self._instructions:
+                    kwargs = {"__openai_role__": "developer"} if isinstance(message, core.DeveloperMessage) else {}
+                    yield SystemMessage(message.content, id=message.id, name=message.name, additional_kwargs=kwargs)
+                case core.ReasoningMessage(subagent_run_id=None) if message.id in self._unclaimed:
                     waiting.append(message)
                 case _:
                     logger.debug("A message with role %r is not given to the graph.", message.role)
 
     def _envelope(self, message: Message) -> Envelope | RejectReason | None:
         """Return the envelope of a message as a whole, if it has one."""
-        if not isinstance(message, UserMessage | AssistantMessage | ToolMessage) or not message.encrypted_value:
+        if (
+            not isinstance(message, core.UserMessage | core.AssistantMessage | core.ToolMessage)
+            or not message.encrypted_value
+        ):
             return None
         return self._values.decode(message.role, message.id, message.encrypted_value)
 
-    def _claim(self, message: Message, envelope: Envelope | RejectReason | None) -> list[ReasoningMessage] | None:
+    def _claim(self, message: Message, envelope: Envelope | RejectReason | None) -> list[core.ReasoningMessage] | None:
         """Take the reasoning messages that an assistant message's envelope names, in order; None if one is missing."""
-        if not isinstance(message, AssistantMessage) or not isinstance(envelope, Mapping):
+        if not isinstance(message, core.AssistantMessage) or not isinstance(envelope, Mapping):
             return None
         claimed = envelope.get("r", 0)
         count = claimed if type(claimed) is int else 0
         ids = claimed if isinstance(claimed, list) else (derived_id(message.id, number) for number in range(count))
-        found: list[ReasoningMessage] = []
+        found: list[core.ReasoningMessage] = []
         for thought_id in ids:
             if not isinstance(thought_id, str) or (thought := self._unclaimed.pop(thought_id, None)) is None:
                 return None
@@ -231,10 +223,10 @@ class _History:
         return found
 
     def _user_or_tool(
-        self, message: UserMessage | ToolMessage, envelope: Envelope | RejectReason | None
-    ) -> HumanMessage | LCToolMessage:
+        self, message: core.UserMessage | core.ToolMessage, envelope: Envelope | RejectReason | None
+    ) -> HumanMessage | ToolMessage:
         """Convert a message with its envelope, or without: it is whole without it."""
-        name = self._tool_names.get(message.tool_call_id) if isinstance(message, ToolMessage) else message.name
+        name = self._tool_names.get(message.tool_call_id) if isinstance(message, core.ToolMessage) else message.name
         if isinstance(envelope, RejectReason):
             self._rejected[envelope] += 1
         elif envelope is not None and not has_only_source(envelope):
@@ -246,10 +238,10 @@ class _History:
 
     def _assistant(
         self,
-        message: AssistantMessage,
+        message: core.AssistantMessage,
         envelope: Envelope | RejectReason | None,
-        claimed: list[ReasoningMessage] | None,
-        before: Sequence[ReasoningMessage],
+        claimed: list[core.ReasoningMessage] | None,
+        before: Sequence[core.ReasoningMessage],
     ) -> AIMessage:
         calls = message.tool_calls or ()
         self._tool_names.update((call.id, call.function.name) for call in calls)
@@ -274,7 +266,7 @@ class _History:
         )
 
     def _with_envelope(
-        self, message: AssistantMessage, envelope: Envelope, thoughts: Sequence[ReasoningMessage] | None
+        self, message: core.AssistantMessage, envelope: Envelope, thoughts: Sequence[core.ReasoningMessage] | None
     ) -> AIMessage:
         if thoughts is None:
             raise InvalidEnvelope
@@ -283,7 +275,7 @@ class _History:
         text.blocks = self._members("b", thoughts)
         return decode_envelope(envelope, message, text)
 
-    def _members(self, name: str, entities: Sequence[ReasoningMessage | ToolCall]) -> dict[int, object]:
+    def _members(self, name: str, entities: Sequence[core.ReasoningMessage | core.ToolCall]) -> dict[int, object]:
         """Return what the envelopes of a message's reasoning or calls hold under `name`, by number."""
         found: dict[int, object] = {}
         for number, entity in enumerate(entities):
@@ -294,12 +286,12 @@ class _History:
                 found[number] = envelope[name]
         return found
 
-    def _decode(self, entity: ReasoningMessage | ToolCall) -> Envelope | RejectReason:
-        holder: Holder = "call" if isinstance(entity, ToolCall) else "reasoning"
+    def _decode(self, entity: core.ReasoningMessage | core.ToolCall) -> Envelope | RejectReason:
+        holder: Holder = "call" if isinstance(entity, core.ToolCall) else "reasoning"
         return self._values.decode(holder, entity.id, entity.encrypted_value or "")
 
     def _blocks_without_envelope(
-        self, message: AssistantMessage, reason: object, before: Sequence[ReasoningMessage]
+        self, message: core.AssistantMessage, reason: object, before: Sequence[core.ReasoningMessage]
     ) -> list[dict[str, object]]:
         """Return the reasoning of a message that another adapter's client holds; none if it brings no opaque values.
 
@@ -330,9 +322,9 @@ class _History:
 def in_call_order(messages: Iterable[BaseMessage]) -> Iterator[BaseMessage]:
     """Put the results of parallel calls in the order of the calls. A client holds them as they arrived."""
     order: dict[str | None, int] = {}
-    results: list[LCToolMessage] = []
+    results: list[ToolMessage] = []
     for message in messages:
-        if isinstance(message, LCToolMessage):
+        if isinstance(message, ToolMessage):
             results.append(message)
             continue
         yield from sorted(results, key=lambda result: order.get(result.tool_call_id, len(order)))
