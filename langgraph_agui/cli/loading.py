@@ -6,6 +6,7 @@ In: the argument as typed. Out: the loaded object, or a `CommandError` that says
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import os
 import sys
 from collections.abc import Callable
@@ -105,18 +106,24 @@ def _find(spec: str, what: str) -> Any:
 def _import(source: str) -> ModuleType:
     if sys.path[:1] != [""]:
         sys.path.insert(0, "")
-    name = source
-    if source.endswith(".py"):
-        file = Path(source)
-        if not file.is_file():
-            raise CommandError(f"There is no file {source}.")
-        # The file's own imports look in its folder first, as when Python runs it.
-        sys.path.insert(0, str(file.resolve().parent))
-        name = file.stem
+    if source.endswith(".py") and not Path(source).is_file():
+        raise CommandError(f"There is no file {source}.")
     try:
-        return importlib.import_module(name)
+        return _import_file(Path(source)) if source.endswith(".py") else importlib.import_module(source)
     except Exception as error:  # whatever the user's own code raises
         raise CommandError(f"Importing {source} failed: {type(error).__name__}: {error}") from error
+
+
+def _import_file(path: Path) -> ModuleType:
+    """Import a file under its own name, also if an installed module has that name."""
+    # The file's own imports look in its folder first, as when Python runs it.
+    sys.path.insert(0, str(path.resolve().parent))
+    module_spec = importlib.util.spec_from_file_location(path.stem, path)
+    if module_spec is None or module_spec.loader is None:
+        raise ImportError(f"{path} is not a Python file")
+    module = sys.modules[path.stem] = importlib.util.module_from_spec(module_spec)
+    module_spec.loader.exec_module(module)
+    return module
 
 
 def _call(factory: Callable[[], Any], spec: str) -> Any:

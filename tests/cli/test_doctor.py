@@ -166,3 +166,17 @@ def test_help_tells_the_exit_codes() -> None:
     done = CliRunner().invoke(app, ["doctor", "--help"], env={"COLUMNS": "300"})
     assert done.exit_code == 0
     assert "0 nothing to change, 1 a model loses reasoning, 2 the graph cannot be loaded" in done.stdout
+
+
+def test_a_file_may_have_the_name_of_an_installed_module(tmp_path: Path) -> None:
+    (tmp_path / "email.py").write_text(
+        "from langgraph.graph import START, MessagesState, StateGraph\n"
+        "builder = StateGraph(MessagesState)\n"
+        "builder.add_node('answer', lambda state: {})\n"
+        "builder.add_edge(START, 'answer')\n"
+        "graph = builder.compile()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "langgraph_agui", "doctor", f"{tmp_path}/email.py:graph"], capture_output=True, text=True
+    )
+    assert "No chat model was found" in done.stdout
