@@ -169,7 +169,9 @@ def test_help_tells_the_exit_codes() -> None:
 
 
 def test_a_file_may_have_the_name_of_an_installed_module(tmp_path: Path) -> None:
-    (tmp_path / "typer.py").write_text(
+    file = tmp_path / "graphs" / "typer.py"
+    file.parent.mkdir()
+    file.write_text(
         "from langgraph.graph import START, MessagesState, StateGraph\n"
         "builder = StateGraph(MessagesState)\n"
         "builder.add_node('answer', lambda state: {})\n"
@@ -177,6 +179,6 @@ def test_a_file_may_have_the_name_of_an_installed_module(tmp_path: Path) -> None
         "graph = builder.compile()\n"
     )
     done = subprocess.run(
-        [sys.executable, "-m", "langgraph_agui", "doctor", f"{tmp_path}/typer.py:graph"], capture_output=True, text=True
+        [sys.executable, "-m", "langgraph_agui", "doctor", f"{file}:graph"], capture_output=True, text=True
     )
     assert "No chat model was found" in done.stdout
