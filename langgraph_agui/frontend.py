@@ -45,11 +45,11 @@ from langgraph_agui.protocol.wire import JsonValue, to_jsonable
 
 logger = logging.getLogger(__name__)
 
+# Its key in `configurable`. LangGraph copies only scalars from there to checkpoints and traces; this is a dict.
 KEY = "agui"
-"""Its key in `configurable`. LangGraph copies only scalars from there to checkpoints and traces; this is a dict."""
 
+# A tool of the graph's own, as `bind_tools` takes it, or only its name.
 ServerTool: TypeAlias = BaseTool | Callable[..., object] | Mapping[str, Any] | str
-"""A tool of the graph's own, as `bind_tools` takes it, or only its name."""
 
 
 def frontend_config(run_input: RunAgentInput) -> RunnableConfig:

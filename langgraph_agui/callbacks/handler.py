@@ -26,8 +26,8 @@ from langgraph_agui.messages.options import ReasoningOptions
 from langgraph_agui.settings import Subagents, check_choice
 from langgraph_agui.translate.event_sinks import EventSink
 
+# A callback of LangChain's, as a method.
 Hook: TypeAlias = Callable[..., None]
-"""A callback of LangChain's, as a method."""
 
 T = TypeVar("T")
 

@@ -13,14 +13,14 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from ag_ui.core import BaseEvent, RunErrorEvent, RunFinishedEvent, RunStartedEvent
+from ag_ui import core as agui
 
 logger = logging.getLogger(__name__)
 
 
-def is_last(event: BaseEvent) -> bool:
+def is_last(event: agui.BaseEvent) -> bool:
     """Whether this is the terminal event of its run."""
-    return isinstance(event, RunFinishedEvent | RunErrorEvent)
+    return isinstance(event, agui.RunFinishedEvent | agui.RunErrorEvent)
 
 
 @dataclass(eq=False)
@@ -34,7 +34,7 @@ class RunSlot:
         broken: Whether `on_event` has failed: no more of the run's events are handed over.
     """
 
-    waiting: list[BaseEvent] = field(default_factory=list)
+    waiting: list[agui.BaseEvent] = field(default_factory=list)
     ended: bool = False
     failure: BaseException | None = None
     broken: bool = False
@@ -50,10 +50,10 @@ class RunSerializer:
         on_event: Receives each event.
     """
 
-    def __init__(self, on_event: Callable[[BaseEvent], object]) -> None:
+    def __init__(self, on_event: Callable[[agui.BaseEvent], object]) -> None:
         self._on_event = on_event
         self._slots: deque[RunSlot] = deque()
-        self._ready: deque[tuple[RunSlot, BaseEvent]] = deque()
+        self._ready: deque[tuple[RunSlot, agui.BaseEvent]] = deque()
         self._flushing = threading.Lock()
         self._flusher: int | None = None
 
@@ -63,7 +63,7 @@ class RunSerializer:
         self._slots.append(slot)
         return slot
 
-    def put(self, slot: RunSlot, event: BaseEvent) -> None:
+    def put(self, slot: RunSlot, event: agui.BaseEvent) -> None:
         """Add an event of a run; it waits while an earlier run has not ended."""
         if self._slots[0] is slot:
             self._ready.append((slot, event))
@@ -103,7 +103,7 @@ class RunSerializer:
         """Whether `on_event` runs in this thread."""
         return self._flusher == threading.get_ident()
 
-    def _hand_over(self, slot: RunSlot, event: BaseEvent, own: RunSlot) -> None:
+    def _hand_over(self, slot: RunSlot, event: agui.BaseEvent, own: RunSlot) -> None:
         if slot.broken:
             return
         try:
@@ -130,16 +130,16 @@ class RunEventQueue:
 
     def __init__(self, *, keep: bool) -> None:
         self._keep = keep
-        self._events: deque[BaseEvent] = deque()
+        self._events: deque[agui.BaseEvent] = deque()
         self._lock = threading.Lock()
         self._waiter: tuple[asyncio.AbstractEventLoop, asyncio.Event] | None = None
         self._accepts = False
         self.reading = False
 
-    def put(self, event: BaseEvent) -> None:
+    def put(self, event: agui.BaseEvent) -> None:
         """Add an event, unless the beginning of its run was dropped because nobody was reading."""
         with self._lock:
-            if isinstance(event, RunStartedEvent):
+            if isinstance(event, agui.RunStartedEvent):
                 self._accepts = self._keep or self.reading
             if not self._accepts:
                 return
@@ -156,7 +156,7 @@ class RunEventQueue:
             raise RuntimeError("The events of this handler are being read already")
         self.reading = True
 
-    async def take(self) -> BaseEvent:
+    async def take(self) -> agui.BaseEvent:
         """Wait for the next event and return it."""
         while True:
             with self._lock:

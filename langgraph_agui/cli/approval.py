@@ -24,11 +24,11 @@ from langgraph_agui.cli.view import View
 from langgraph_agui.interrupts.decisions import schema_mismatch
 from langgraph_agui.protocol.wire import JsonValue, has_expired
 
+# Asks for a line: takes the prompt and the text to edit, and raises `EOFError` at the end of the input.
 ReadLine: TypeAlias = Callable[[str, str], str]
-"""Asks for a line: takes the prompt and the text to edit, and raises `EOFError` at the end of the input."""
 
+# How long no input must come until everything that was typed has arrived.
 _QUIET_SECONDS: Final = 0.02
-"""How long no input must come until everything that was typed has arrived."""
 
 
 class Cancelled(Exception):  # noqa: N818  # not an error
@@ -48,12 +48,12 @@ class Action(Enum):
 class Choices:
     """The answers that an interrupt takes besides JSON."""
 
+    # The payload or the action of each word, in the order in which they are offered.
     words: dict[str, JsonValue | Action] = field(default_factory=dict)
-    """The payload or the action of each word, in the order in which they are offered."""
+    # Whether any other line is an answer as it is.
     text: bool = False
-    """Whether any other line is an answer as it is."""
+    # Whether a line that is JSON means JSON, not text.
     json: bool = True
-    """Whether a line that is JSON means JSON, not text."""
 
     def __post_init__(self) -> None:
         self.words.setdefault("cancel", Action.CANCEL)  # the agent may offer a "cancel" of its own

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from ag_ui import core
+from ag_ui import core as agui
 from rich.console import Console
 from rich.text import Text
 
@@ -104,8 +104,8 @@ class Chat:
 
     def __init__(self, session: AGUISession[object], view: View, tools: Sequence[LocalTool] = ()) -> None:
         self._session, self._view, self._tools = session, view, tools
+        # The calls that tools of this process answer, until their results are shown.
         self._local_calls: set[str] = set()
-        """The calls that tools of this process answer, until their results are shown."""
         self._interrupts = InterruptPrompt(view, self._read_line)
 
     def load(self, path: Path) -> None:
@@ -219,10 +219,10 @@ class Chat:
         try:
             with turn:
                 for event in turn:
-                    if isinstance(event, core.RunStartedEvent):
+                    if isinstance(event, agui.RunStartedEvent):
                         self._show_local_results()
                     self._view.feed(event)
-                    if isinstance(event, core.RunFinishedEvent):
+                    if isinstance(event, agui.RunFinishedEvent):
                         self._local_calls.update(call.id for call in self._session.pending_tool_calls)
         except KeyboardInterrupt:
             for call in self._session.pending_tool_calls:  # the thread cannot continue without results
@@ -235,7 +235,7 @@ class Chat:
     def _show_local_results(self) -> None:
         """Show the results of tools that ran here: no event carries them."""
         for message in self._session.messages:
-            if isinstance(message, core.ToolMessage) and message.tool_call_id in self._local_calls:
+            if isinstance(message, agui.ToolMessage) and message.tool_call_id in self._local_calls:
                 self._local_calls.discard(message.tool_call_id)
                 self._view.show_result(message.tool_call_id, message.content, failed=bool(message.error))
 
@@ -280,9 +280,9 @@ class Chat:
             self._view.line("Reasoning is folded when it ends.")
             return
         messages = self._session.messages
-        last = max((at for at, message in enumerate(messages) if isinstance(message, core.UserMessage)), default=-1)
+        last = max((at for at, message in enumerate(messages) if isinstance(message, agui.UserMessage)), default=-1)
         for message in messages[last + 1 :]:
-            if isinstance(message, core.ReasoningMessage) and message.content.strip():
+            if isinstance(message, agui.ReasoningMessage) and message.content.strip():
                 self._view.show(safe(message.content, "thinking"))
         self._view.line("Reasoning stays open from now on.")
 

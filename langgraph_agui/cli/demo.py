@@ -30,6 +30,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command
 
+# Messages that show what the demo agent can do.
 SUGGESTIONS: Final = (
     "What is the weather in Rome?",
     "Is it warmer in Lisbon or in Oslo, and by how much?",
@@ -38,13 +39,13 @@ SUGGESTIONS: Final = (
     "Send an email to ada@example.com saying the demo works",
     "Plan a day in Rome and one in Oslo",
 )
-"""Messages that show what the demo agent can do."""
 
 _PROMPT: Final = (
     "You are the demo agent of langgraph-agui. Use the tools whenever they help, in parallel where the calls "
     "do not depend on each other. Answer briefly, in plain text without markup."
 )
 _GUIDE_PROMPT: Final = "You are a city guide. Look up the weather and the sights, then answer in a sentence or two."
+# Degrees Celsius and the sky. Invented, and always the same.
 _WEATHER: Final = {
     "Lisbon": (23, "sunny"),
     "London": (15, "rain"),
@@ -52,7 +53,6 @@ _WEATHER: Final = {
     "Paris": (18, "partly cloudy"),
     "Rome": (25, "sunny"),
 }
-"""Degrees Celsius and the sky. Invented, and always the same."""
 _SIGHTS: Final = ("the botanical garden", "the clock museum", "the old harbour")
 _OPERATORS: Final = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv}
 
@@ -63,10 +63,10 @@ class Rule(NamedTuple):
     tool: str
     words: tuple[str, ...]
     arguments: str
+    # What the reasoning says that the user wants.
     aim: str
-    """What the reasoning says that the user wants."""
+    # How the answer states the result.
     answer: str
-    """How the answer states the result."""
 
 
 _CITY: Final = rf"\b(?:in|and|or) (?P<city>(?i:{'|'.join(_WEATHER)})\b|[A-Z]\w+(?: [A-Z]\w+)*)"

@@ -11,16 +11,17 @@ from enum import IntEnum
 from itertools import count
 from typing import Final
 
-from ag_ui import core
+from ag_ui import core as agui
 from rich.console import RenderableType
 from rich.panel import Panel
 from rich.text import Text
 
 from langgraph_agui.protocol import to_jsonable
 
+# How many characters of a tool result are printed.
 MAX_RESULT: Final = 2000
-"""How many characters of a tool result are printed."""
 
+# Our style names, and what rich calls them.
 STYLES: Final = {
     "thinking": "dim italic",
     "call": "cyan",
@@ -31,7 +32,6 @@ STYLES: Final = {
     "error": "bold red",
     "question": "yellow",
 }
-"""Our style names, and what rich calls them."""
 
 # Agent text must not move the cursor, write to the clipboard or reverse text. Control characters are printed as
 # pictures or as U+FFFD, and so are lone surrogates, which no terminal can receive.
@@ -48,18 +48,18 @@ _TOOL_OUTPUT: Final = "langgraph:tool_output"
 class ExitCode(IntEnum):
     """The exit codes of every command."""
 
+    # The command succeeded; for `chat`, the run finished.
     OK = 0
-    """The command succeeded; for `chat`, the run finished."""
+    # The run failed or its stream broke off, or the server could not start.
     FAILED = 1
-    """The run failed or its stream broke off, or the server could not start."""
+    # The command line was wrong: an unknown option, or a graph that cannot be loaded.
     USAGE = 2
-    """The command line was wrong: an unknown option, or a graph that cannot be loaded."""
+    # Nothing answered at the URL, or the answer was not AG-UI.
     UNREACHABLE = 3
-    """Nothing answered at the URL, or the answer was not AG-UI."""
+    # The run waits for an answer, which a one-shot command cannot give.
     WAITING = 4
-    """The run waits for an answer, which a one-shot command cannot give."""
+    # The person pressed Ctrl-C.
     INTERRUPTED = 130
-    """The person pressed Ctrl-C."""
 
 
 class CommandError(Exception):
@@ -109,11 +109,11 @@ def one_line(text: str, limit: int) -> str:
     return flat if len(flat) <= limit else f"{flat[: max(limit - 1, 0)]}…"
 
 
-def plain_text(content: str | Sequence[core.ContentPart] | None) -> str:
+def plain_text(content: str | Sequence[agui.ContentPart] | None) -> str:
     """Return the text of a message's content; other parts appear as `[image]` and the like."""
     if content is None or isinstance(content, str):
         return content or ""
-    return " ".join(part.text if isinstance(part, core.TextPart) else f"[{part.type}]" for part in content)
+    return " ".join(part.text if isinstance(part, agui.TextPart) else f"[{part.type}]" for part in content)
 
 
 class Subagents:
@@ -124,16 +124,16 @@ class Subagents:
         self._parents: dict[str, str | None] = {}
         self._running: set[str] = set()
 
-    def receive(self, event: core.BaseEvent) -> None:
+    def receive(self, event: agui.BaseEvent) -> None:
         """Record which subagents start and end."""
         match event:
-            case core.SubagentStartedEvent(subagent_run_id=run, name=name, parent_subagent_run_id=parent):
+            case agui.SubagentStartedEvent(subagent_run_id=run, name=name, parent_subagent_run_id=parent):
                 if run not in self._names:  # else it continues after an interrupt
                     self._names[run], self._parents[run] = self._unique(name), parent
                 self._running.add(run)
-            case core.SubagentFinishedEvent(subagent_run_id=run) | core.SubagentErrorEvent(subagent_run_id=run):
+            case agui.SubagentFinishedEvent(subagent_run_id=run) | agui.SubagentErrorEvent(subagent_run_id=run):
                 self._running.discard(run)
-            case core.RunFinishedEvent() | core.RunErrorEvent():
+            case agui.RunFinishedEvent() | agui.RunErrorEvent():
                 self._running.clear()
 
     def indent(self, run: str | None) -> str:
@@ -177,7 +177,7 @@ class ActivityLines:
         self._tools: dict[str, str] = {}
         self._partial: dict[str, str] = {}
 
-    def receive(self, event: core.ActivitySnapshotEvent | core.ActivityDeltaEvent) -> Iterator[str]:
+    def receive(self, event: agui.ActivitySnapshotEvent | agui.ActivityDeltaEvent) -> Iterator[str]:
         """Yield the lines that `event` completes."""
         key, data = event.message_id, event.model_dump(mode="json", by_alias=True)
         content, patch = data.get("content"), data.get("patch", [])
@@ -194,28 +194,28 @@ class ActivityLines:
             yield from (f"{self._tools[key]}: {line}" for line in lines if line)
 
 
-def summarize(messages: Sequence[core.Message], subagents: Subagents) -> Iterator[tuple[str, str]]:
+def summarize(messages: Sequence[agui.Message], subagents: Subagents) -> Iterator[tuple[str, str]]:
     """Yield the author and the content of each message and tool call, for the command `:history`."""
     tools: dict[str, str] = {}
     for message in messages:
         run = message.subagent_run_id
         author = f"{subagents.path(run)} " if run else ""
         match message:
-            case core.UserMessage(content=content):
+            case agui.UserMessage(content=content):
                 yield "you", plain_text(content)
-            case core.AssistantMessage(content=content, tool_calls=calls):
+            case agui.AssistantMessage(content=content, tool_calls=calls):
                 if content or not calls:
                     yield author.rstrip() or message.name or "agent", plain_text(content)
                 for call in calls or ():
                     tools[call.id] = call.function.name
                     yield f"{author}call {call.function.name}", call.function.arguments
-            case core.ReasoningMessage(content=content):
+            case agui.ReasoningMessage(content=content):
                 if content.strip():
                     yield f"{author}thought", content
-            case core.ToolMessage(content=content, error=error):
+            case agui.ToolMessage(content=content, error=error):
                 tool = tools.get(message.tool_call_id, "tool")
                 yield f"{author}{'failed' if error else 'result'} {tool}", plain_text(content) or error or ""
-            case core.ActivityMessage(activity_type=kind, content=activity):
+            case agui.ActivityMessage(activity_type=kind, content=activity):
                 yield f"{author}{kind}", json_text(activity)
             case _:
                 yield message.role, plain_text(message.content)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
-from ag_ui import core
+from ag_ui import core as agui
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.live import Live
 from rich.padding import Padding
@@ -24,9 +24,9 @@ _REDRAWS_PER_SECOND: Final = 12
 _MAX_TITLE: Final = 60
 
 Kind: TypeAlias = Literal["text", "thinking", "call"]
-Content: TypeAlias = str | Sequence[core.ContentPart]
+Content: TypeAlias = str | Sequence[agui.ContentPart]
+# The kind and the id of an item.
 Key: TypeAlias = tuple[str, str]
-"""The kind and the id of an item."""
 
 
 @dataclass(slots=True)
@@ -34,22 +34,22 @@ class Item:
     """Something that streams: a text, a reasoning, or a tool call with its result."""
 
     kind: Kind
+    # What stands before its text, such as the name of its subagent.
     prefix: str
-    """What stands before its text, such as the name of its subagent."""
+    # What stands before each further line.
     indent: str = ""
-    """What stands before each further line."""
+    # The name of the tool.
     name: str = ""
-    """The name of the tool."""
     style: str = ""
     parts: list[str] = field(default_factory=list)
+    # Whether some of it is printed already.
     printed: bool = False
-    """Whether some of it is printed already."""
     result: str | None = None
     failed: bool = False
+    # Whether its text is complete.
     ended: bool = False
-    """Whether its text is complete."""
+    # Whether it changes no more: the result of a call comes after its text has ended.
     final: bool = False
-    """Whether it changes no more: the result of a call comes after its text has ended."""
     started: float = field(default_factory=time.monotonic)
     seconds: float = 0.0
 
@@ -67,8 +67,8 @@ class View:
 
     def __init__(self, console: Console, *, unfolded: bool = True) -> None:
         self.console = console
+        # Whether reasoning stays open when it has ended; plain lines always stay.
         self.unfolded = unfolded
-        """Whether reasoning stays open when it has ended; plain lines always stay."""
         self.subagents = formatting.Subagents()
         self._activities = formatting.ActivityLines()
         self._items: dict[Key, Item] = {}
@@ -116,64 +116,64 @@ class View:
             item.end()
             self._update()
 
-    def feed(self, event: core.BaseEvent) -> None:
+    def feed(self, event: agui.BaseEvent) -> None:
         """Show what `event` adds."""
         self.subagents.receive(event)
         match event:
-            case core.RunStartedEvent():
+            case agui.RunStartedEvent():
                 self.begin()
-            case core.TextMessageStartEvent(message_id=id_, subagent_run_id=run):
+            case agui.TextMessageStartEvent(message_id=id_, subagent_run_id=run):
                 self._open("text", id_, run)
-            case core.ReasoningMessageStartEvent(message_id=id_, subagent_run_id=run):
+            case agui.ReasoningMessageStartEvent(message_id=id_, subagent_run_id=run):
                 self._open("thinking", id_, run)
-            case core.ToolCallStartEvent(tool_call_id=id_, tool_call_name=name, subagent_run_id=run):
+            case agui.ToolCallStartEvent(tool_call_id=id_, tool_call_name=name, subagent_run_id=run):
                 self._open("call", id_, run, name)
-            case core.TextMessageContentEvent(message_id=id_, delta=delta):
+            case agui.TextMessageContentEvent(message_id=id_, delta=delta):
                 self._extend("text", id_, delta)
-            case core.ReasoningMessageContentEvent(message_id=id_, delta=delta):
+            case agui.ReasoningMessageContentEvent(message_id=id_, delta=delta):
                 self._extend("thinking", id_, delta)
-            case core.ToolCallArgsEvent(tool_call_id=id_, delta=delta):
+            case agui.ToolCallArgsEvent(tool_call_id=id_, delta=delta):
                 self._extend("call", id_, delta)
-            case core.TextMessageEndEvent(message_id=id_):
+            case agui.TextMessageEndEvent(message_id=id_):
                 self._end("text", id_)
-            case core.ReasoningMessageEndEvent(message_id=id_):
+            case agui.ReasoningMessageEndEvent(message_id=id_):
                 self._end("thinking", id_)
-            case core.ToolCallEndEvent(tool_call_id=id_):
+            case agui.ToolCallEndEvent(tool_call_id=id_):
                 self._end("call", id_)
-            case core.ToolCallResultEvent(tool_call_id=id_, content=content, subagent_run_id=run):
+            case agui.ToolCallResultEvent(tool_call_id=id_, content=content, subagent_run_id=run):
                 failed = (event.metadata or {}).get("status") == "error"  # a convention of `LangGraphAgent`
                 self.show_result(id_, content, failed=failed, run=run)
             case _:
                 self._show_other(event)
 
-    def _show_other(self, event: core.BaseEvent) -> None:
+    def _show_other(self, event: agui.BaseEvent) -> None:
         """Show an event that belongs to no item."""
         subagents = self.subagents
         match event:
-            case core.ActivitySnapshotEvent(subagent_run_id=run) | core.ActivityDeltaEvent(subagent_run_id=run):
+            case agui.ActivitySnapshotEvent(subagent_run_id=run) | agui.ActivityDeltaEvent(subagent_run_id=run):
                 for line in self._activities.receive(event):
                     self.line(f"{subagents.prefix(run)}  {shorten(line)}", "note", subagents.indent(run))
-            case core.SubagentStartedEvent(subagent_run_id=run, description=task):
+            case agui.SubagentStartedEvent(subagent_run_id=run, description=task):
                 started = f"started: {shorten(task)}" if task else "started"
                 self.line(f"{subagents.heading(run)} {started}", "subagent", subagents.indent(run))
-            case core.SubagentFinishedEvent(subagent_run_id=run, outcome=outcome):
-                suspended = isinstance(outcome, core.SubagentFinishedSuspendedOutcome)
+            case agui.SubagentFinishedEvent(subagent_run_id=run, outcome=outcome):
+                suspended = isinstance(outcome, agui.SubagentFinishedSuspendedOutcome)
                 ended = "waits for an answer" if suspended else "done"
                 self.line(f"{subagents.heading(run)} {ended}", "subagent", subagents.indent(run))
-            case core.SubagentErrorEvent(subagent_run_id=run, message=message, code=code):
+            case agui.SubagentErrorEvent(subagent_run_id=run, message=message, code=code):
                 ended = "stopped" if code == "cancelled" else f"failed: {message}"
                 self.line(f"{subagents.heading(run)} {ended}", "failed", subagents.indent(run))
-            case core.RunErrorEvent(message=message, code=code):
+            case agui.RunErrorEvent(message=message, code=code):
                 self.finish()
                 self.line(f"error: {code}: {message}" if code else f"error: {message}", "error")
                 for key, value in (event.metadata or {}).items():
                     self.line(f"  {key}: {value}")
-            case core.RunFinishedEvent(outcome=outcome):
+            case agui.RunFinishedEvent(outcome=outcome):
                 self.finish()
-                if isinstance(outcome, core.RunFinishedCancelledOutcome):
+                if isinstance(outcome, agui.RunFinishedCancelledOutcome):
                     self.line("The agent cancelled the run.")
 
-    def end_turn(self, state: str | None, usage: Iterable[core.TokenUsage]) -> None:
+    def end_turn(self, state: str | None, usage: Iterable[agui.TokenUsage]) -> None:
         """Show the result of a turn: the state as JSON if it changed, and the tokens of each model."""
         if state is not None:
             self.line(f"state: {state}")
@@ -190,12 +190,12 @@ class JsonLinesView(View):
     def __init__(self) -> None:
         super().__init__(Console(stderr=True, highlight=False))
 
-    def feed(self, event: core.BaseEvent) -> None:
+    def feed(self, event: agui.BaseEvent) -> None:
         """Print the event in its wire format."""
         self.subagents.receive(event)
         print(json_text(event), flush=True)  # noqa: T201  # this is the output
 
-    def end_turn(self, state: str | None, usage: Iterable[core.TokenUsage]) -> None:
+    def end_turn(self, state: str | None, usage: Iterable[agui.TokenUsage]) -> None:
         """Print nothing: the events have it."""
 
 
@@ -252,8 +252,8 @@ class LiveView(View):
 
     def __init__(self, console: Console) -> None:
         super().__init__(console, unfolded=False)
+        # Tool names by call id: a result may come in a later run than its call.
         self._tools: dict[str, str] = {}
-        """Tool names by call id: a result may come in a later run than its call."""
         self._live: Live | None = None
         self._spinner = Spinner("dots", safe("Ctrl-C stops", "note"))
 

@@ -14,7 +14,7 @@ from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
 from typing import Literal, TypeAlias, TypeVar
 
 import httpx2
-from ag_ui import core
+from ag_ui import core as agui
 from ag_ui.core import AgentCapabilities, Event, RunAgentInput
 
 from langgraph_agui.client import endpoint, errors
@@ -139,8 +139,8 @@ class AGUIClient:
         return self._target.copy_with(raw_path=(own.rstrip(b"/") + path.encode() if path else own) + mark + query)
 
     def _request(self, http: endpoint.HTTPClient, path: str, run_input: RunAgentInput) -> httpx2.Request:
-        messages = [message for message in run_input.messages if not isinstance(message, core.ActivityMessage)]
-        sent = run_input.model_copy(update={"messages": messages, "protocol_version": core.PROTOCOL_VERSION})
+        messages = [message for message in run_input.messages if not isinstance(message, agui.ActivityMessage)]
+        sent = run_input.model_copy(update={"messages": messages, "protocol_version": agui.PROTOCOL_VERSION})
         content = json.dumps(to_jsonable(sent), ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
         headers = self._headers.copy()
         headers.update({"Accept": "text/event-stream", "Content-Type": "application/json"})
@@ -164,14 +164,14 @@ class RemoteRun(EventStream):
         self.input = run_input
         self._client, self._path = client, path
         self.begun = False
-        self._end: core.RunFinishedEvent | core.RunErrorEvent | None = None
+        self._end: agui.RunFinishedEvent | agui.RunErrorEvent | None = None
         self._fold = Fold(run_input.messages, run_input.state)
         self._decoder, self._verifier = SSEDecoder(client._max_event), Verifier()
         # The calls that the run has started, in their order, and whether each has a result.
         self._calls: dict[str, bool] = {}
 
     @property
-    def messages(self) -> list[core.Message]:
+    def messages(self) -> list[agui.Message]:
         """The conversation so far. Shared with the events: read only."""
         return self._fold.messages
 
@@ -183,12 +183,12 @@ class RemoteRun(EventStream):
     @property
     def outcome(self) -> Outcome | None:
         """How the run has ended; None while it is going on, or if its stream broke off."""
-        if isinstance(self._end, core.RunFinishedEvent):
+        if isinstance(self._end, agui.RunFinishedEvent):
             return self._end.outcome.type if self._end.outcome is not None else "success"
         return None if self._end is None else "error"
 
     @property
-    def usage(self) -> list[core.TokenUsage]:
+    def usage(self) -> list[agui.TokenUsage]:
         """The tokens of the run, one entry for each provider and model; known at its end."""
         return (self._end.usage if self._end is not None else None) or []
 
@@ -198,18 +198,18 @@ class RemoteRun(EventStream):
         return getattr(self._end, "result", None) if self.outcome == "success" else None
 
     @property
-    def interrupts(self) -> list[core.Interrupt]:
+    def interrupts(self) -> list[agui.Interrupt]:
         """What the run waits for, if it has paused."""
-        outcome = self._end.outcome if isinstance(self._end, core.RunFinishedEvent) else None
-        return list(outcome.interrupts) if isinstance(outcome, core.RunFinishedInterruptOutcome) else []
+        outcome = self._end.outcome if isinstance(self._end, agui.RunFinishedEvent) else None
+        return list(outcome.interrupts) if isinstance(outcome, agui.RunFinishedInterruptOutcome) else []
 
     @property
     def pending_tool_call_ids(self) -> list[str]:
         """The calls that the run left without a result: those it names, else those it started and did not answer."""
         if self.outcome not in ("success", "interrupt"):
             return []
-        outcome = self._end.outcome if isinstance(self._end, core.RunFinishedEvent) else None
-        named = outcome.pending_tool_call_ids if isinstance(outcome, core.RunFinishedSuccessOutcome) else None
+        outcome = self._end.outcome if isinstance(self._end, agui.RunFinishedEvent) else None
+        named = outcome.pending_tool_call_ids if isinstance(outcome, agui.RunFinishedSuccessOutcome) else None
         return named or [call_id for call_id, answered in self._calls.items() if not answered]
 
     @property
@@ -253,7 +253,7 @@ class RemoteRun(EventStream):
         if self._end is None:
             where = "before its run did" if self.begun else "without a run"
             raise self.broken(errors.StreamTruncatedError(f"The stream ended {where}."))
-        if isinstance(self._end, core.RunErrorEvent):
+        if isinstance(self._end, agui.RunErrorEvent):
             raise self.broken(errors.RunFailedError(self._end))
 
     def broken(self, error: errors.AgentError) -> errors.AgentError:
@@ -267,13 +267,13 @@ class RemoteRun(EventStream):
         log_notes(self._fold.warnings)
         self._fold.warnings.clear()
         match event:
-            case core.RunStartedEvent():
+            case agui.RunStartedEvent():
                 self._end, self._calls = None, {}
-            case core.ToolCallStartEvent():
+            case agui.ToolCallStartEvent():
                 self._calls.setdefault(event.tool_call_id, False)
-            case core.ToolCallResultEvent():
+            case agui.ToolCallResultEvent():
                 self._calls[event.tool_call_id] = True
-            case core.RunErrorEvent() | core.RunFinishedEvent():
+            case agui.RunErrorEvent() | agui.RunFinishedEvent():
                 self._end = event
 
     async def _read(self, blocking: bool) -> AsyncGenerator[Event]:
@@ -367,8 +367,8 @@ async def _error_body(response: httpx2.Response, blocking: bool) -> bytes:
 
 def _check_interrupt_ids(event: Event, wire: Mapping[str, object]) -> None:
     """Refuse interrupts that share an id (AG-UI 1.0, interrupts): an answer could not tell them apart."""
-    outcome = event.outcome if isinstance(event, core.RunFinishedEvent) else None
-    if isinstance(outcome, core.RunFinishedInterruptOutcome):
+    outcome = event.outcome if isinstance(event, agui.RunFinishedEvent) else None
+    if isinstance(outcome, agui.RunFinishedInterruptOutcome):
         ids = [interrupt.id for interrupt in outcome.interrupts]
         if repeated := [name for name in ids if ids.count(name) > 1]:
             raise ProtocolError(

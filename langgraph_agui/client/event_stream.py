@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from typing import Any, Self, TypeVar
 from weakref import ref
 
-from ag_ui import core
+from ag_ui import core as agui
 
 T = TypeVar("T")
 
@@ -26,9 +26,9 @@ class EventStream(ABC):
     def __init__(self) -> None:
         self._started = False
         # What `async with` closes.
-        self._entered: AsyncGenerator[core.Event] | None = None
+        self._entered: AsyncGenerator[agui.Event] | None = None
         # A weak reference: only the loop holds the generator, so leaving the loop ends it.
-        self._reading: Callable[[], AsyncGenerator[core.Event] | Generator[core.Event] | None] = lambda: None
+        self._reading: Callable[[], AsyncGenerator[agui.Event] | Generator[agui.Event] | None] = lambda: None
 
     @property
     def abandoned(self) -> bool:
@@ -36,17 +36,17 @@ class EventStream(ABC):
         return self._reading() is None
 
     @abstractmethod
-    def _read(self, blocking: bool) -> AsyncGenerator[core.Event]:
+    def _read(self, blocking: bool) -> AsyncGenerator[agui.Event]:
         """Yield the events. If `blocking`, there is no event loop: block instead of awaiting."""
 
-    def __aiter__(self) -> AsyncIterator[core.Event]:
+    def __aiter__(self) -> AsyncIterator[agui.Event]:
         """Start; yields events as they come. Raises `RuntimeError` the second time."""
         self._start()
         events = self._entered or self._read(blocking=False)
         self._reading = ref(events)
         return events
 
-    def __iter__(self) -> Iterator[core.Event]:
+    def __iter__(self) -> Iterator[agui.Event]:
         """Start; yields events as they come, and blocks in between. Raises `RuntimeError` the second time."""
         self._start()
         events = _iterate(self._read(blocking=True))
@@ -101,7 +101,7 @@ class EventStream(ABC):
         self.close()
 
 
-def _iterate(events: AsyncGenerator[core.Event]) -> Generator[core.Event]:
+def _iterate(events: AsyncGenerator[agui.Event]) -> Generator[agui.Event]:
     """Yield events that are read with `blocking`, so that none of them waits for an event loop."""
     try:
         while True:

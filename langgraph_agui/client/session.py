@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any, ClassVar, Final, Generic, Literal, Self, TypeVar, cast, get_args
 from uuid import uuid4
 
-from ag_ui import core
+from ag_ui import core as agui
 from ag_ui.core import ContentPart, Message
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.alias_generators import to_camel
@@ -61,7 +61,7 @@ class Turn(EventStream):
         return self._runs[-1].outcome if self._runs else None
 
     @property
-    def interrupts(self) -> list[core.Interrupt]:
+    def interrupts(self) -> list[agui.Interrupt]:
         """What the agent waits for."""
         return self._runs[-1].interrupts if self._runs else []
 
@@ -71,16 +71,16 @@ class Turn(EventStream):
         return self._runs[-1].result if self._runs else None
 
     @property
-    def usage(self) -> list[core.TokenUsage]:
+    def usage(self) -> list[agui.TokenUsage]:
         """The tokens of all its runs, one entry for each provider and model."""
-        return core.aggregate_token_usage([entry for run in self._runs for entry in run.usage])
+        return agui.aggregate_token_usage([entry for run in self._runs for entry in run.usage])
 
     @property
     def text(self) -> str:
         """The text of the agent so far, without that of its subagents; a blank line between two messages."""
         return "\n\n".join(text for pieces in self._texts.values() if (text := joined(pieces)))
 
-    async def _read(self, blocking: bool) -> AsyncGenerator[core.Event]:
+    async def _read(self, blocking: bool) -> AsyncGenerator[agui.Event]:
         session = self._session
         session._require_idle()
         session._turn = self
@@ -113,11 +113,11 @@ class Turn(EventStream):
             if session._turn is self:  # else it was abandoned, and another turn has started
                 session._turn = None
 
-    def _collect_text(self, event: core.Event) -> None:
-        if isinstance(event, core.TextMessageStartEvent):
+    def _collect_text(self, event: agui.Event) -> None:
+        if isinstance(event, agui.TextMessageStartEvent):
             if event.subagent_run_id is None and event.role in (None, "assistant"):
                 self._texts.setdefault(event.message_id, [])
-        elif isinstance(event, core.TextMessageContentEvent) and event.message_id in self._texts:
+        elif isinstance(event, agui.TextMessageContentEvent) and event.message_id in self._texts:
             self._texts[event.message_id].append(event.delta)
 
 
@@ -131,7 +131,7 @@ class _SavedSession(BaseModel):
     messages: list[Message]
     state: Any
     typed_state: Any = None  # if it is not what `state` parses to
-    interrupts: list[core.Interrupt]
+    interrupts: list[agui.Interrupt]
     open_tool_call_ids: list[str]
 
 
@@ -180,14 +180,14 @@ class AGUISession(Generic[StateT]):
         messages: Iterable[Message] = (),
         state: StateT | None = None,
         tools: Iterable[LocalTool] = (),
-        context: Sequence[core.Context] = (),
+        context: Sequence[agui.Context] = (),
         forwarded_props: Mapping[str, object] | None = None,
         on_invalid_state: Callable[[ValidationError], None] | None = None,
     ) -> None:
         self.client = AGUIClient(agent) if isinstance(agent, str) else agent
         self.thread_id = thread_id or str(uuid4())
         # What the thread waits for: nothing else can be sent before it is answered.
-        self.interrupts: list[core.Interrupt] = []
+        self.interrupts: list[agui.Interrupt] = []
         self.context = list(context)
         self.forwarded_props = dict(forwarded_props or {})
         self.tools = LocalTools(tools)
@@ -218,7 +218,7 @@ class AGUISession(Generic[StateT]):
         self._state.set(value)
 
     @property
-    def pending_tool_calls(self) -> list[core.ToolCall]:
+    def pending_tool_calls(self) -> list[agui.ToolCall]:
         """The calls that the agent left to its client, and that have neither a result nor an interrupt about them."""
         offered = {tool.name for tool in self.tools.offered}
         asked = {interrupt.tool_call_id for interrupt in self.interrupts}
@@ -271,7 +271,7 @@ class AGUISession(Generic[StateT]):
         self._require_idle()
         if call_id not in {call.id for call in self.pending_tool_calls}:
             raise ValueError(f"No call {call_id!r} waits for a result.")
-        self.messages.append(core.ToolMessage(id=str(uuid4()), tool_call_id=call_id, content=content, error=error))
+        self.messages.append(agui.ToolMessage(id=str(uuid4()), tool_call_id=call_id, content=content, error=error))
 
     def connect(self) -> Turn:
         """Read the thread as the agent has it, from `POST <url>/connect`, which a `LangGraphAgent` serves.
@@ -318,18 +318,18 @@ class AGUISession(Generic[StateT]):
         # Check again when the turn starts: by then, an answer may have expired, or another turn may have paused.
         return Turn(self, lambda: self._start_run(messages, resume_entries(self.interrupts, answers, cancel)))
 
-    def _start_run(self, messages: Sequence[Message] = (), resume: Sequence[core.ResumeEntry] = ()) -> RemoteRun:
+    def _start_run(self, messages: Sequence[Message] = (), resume: Sequence[agui.ResumeEntry] = ()) -> RemoteRun:
         """Return the next run. If there are new messages, they come after errors for the calls of stopped tools."""
-        answered = {message.tool_call_id for message in messages if isinstance(message, core.ToolMessage)}
+        answered = {message.tool_call_id for message in messages if isinstance(message, agui.ToolMessage)}
         stopped = [interrupted(call) for call in self._local_calls(answered)] if messages else []
         return self.client.run(self._input([*stopped, *messages], resume))
 
-    def _local_calls(self, answered: Collection[str]) -> list[core.ToolCall]:
+    def _local_calls(self, answered: Collection[str]) -> list[agui.ToolCall]:
         pending = [call for call in self.pending_tool_calls if call.id not in answered]
         return [call for call in pending if call.function.name in self.tools.names]
 
-    def _input(self, messages: Sequence[Message], resume: Sequence[core.ResumeEntry]) -> core.RunAgentInput:
-        return core.RunAgentInput(
+    def _input(self, messages: Sequence[Message], resume: Sequence[agui.ResumeEntry]) -> agui.RunAgentInput:
+        return agui.RunAgentInput(
             thread_id=self.thread_id,
             run_id=str(uuid4()),
             messages=[*self.messages, *messages],
@@ -340,11 +340,11 @@ class AGUISession(Generic[StateT]):
             resume=list(resume) or None,
         )
 
-    def _receive(self, run: RemoteRun, event: core.Event) -> None:
+    def _receive(self, run: RemoteRun, event: agui.Event) -> None:
         """Take what an event of `run` changes besides the messages."""
-        if isinstance(event, core.StateSnapshotEvent | core.StateDeltaEvent):
+        if isinstance(event, agui.StateSnapshotEvent | agui.StateDeltaEvent):
             self._state.receive(run.state)
-        elif isinstance(event, core.RunFinishedEvent):
+        elif isinstance(event, agui.RunFinishedEvent):
             self.interrupts = run.interrupts
             self._open_calls = run.open_call_ids
 
@@ -377,7 +377,7 @@ def _message(item: str | Message | Sequence[ContentPart]) -> Message:
     if isinstance(item, _MESSAGE_TYPES):
         return cast("Message", item)
     try:
-        return core.UserMessage(id=str(uuid4()), content=item if isinstance(item, str) else [*item])
+        return agui.UserMessage(id=str(uuid4()), content=item if isinstance(item, str) else [*item])
     except (TypeError, ValidationError) as error:
         wanted = "texts, lists of content parts and messages of `ag_ui.core`"
         raise TypeError(f"`send` takes {wanted}; this is a {type(item).__name__}.") from error

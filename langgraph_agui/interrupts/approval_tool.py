@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from ag_ui.core import Interrupt, Message, ResumeEntry, ToolMessage
+from ag_ui import core as agui
 from langchain_core.messages import ToolCall
 
 from langgraph_agui.errors import ErrorCode, RunInputError
@@ -21,7 +21,7 @@ from langgraph_agui.messages.to_agui import text_of
 REQUEST_APPROVAL = "request_approval"
 
 
-def split_approvals(pending: PendingInterrupts) -> tuple[list[ToolCall], list[Interrupt]]:
+def split_approvals(pending: PendingInterrupts) -> tuple[list[ToolCall], list[agui.Interrupt]]:
     """Return the calls of `request_approval` for the approvals, and the other interrupts as they are."""
     calls = [_approval_call(request, request.action) for request in pending.requests if request.action is not None]
     return calls, [request.interrupt for request in pending.requests if request.action is None]
@@ -41,7 +41,7 @@ def _approval_call(request: InterruptRequest, action: Action) -> ToolCall:
     return ToolCall(name=REQUEST_APPROVAL, args=arguments, id=_call_id(request))
 
 
-def approval_answers(messages: Sequence[Message], pending: PendingInterrupts) -> list[ResumeEntry]:
+def approval_answers(messages: Sequence[agui.Message], pending: PendingInterrupts) -> list[agui.ResumeEntry]:
     """Return the answers to open approvals in a client's history. Results of closed approvals are ignored.
 
     Raises:
@@ -51,13 +51,13 @@ def approval_answers(messages: Sequence[Message], pending: PendingInterrupts) ->
     return [
         _answer(message, open_[message.tool_call_id])
         for message in messages
-        if isinstance(message, ToolMessage) and message.tool_call_id in open_
+        if isinstance(message, agui.ToolMessage) and message.tool_call_id in open_
     ]
 
 
-def _answer(message: ToolMessage, approval_id: str) -> ResumeEntry:
+def _answer(message: agui.ToolMessage, approval_id: str) -> agui.ResumeEntry:
     if message.error is not None:  # the client could not ask its user
-        return ResumeEntry(interrupt_id=approval_id, status="cancelled")
+        return agui.ResumeEntry(interrupt_id=approval_id, status="cancelled")
     try:
         payload = json.loads(text_of(message.content))
     except ValueError:
@@ -66,4 +66,4 @@ def _answer(message: ToolMessage, approval_id: str) -> ResumeEntry:
         raise RunInputError(ErrorCode.INTERRUPT_INVALID, f"The result for approval {approval_id!r} is no JSON object.")
     if payload.pop("approval_id", approval_id) != approval_id:
         raise RunInputError(ErrorCode.INTERRUPT_INVALID, f"The result for approval {approval_id!r} names another one.")
-    return ResumeEntry(interrupt_id=approval_id, status="resolved", payload=payload)
+    return agui.ResumeEntry(interrupt_id=approval_id, status="resolved", payload=payload)

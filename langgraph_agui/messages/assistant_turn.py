@@ -12,7 +12,7 @@ from codecs import utf_16_le_decode
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from ag_ui.core import AssistantMessage, FunctionCall, ReasoningMessage, ToolCall
+from ag_ui import core as agui
 from langchain_core.messages import AIMessage, BaseMessage
 
 from langgraph_agui.messages.blocks import REASONING_KWARG, BlockDelta, BlockKind, read_blocks
@@ -305,9 +305,9 @@ class AssistantTurn:
     def _calls(self) -> list[tuple[str, str | None, str]]:
         return [(block.id, block.name, canonical_json(block.text)) for block in self.of_kind("call")]
 
-    def reasoning_message(self, block: Block) -> ReasoningMessage:
+    def reasoning_message(self, block: Block) -> agui.ReasoningMessage:
         """Return the AG-UI message of one reasoning block."""
-        return ReasoningMessage(
+        return agui.ReasoningMessage(
             id=block.id,
             role="reasoning",
             content=block.text,
@@ -316,19 +316,19 @@ class AssistantTurn:
             subagent_run_id=self.source.visible_id,
         )
 
-    def assistant_message(self) -> AssistantMessage:
+    def assistant_message(self) -> agui.AssistantMessage:
         """Return the AG-UI message of the text and the calls; without content if there are only calls."""
         calls = [
-            ToolCall(
+            agui.ToolCall(
                 id=block.id,
                 type="function",
-                function=FunctionCall(name=block.name or "", arguments=block.text),
+                function=agui.FunctionCall(name=block.name or "", arguments=block.text),
                 encrypted_value=block.encrypted,
             )
             for block in self.of_kind("call")
         ]
         has_content = not calls or any(block.kind == "text" for block in self.blocks)
-        return AssistantMessage(
+        return agui.AssistantMessage(
             id=self.message_id,
             role="assistant",
             content=self._text("text") if has_content else None,

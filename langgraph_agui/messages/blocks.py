@@ -43,8 +43,8 @@ CALL_BLOCKS = frozenset(
     {"tool_use", "function_call", "tool_call", "tool_call_chunk", "invalid_tool_call", "input_json_delta"}
 )
 REASONING_BLOCKS = frozenset({"reasoning", "thinking", "redacted_thinking", "reasoning_content"})
+# The key in `additional_kwargs` in which packages keep reasoning as they got it. It is the key of the block too.
 REASONING_KWARG = "reasoning_content"
-"""The key in `additional_kwargs` in which packages keep reasoning as they got it. It is the key of the block too."""
 
 _MEDIA = frozenset({"image", "image_url", "audio", "video", "file", "image_generation_call"})
 

@@ -18,13 +18,12 @@ Holder: TypeAlias = Literal["user", "assistant", "tool", "reasoning", "call"]
 
 VERSION = 1
 
+# Key in the envelope of a subagent's message: 1 if the agent's own history holds the message too, 0 if not. The agent's
+# model does not get a message with 0. Without the key, `subagentRunId` stands for 0.
 IN_THREAD = "t"
-"""Key in the envelope of a subagent's message: 1 if the agent's own history holds the message too, 0 if not.
 
-The agent's model does not get a message with 0. Without the key, `subagentRunId` stands for 0."""
-
+# How every envelope that is not sealed begins: the base64 of `{"v":`.
 _OWN = "eyJ2Ijo"
-"""How every envelope that is not sealed begins: the base64 of `{"v":`."""
 
 
 class EncryptedValueCodec:

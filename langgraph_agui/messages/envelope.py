@@ -21,14 +21,14 @@ from langgraph_agui.messages.encrypted_values import VERSION, Envelope
 from langgraph_agui.messages.options import InvalidEnvelope, maker_of
 from langgraph_agui.messages.template import VisibleText, dump_json, escape_list, json_key, parsed
 
+# Where langchain-google-genai keeps the signature of each call: in `additional_kwargs`, by call id.
 GEMINI_SIGNATURES = "__gemini_function_call_thought_signatures__"
-"""Where langchain-google-genai keeps the signature of each call: in `additional_kwargs`, by call id."""
 
+# `response_metadata` that packages read when they send a message, besides the provider (Anthropic: `container`).
 _SENT = ("output_version", "container")
-"""`response_metadata` that packages read when they send a message, besides the provider (Anthropic: `container`)."""
 
+# `additional_kwargs` that are results for the program and are not sent to a provider.
 _LOCAL = frozenset({"parsed"})
-"""`additional_kwargs` that are results for the program and are not sent to a provider."""
 
 
 Calls: TypeAlias = tuple[Sequence[ToolCall], Sequence[InvalidToolCall]]

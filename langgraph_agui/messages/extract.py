@@ -25,12 +25,12 @@ from langchain_core.messages import (
 from langgraph.types import Command, Overwrite
 from pydantic import BaseModel
 
+# Classes that are recognised without a look at their bases, which is slow for pydantic models.
 _USUAL = frozenset({AIMessage, AIMessageChunk, HumanMessage, ToolMessage})
-"""Classes that are recognised without a look at their bases, which is slow for pydantic models."""
 
 _BASE_FIELDS = ("type", "content", "id", "name", "additional_kwargs", "response_metadata")
+# The fields that `convert_to_messages` reads.
 _SENT_FIELDS = (*_BASE_FIELDS, "tool_calls", "tool_call_id", "status", "artifact")
-"""The fields that `convert_to_messages` reads."""
 
 
 def as_mapping(values: object) -> Mapping[str, object] | None:

@@ -26,33 +26,33 @@ from typing import Final, Literal, TypeAlias, cast
 from urllib.parse import unquote_to_bytes
 from zlib import crc32
 
-from ag_ui import core
+from ag_ui import core as agui
 
 from langgraph_agui.messages.blocks import ContentBlock, leave_out
 from langgraph_agui.protocol.wire import clean_text
 
 Kind: TypeAlias = Literal["image", "audio", "video", "document"]
-MediaPart: TypeAlias = core.ImagePart | core.AudioPart | core.VideoPart | core.DocumentPart
-Source: TypeAlias = core.DataSource | core.UrlSource | core.FileSource
+MediaPart: TypeAlias = agui.ImagePart | agui.AudioPart | agui.VideoPart | agui.DocumentPart
+Source: TypeAlias = agui.DataSource | agui.UrlSource | agui.FileSource
 
+# Key in a block's `extras`: what the part holds that the block has no field for.
 OWN: Final = "agui"
-"""Key in a block's `extras`: what the part holds that the block has no field for."""
 
+# What a browser or an upload calls bytes that it does not know: as good as no mime type.
 OCTETS: Final = "application/octet-stream"
-"""What a browser or an upload calls bytes that it does not know: as good as no mime type."""
 
 _PARTS: Final[Mapping[Kind, type[MediaPart]]] = {
-    "image": core.ImagePart,
-    "audio": core.AudioPart,
-    "video": core.VideoPart,
-    "document": core.DocumentPart,
+    "image": agui.ImagePart,
+    "audio": agui.AudioPart,
+    "video": agui.VideoPart,
+    "document": agui.DocumentPart,
 }
+# Kinds by the types of blocks, without `input_` before a type and `_url` behind it.
 _KINDS: Final[Mapping[str, Kind]] = {
     **{kind: kind for kind in _PARTS},
     "file": "document",
     "text-plain": "document",
 }
-"""Kinds by the types of blocks, without `input_` before a type and `_url` behind it."""
 
 _SOURCES: Final = {"data": "base64", "url": "url", "file": "file_id"}
 _DEFAULT_MIME: Final[Mapping[Kind, str]] = {
@@ -69,6 +69,7 @@ _ACCEPTED_MIME: Final = {
     "audio/x-wav": "audio/wav",
     "image/jpg": "image/jpeg",  # Anthropic and Bedrock refuse what is no registered type
 }
+# Formats of Bedrock and of OpenAI's `input_audio` that are not the end of their mime type.
 _FORMATS: Final = {
     "csv": "text/csv",
     "doc": "application/msword",
@@ -81,23 +82,22 @@ _FORMATS: Final = {
     "xls": "application/vnd.ms-excel",
     "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
 }
-"""Formats of Bedrock and of OpenAI's `input_audio` that are not the end of their mime type."""
 
+# Where front ends and packages keep a file's name in metadata; `filename` is AG-UI's own (its old `binary` part).
 _FILENAMES: Final = ("filename", "fileName", "name", "title")
-"""Where front ends and packages keep a file's name in metadata; `filename` is AG-UI's own (its old `binary` part)."""
 
 _TEXTS: Final = ("text", "input_text", "output_text")
 _DATA: Final = ("base64", "data", "bytes", "file_data")
 _URLS: Final = ("url", "image_url", "audio_url", "video_url", "document_url", "file_url")
 _MIMES: Final = ("mime_type", "media_type", "mimeType", "mediaType")
+# Members of native blocks that are about the file; `metadata` (v0) and `extras` (v1) are so as a whole.
 _ABOUT: Final = (*_FILENAMES, "detail", "context")
-"""Members of native blocks that are about the file; `metadata` (v0) and `extras` (v1) are so as a whole."""
 
 
 # -- from parts to blocks ------------------------------------------------------------------------------------------
 
 
-def content_blocks(content: str | Sequence[core.ContentPart], *, message_id: str = "") -> str | list[dict[str, object]]:
+def content_blocks(content: str | Sequence[agui.ContentPart], *, message_id: str = "") -> str | list[dict[str, object]]:
     """Return the content of an AG-UI message as the content of a LangChain one.
 
     Text blocks hold the text only, because packages send them to the provider as they are. Empty text is left out,
@@ -112,7 +112,7 @@ def content_blocks(content: str | Sequence[core.ContentPart], *, message_id: str
         return content
     blocks: list[dict[str, object]] = []
     for part in content:
-        if isinstance(part, core.TextPart):
+        if isinstance(part, agui.TextPart):
             if part.text:
                 blocks.append({"type": "text", "text": part.text})
         elif isinstance(part, MediaPart) and (source := _inlined(part.source)) is not None:
@@ -123,13 +123,13 @@ def content_blocks(content: str | Sequence[core.ContentPart], *, message_id: str
 
 
 def _block(part: MediaPart, source: Source, place: str) -> dict[str, object]:
-    filename, is_data = _filename_in(part.metadata), isinstance(source, core.DataSource)
+    filename, is_data = _filename_in(part.metadata), isinstance(source, agui.DataSource)
     mime = _accepted_mime(source.mime_type) or (_guessed_mime(part.type, filename) if is_data else None)
     kind = _fitting_kind(part.type, mime)
     own = {
         "mime_type": source.mime_type if source.mime_type != mime else None,
         "type": part.type if kind != part.type else None,
-        "provider": source.provider if isinstance(source, core.FileSource) else None,
+        "provider": source.provider if isinstance(source, agui.FileSource) else None,
         "metadata": part.metadata,
     }
     own = {key: value for key, value in own.items() if value is not None}
@@ -172,7 +172,7 @@ def _bedrock_name(filename: str, inline: str) -> str:
 # -- from blocks to parts ------------------------------------------------------------------------------------------
 
 
-def content_parts(content: str | Sequence[str | ContentBlock]) -> str | list[core.ContentPart]:
+def content_parts(content: str | Sequence[str | ContentBlock]) -> str | list[agui.ContentPart]:
     """Return the content of a human or tool message as AG-UI content: a string if it is only text.
 
     Blocks without an AG-UI part, and unusable blocks, are left out with a warning. Empty text is left out without one.
@@ -180,14 +180,14 @@ def content_parts(content: str | Sequence[str | ContentBlock]) -> str | list[cor
     if isinstance(content, str):
         return clean_text(content)
     parts = [part for block in content if (part := _part(block)) is not None]
-    if all(isinstance(part, core.TextPart) for part in parts):
-        return "".join(part.text for part in cast("list[core.TextPart]", parts))
-    return [part for part in parts if not isinstance(part, core.TextPart) or part.text]
+    if all(isinstance(part, agui.TextPart) for part in parts):
+        return "".join(part.text for part in cast("list[agui.TextPart]", parts))
+    return [part for part in parts if not isinstance(part, agui.TextPart) or part.text]
 
 
-def _part(block: object) -> core.ContentPart | None:
+def _part(block: object) -> agui.ContentPart | None:
     if isinstance(block, str):
-        return core.TextPart(text=clean_text(block))
+        return agui.TextPart(text=clean_text(block))
     if not isinstance(block, Mapping):
         leave_out(type(block).__name__)
         return None
@@ -197,7 +197,7 @@ def _part(block: object) -> core.ContentPart | None:
     if kind is None:  # Bedrock's own blocks: {"document": {...}}
         kind = next((name for name in _PARTS if isinstance(block.get(name), Mapping)), None)
     if kind in _TEXTS and isinstance(text := block.get("text"), str):
-        return core.TextPart(text=clean_text(text))
+        return agui.TextPart(text=clean_text(text))
     if isinstance(kind, str):
         named = _KINDS.get(kind.removeprefix("input_").removesuffix("_url"))
         flat, provider = _flat(kind, block)
@@ -234,19 +234,19 @@ def _source_of_block(kind: str, named: Kind | None, flat: ContentBlock, provider
     for value in (flat.get(name) for name in _DATA):
         encoded = b64encode(value).decode() if isinstance(value, bytes | bytearray) else value
         if encoded and isinstance(encoded, str):
-            return _inlined(core.DataSource(value=encoded, mime_type=mime or ""))
+            return _inlined(agui.DataSource(value=encoded, mime_type=mime or ""))
     if url := _string(flat, _URLS):
-        return _inlined(core.UrlSource(value=url, mime_type=mime))
+        return _inlined(agui.UrlSource(value=url, mime_type=mime))
     if kind == "text-plain" and (plain := _string(flat, ("text",))):
         return _text(plain, mime)
     if uri := _string(flat, ("file_uri",)):
-        return core.FileSource(value=uri, mime_type=mime, provider="google")
+        return agui.FileSource(value=uri, mime_type=mime, provider="google")
     file_id = _string(flat, ("file_id", "id") if flat.get("source_type") == "id" else ("file_id",))
-    return core.FileSource(value=file_id, mime_type=mime, provider=provider) if file_id else None
+    return agui.FileSource(value=file_id, mime_type=mime, provider=provider) if file_id else None
 
 
-def _text(text: str, mime: str | None) -> core.DataSource:
-    return core.DataSource(value=b64encode(text.encode("utf-8", "replace")).decode(), mime_type=mime or "text/plain")
+def _text(text: str, mime: str | None) -> agui.DataSource:
+    return agui.DataSource(value=b64encode(text.encode("utf-8", "replace")).decode(), mime_type=mime or "text/plain")
 
 
 def _string(holder: ContentBlock, names: Sequence[str]) -> str | None:
@@ -263,11 +263,11 @@ def _media_part(named: Kind | None, flat: ContentBlock, source: Source) -> Media
     if isinstance(own, Mapping):
         metadata = own_metadata if _is_json(own_metadata := own.get("metadata")) else None
         kind, mime = _as_sent(own, kind, mime)
-        if isinstance(source, core.FileSource):
+        if isinstance(source, agui.FileSource):
             source.provider = name if isinstance(name := own.get("provider"), str) else None
     else:
         metadata = _metadata(flat)
-    if isinstance(source, core.DataSource) and mime is None:
+    if isinstance(source, agui.DataSource) and mime is None:
         mime = _guessed_mime(kind, _filename_in(metadata))
     source = source.model_copy(update={"mime_type": mime})
     block_id = flat.get("id") if flat.get("source_type") != "id" else None
@@ -306,7 +306,7 @@ def _inlined(source: Source) -> Source | None:
 
     Packages read a `data:` URL as an address: Anthropic would fetch it, OpenAI has no URLs of files.
     """
-    if isinstance(source, core.FileSource) or source.value[:5].lower() != "data:":
+    if isinstance(source, agui.FileSource) or source.value[:5].lower() != "data:":
         return source if source.value else None
     head, _, payload = source.value[5:].partition(",")
     own_mime, *parameters = (piece.strip() for piece in head.split(";"))
@@ -314,7 +314,7 @@ def _inlined(source: Source) -> Source | None:
         data = unquote_to_bytes(payload).decode("ascii", "replace") if "%" in payload else payload
     else:
         data = b64encode(unquote_to_bytes(payload)).decode()
-    return core.DataSource(value=data, mime_type=own_mime or source.mime_type or "") if data else None
+    return agui.DataSource(value=data, mime_type=own_mime or source.mime_type or "") if data else None
 
 
 def _accepted_mime(mime: str | None) -> str | None:

@@ -23,15 +23,13 @@ if TYPE_CHECKING:
 
 Visibility = Literal["full", "summary", "hidden"]
 
+# Providers whose reasoning blocks are summaries: their APIs never return the reasoning word for word. OpenAI:
+# "Reasoning summaries" (`summary` of a reasoning item); Gemini: "Thought summaries" (`include_thoughts`). Claude is not
+# among them: some of its models summarize, and a message does not say whether its model does.
 SUMMARISING = frozenset({"openai", "azure", "google_genai", "google_vertexai"})
-"""Providers whose reasoning blocks are summaries: their APIs never return the reasoning word for word.
 
-OpenAI: "Reasoning summaries" (`summary` of a reasoning item); Gemini: "Thought summaries" (`include_thoughts`).
-Claude is not among them: some of its models summarize, and a message does not say whether its model does.
-"""
-
+# The first byte of sealed data; plain data is JSON, which begins with `{`.
 SEALED: Final = 0x01
-"""The first byte of sealed data; plain data is JSON, which begins with `{`."""
 
 _KEY_BYTES = 32
 _KEY_TEXT = re.compile(r"[A-Za-z0-9_-]{43}=?", re.ASCII)
@@ -210,8 +208,8 @@ class ReasoningOptions:
         return self.visibility == "full" or (self.visibility == "summary" and provider in SUMMARISING)
 
 
+# First part of the key of reasoning that stood between tags.
 TAGGED: Final = "think"
-"""First part of the key of reasoning that stood between tags."""
 
 
 class ThinkTagSplitter:

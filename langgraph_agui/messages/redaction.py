@@ -17,23 +17,23 @@ from langgraph_agui.protocol.wire import JsonValue, to_jsonable
 
 logger = logging.getLogger(__name__)
 
+# `additional_kwargs` in which packages keep reasoning as they got it.
 _KWARGS = frozenset({"reasoning_content", "reasoning_details", "thinking", "thinking_blocks"})
-"""`additional_kwargs` in which packages keep reasoning as they got it."""
 
+# Those of them that mean nothing else, wherever they stand.
 _ANYWHERE = _KWARGS - {"thinking"}
-"""Those of them that mean nothing else, wherever they stand."""
 
+# Keys of which a provider's reasoning block has at least one.
 _MEMBERS = frozenset(
     {"content", "data", "encrypted_content", "extras", "reasoning", "reasoning_content", "signature", "summary", "text"}
     | {"thinking"}
 )
-"""Keys of which a provider's reasoning block has at least one."""
 
+# One of these is in the JSON of any reasoning.
 _WORDS = ("reasoning", "thinking")
-"""One of these is in the JSON of any reasoning."""
 
+# The keyword argument in which langchain-openai keeps a reasoning item (`output_version="v0"`).
 _ITEM = "reasoning"
-"""The keyword argument in which langchain-openai keeps a reasoning item (`output_version="v0"`)."""
 
 
 def redact(value: object, options: ReasoningOptions) -> JsonValue:

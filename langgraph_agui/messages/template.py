@@ -19,17 +19,17 @@ from langgraph_agui.protocol.wire import to_jsonable
 
 T = TypeVar("T")
 
+# Characters from which a hole is shorter than the text itself.
 _WORTH = 12
-"""Characters from which a hole is shorter than the text itself."""
 
+# Bytes of a digest that are kept.
 _CHECK = 12
-"""Bytes of a digest that are kept."""
 
+# With more reasoning texts than these, a message is not searched for their parts: each is short and stands alone.
 _MANY = 64
-"""With more reasoning texts than these, a message is not searched for their parts: each is short and stands alone."""
 
+# How often the text of a message may be repeated in it, on average: clients may write unsealed templates.
 _REPEATS = 8
-"""How often the text of a message may be repeated in it, on average: clients may write unsealed templates."""
 
 
 @dataclass(slots=True)

@@ -12,9 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Literal, TypeAlias, cast
 from uuid import uuid4
 
-from ag_ui.core import ContentPart, Message, TextPart, ToolMessage, UserMessage
-from langchain_core.messages import AIMessage, BaseMessage, ChatMessage, HumanMessage, ToolCall
-from langchain_core.messages import ToolMessage as LCToolMessage
+from ag_ui import core as agui
+from langchain_core.messages import AIMessage, BaseMessage, ChatMessage, HumanMessage, ToolCall, ToolMessage
 
 from langgraph_agui.messages.assistant_turn import AssistantTurn
 from langgraph_agui.messages.blocks import ContentBlock
@@ -34,28 +33,28 @@ from langgraph_agui.protocol.wire import clean_text
 
 logger = logging.getLogger(__name__)
 
+# Metadata of the result of a tool that failed; `TOOL_CALL_RESULT` has no field for it (AG-UI 1.0, tools).
 FAILED = {"status": "error"}
-"""Metadata of the result of a tool that failed; `TOOL_CALL_RESULT` has no field for it (AG-UI 1.0, tools)."""
 
+# The `error` of a tool message whose content is no text. It says no more than `metadata.status`.
 FAILED_WITHOUT_TEXT = "tool failed"
-"""The `error` of a tool message whose content is no text. It says no more than `metadata.status`."""
 
+# Key in `response_metadata` of messages of `nostream` models. It stays with the message in the checkpoint, so that the
+# next run hides the message too, also in another process. No provider is sent it.
 HIDDEN = "agui_hidden"
-"""Key in `response_metadata` of messages of `nostream` models. It stays with the message in the checkpoint, so that the
-next run hides the message too, also in another process. No provider is sent it."""
 
+# `lc_source` of the user messages that LangChain's `SummarizationMiddleware` makes for the model.
 SUMMARIZATION = "summarization"
-"""`lc_source` of the user messages that LangChain's `SummarizationMiddleware` makes for the model."""
 
 Role = Literal["assistant", "user", "tool"]
-Content: TypeAlias = str | list[ContentPart]
+Content: TypeAlias = str | list[agui.ContentPart]
 
 _CHAT_ROLES: Mapping[str, Role] = {"assistant": "assistant", "ai": "assistant", "user": "user", "human": "user"}
 
 
 def langchain_messages_to_agui(
     messages: Iterable[BaseMessage], *, reasoning: ReasoningOptions | None = None, thread_id: str = ""
-) -> list[Message]:
+) -> list[agui.Message]:
     """Return `messages` as an AG-UI client would hold them after streaming them.
 
     System messages and messages of unknown kinds are left out; a message without an id gets a random one. Reasoning
@@ -84,7 +83,7 @@ def _append(conversation: Conversation, message: BaseMessage, message_id: str, v
                 turn.encode_values(message)
             conversation.append_turn(turn)
         case "tool":
-            result = cast("LCToolMessage", message)
+            result = cast("ToolMessage", message)
             name = conversation.call_name(result.tool_call_id)
             conversation.answer(tool_message(result, message_id, values, name))
         case "user":
@@ -98,7 +97,7 @@ def agui_role(message: BaseMessage) -> Role | None:
     """Return the role under which a client sees `message`; None if it stays on the server (prompts, hidden calls)."""
     if isinstance(message, AIMessage):
         return None if HIDDEN in message.response_metadata else "assistant"
-    if isinstance(message, LCToolMessage):
+    if isinstance(message, ToolMessage):
         return "tool"
     if isinstance(message, HumanMessage):
         return None if message.additional_kwargs.get("lc_source") == SUMMARIZATION else "user"
@@ -109,11 +108,11 @@ def agui_role(message: BaseMessage) -> Role | None:
 
 def user_message(
     message: BaseMessage, message_id: str, values: EncryptedValueCodec, source: MessageSource = AGENT
-) -> UserMessage:
+) -> agui.UserMessage:
     """Return a human message as the client sees it, media as parts."""
     name = clean_text(message.name) if message.name else None
     content, value = _encode_content(message, message_id, name, values, source)
-    return UserMessage(
+    return agui.UserMessage(
         id=message_id,
         role="user",
         content=content,
@@ -124,13 +123,13 @@ def user_message(
 
 
 def tool_message(
-    message: LCToolMessage,
+    message: ToolMessage,
     message_id: str,
     values: EncryptedValueCodec,
     call_name: str | None,
     source: MessageSource = AGENT,
     call_id: str | None = None,
-) -> ToolMessage:
+) -> agui.ToolMessage:
     """Return a tool's result as the client sees it, media as parts.
 
     A failed one has its text as `error` too, and is marked in its metadata.
@@ -146,7 +145,7 @@ def tool_message(
     call_id = call_id or message.tool_call_id
     content, value = _encode_content(message, message_id, call_name, values, source, call_id)
     failed = message.status == "error"
-    return ToolMessage(
+    return agui.ToolMessage(
         id=message_id,
         role="tool",
         content=content,
@@ -169,30 +168,30 @@ def open_tool_calls(messages: Sequence[BaseMessage], *, at_end: bool = False) ->
     for message in reversed(messages):
         if isinstance(message, AIMessage):
             return [call for call in message.tool_calls if call["id"] not in answered]
-        if isinstance(message, LCToolMessage):
+        if isinstance(message, ToolMessage):
             answered.add(message.tool_call_id)
         elif at_end:
             break
     return []
 
 
-def interrupted(call_id: str, name: str | None) -> LCToolMessage:
+def interrupted(call_id: str, name: str | None) -> ToolMessage:
     """Return the result of a call that will get none: its run was stopped, or its model has failed."""
     text = "Interrupted: there is no result."
-    return LCToolMessage(text, id=f"{call_id}:interrupted", tool_call_id=call_id, name=name, status="error")
+    return ToolMessage(text, id=f"{call_id}:interrupted", tool_call_id=call_id, name=name, status="error")
 
 
-def cancelled(call_id: str, name: str | None) -> LCToolMessage:
+def cancelled(call_id: str, name: str | None) -> ToolMessage:
     """Return the result of a call that the user was asked about and has cancelled."""
     text = "Cancelled by the user: this was not executed."
-    return LCToolMessage(text, id=f"{call_id}:cancelled", tool_call_id=call_id, name=name, status="error")
+    return ToolMessage(text, id=f"{call_id}:cancelled", tool_call_id=call_id, name=name, status="error")
 
 
 # -- the content of user and tool messages, both ways --------------------------------------------------------------
 
 
+# Fields of a user or tool message by the member of the envelope that holds what a client does not see of them.
 _FIELDS: Final = {"c": "content", "k": "additional_kwargs", "n": "name", "i": "tool_call_id"}
-"""Fields of a user or tool message by the member of the envelope that holds what a client does not see of them."""
 
 
 def _encode_content(
@@ -227,7 +226,7 @@ def _encode_content(
                 own["k"] = text.to_template(message.additional_kwargs)
             if message.name != name:
                 own["n"] = message.name
-            if isinstance(message, LCToolMessage) and message.tool_call_id != call_id:
+            if isinstance(message, ToolMessage) and message.tool_call_id != call_id:
                 own["i"] = message.tool_call_id
         except RecursionError:
             logger.warning("Message %r is nested too deeply; only what the client sees of it is kept.", message_id)
@@ -235,24 +234,24 @@ def _encode_content(
     envelope = source.mark({"v": VERSION, **own, "h": text.check} if own else None)
     if envelope is None:
         return visible, None
-    value = values.encode("tool" if isinstance(message, LCToolMessage) else "user", message_id, envelope)
+    value = values.encode("tool" if isinstance(message, ToolMessage) else "user", message_id, envelope)
     if value is None:
         logger.warning("The opaque value of message %r exceeds max_bytes and is left out.", message_id)
     return visible, value
 
 
 def user_or_tool_message(
-    message: UserMessage | ToolMessage, name: str | None, envelope: Envelope | None = None
-) -> HumanMessage | LCToolMessage:
+    message: agui.UserMessage | agui.ToolMessage, name: str | None, envelope: Envelope | None = None
+) -> HumanMessage | ToolMessage:
     """Return the LangChain message that the client sees as `message`; `name` is its name by default.
 
     Raises:
         InvalidEnvelope: The envelope is of another message, or the visible content has changed.
     """
-    visible = tool_content(message) if isinstance(message, ToolMessage) else message.content
+    visible = tool_content(message) if isinstance(message, agui.ToolMessage) else message.content
     content = content_blocks(visible, message_id=message.id)
     fields: dict[str, object] = {"id": message.id, "name": name, "content": content, "additional_kwargs": {}}
-    if isinstance(message, ToolMessage):
+    if isinstance(message, agui.ToolMessage):
         failed = message.error is not None or (message.metadata or {}).get("status") == "error"
         fields |= {"tool_call_id": message.tool_call_id, "status": "error" if failed else "success"}
     if envelope is not None:
@@ -263,12 +262,12 @@ def user_or_tool_message(
             if key in envelope and field in fields:
                 fields[field] = text.from_template(envelope[key])
     try:
-        return (HumanMessage if isinstance(message, UserMessage) else LCToolMessage).model_validate(fields)
+        return (HumanMessage if isinstance(message, agui.UserMessage) else ToolMessage).model_validate(fields)
     except (TypeError, ValueError) as error:
         raise InvalidEnvelope from error
 
 
-def tool_content(message: ToolMessage) -> Content:
+def tool_content(message: agui.ToolMessage) -> Content:
     """Return what a tool's result tells the model: the content, and `error` if the content does not hold it."""
     content, error = message.content, message.error
     if not error or error == FAILED_WITHOUT_TEXT or (isinstance(content, str) and error in content):
@@ -277,17 +276,21 @@ def tool_content(message: ToolMessage) -> Content:
         return error
     if isinstance(content, str):
         return f"{content}\n\n{error}"
-    return [*content, TextPart(text=error)]
+    return [*content, agui.TextPart(text=error)]
 
 
 def text_of(content: Content) -> str:
     """Return the text of what a client sees, without its media."""
-    return content if isinstance(content, str) else "".join(part.text for part in content if isinstance(part, TextPart))
+    return (
+        content
+        if isinstance(content, str)
+        else "".join(part.text for part in content if isinstance(part, agui.TextPart))
+    )
 
 
 def _visible_text(content: Content) -> VisibleText:
     parts = () if isinstance(content, str) else content
-    media = [part.source.value for part in parts if not isinstance(part, TextPart)]
+    media = [part.source.value for part in parts if not isinstance(part, agui.TextPart)]
     return VisibleText(text=text_of(content), media=media)
 
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from ag_ui import core
+from ag_ui import core as agui
 from ag_ui.core import Message, MessagesSnapshotEvent
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
@@ -165,7 +165,7 @@ class _History:
         self._messages = messages
         self._values = values
         self._rejected: Counter[RejectReason] = Counter()
-        self._unclaimed = {message.id: message for message in messages if isinstance(message, core.ReasoningMessage)}
+        self._unclaimed = {message.id: message for message in messages if isinstance(message, agui.ReasoningMessage)}
         self._tool_names: dict[str, str] = {}
 
     def to_langchain(self) -> list[BaseMessage]:
@@ -179,22 +179,22 @@ class _History:
     def _convert(self) -> Iterator[BaseMessage]:
         envelopes = [self._envelope(message) for message in self._messages]
         claims = [self._claim(*pair) for pair in zip(self._messages, envelopes, strict=True)]
-        waiting: list[core.ReasoningMessage] = []
+        waiting: list[agui.ReasoningMessage] = []
         for message, envelope, claimed in zip(self._messages, envelopes, claims, strict=True):
             match message:
-                case core.UserMessage() | core.AssistantMessage() | core.ToolMessage() if is_subagent_only(
+                case agui.UserMessage() | agui.AssistantMessage() | agui.ToolMessage() if is_subagent_only(
                     message.subagent_run_id, envelope
                 ):
                     continue
-                case core.UserMessage() | core.ToolMessage():
+                case agui.UserMessage() | agui.ToolMessage():
                     yield self._user_or_tool(message, envelope)
-                case core.AssistantMessage():
+                case agui.AssistantMessage():
                     yield self._assistant(message, envelope, claimed, waiting)
                     waiting = []
-                case core.SystemMessage() | core.DeveloperMessage() if self._instructions:
-                    kwargs = {"__openai_role__": "developer"} if isinstance(message, core.DeveloperMessage) else {}
+                case agui.SystemMessage() | agui.DeveloperMessage() if self._instructions:
+                    kwargs = {"__openai_role__": "developer"} if isinstance(message, agui.DeveloperMessage) else {}
                     yield SystemMessage(message.content, id=message.id, name=message.name, additional_kwargs=kwargs)
-                case core.ReasoningMessage(subagent_run_id=None) if message.id in self._unclaimed:
+                case agui.ReasoningMessage(subagent_run_id=None) if message.id in self._unclaimed:
                     waiting.append(message)
                 case _:
                     logger.debug("A message with role %r is not given to the graph.", message.role)
@@ -202,20 +202,20 @@ class _History:
     def _envelope(self, message: Message) -> Envelope | RejectReason | None:
         """Return the envelope of a message as a whole, if it has one."""
         if (
-            not isinstance(message, core.UserMessage | core.AssistantMessage | core.ToolMessage)
+            not isinstance(message, agui.UserMessage | agui.AssistantMessage | agui.ToolMessage)
             or not message.encrypted_value
         ):
             return None
         return self._values.decode(message.role, message.id, message.encrypted_value)
 
-    def _claim(self, message: Message, envelope: Envelope | RejectReason | None) -> list[core.ReasoningMessage] | None:
+    def _claim(self, message: Message, envelope: Envelope | RejectReason | None) -> list[agui.ReasoningMessage] | None:
         """Take the reasoning messages that an assistant message's envelope names, in order; None if one is missing."""
-        if not isinstance(message, core.AssistantMessage) or not isinstance(envelope, Mapping):
+        if not isinstance(message, agui.AssistantMessage) or not isinstance(envelope, Mapping):
             return None
         claimed = envelope.get("r", 0)
         count = claimed if type(claimed) is int else 0
         ids = claimed if isinstance(claimed, list) else (derived_id(message.id, number) for number in range(count))
-        found: list[core.ReasoningMessage] = []
+        found: list[agui.ReasoningMessage] = []
         for thought_id in ids:
             if not isinstance(thought_id, str) or (thought := self._unclaimed.pop(thought_id, None)) is None:
                 return None
@@ -223,10 +223,10 @@ class _History:
         return found
 
     def _user_or_tool(
-        self, message: core.UserMessage | core.ToolMessage, envelope: Envelope | RejectReason | None
+        self, message: agui.UserMessage | agui.ToolMessage, envelope: Envelope | RejectReason | None
     ) -> HumanMessage | ToolMessage:
         """Convert a message with its envelope, or without: it is whole without it."""
-        name = self._tool_names.get(message.tool_call_id) if isinstance(message, core.ToolMessage) else message.name
+        name = self._tool_names.get(message.tool_call_id) if isinstance(message, agui.ToolMessage) else message.name
         if isinstance(envelope, RejectReason):
             self._rejected[envelope] += 1
         elif envelope is not None and not has_only_source(envelope):
@@ -238,10 +238,10 @@ class _History:
 
     def _assistant(
         self,
-        message: core.AssistantMessage,
+        message: agui.AssistantMessage,
         envelope: Envelope | RejectReason | None,
-        claimed: list[core.ReasoningMessage] | None,
-        before: Sequence[core.ReasoningMessage],
+        claimed: list[agui.ReasoningMessage] | None,
+        before: Sequence[agui.ReasoningMessage],
     ) -> AIMessage:
         calls = message.tool_calls or ()
         self._tool_names.update((call.id, call.function.name) for call in calls)
@@ -266,7 +266,7 @@ class _History:
         )
 
     def _with_envelope(
-        self, message: core.AssistantMessage, envelope: Envelope, thoughts: Sequence[core.ReasoningMessage] | None
+        self, message: agui.AssistantMessage, envelope: Envelope, thoughts: Sequence[agui.ReasoningMessage] | None
     ) -> AIMessage:
         if thoughts is None:
             raise InvalidEnvelope
@@ -275,7 +275,7 @@ class _History:
         text.blocks = self._members("b", thoughts)
         return decode_envelope(envelope, message, text)
 
-    def _members(self, name: str, entities: Sequence[core.ReasoningMessage | core.ToolCall]) -> dict[int, object]:
+    def _members(self, name: str, entities: Sequence[agui.ReasoningMessage | agui.ToolCall]) -> dict[int, object]:
         """Return what the envelopes of a message's reasoning or calls hold under `name`, by number."""
         found: dict[int, object] = {}
         for number, entity in enumerate(entities):
@@ -286,12 +286,12 @@ class _History:
                 found[number] = envelope[name]
         return found
 
-    def _decode(self, entity: core.ReasoningMessage | core.ToolCall) -> Envelope | RejectReason:
-        holder: Holder = "call" if isinstance(entity, core.ToolCall) else "reasoning"
+    def _decode(self, entity: agui.ReasoningMessage | agui.ToolCall) -> Envelope | RejectReason:
+        holder: Holder = "call" if isinstance(entity, agui.ToolCall) else "reasoning"
         return self._values.decode(holder, entity.id, entity.encrypted_value or "")
 
     def _blocks_without_envelope(
-        self, message: core.AssistantMessage, reason: object, before: Sequence[core.ReasoningMessage]
+        self, message: agui.AssistantMessage, reason: object, before: Sequence[agui.ReasoningMessage]
     ) -> list[dict[str, object]]:
         """Return the reasoning of a message that another adapter's client holds; none if it brings no opaque values.
 

@@ -40,16 +40,16 @@ class _Place(NamedTuple):
     steps: int = 0
 
 
+# Steps from a node to a model: from a `Runnable` to its function, from there to what it closes over, and so on.
 _STEPS: Final = 8
-"""Steps from a node to a model: from a `Runnable` to its function, from there to what it closes over, and so on."""
+# Objects that one search looks at.
 _OBJECTS: Final = 5_000
-"""Objects that one search looks at."""
+# Items of one container that a search looks at.
 _ITEMS: Final = 200
-"""Items of one container that a search looks at."""
 
 _AUXILIARY: Final = frozenset({"SummarizationMiddleware", "LLMToolSelectorMiddleware", "LLMToolEmulator"})
+# What `init_chat_model` makes of a model that the configuration of a run may replace.
 _CONFIGURABLE: Final = "_ConfigurableModel"
-"""What `init_chat_model` makes of a model that the configuration of a run may replace."""
 
 
 def find_models(graph: object) -> list[BaseChatModel]:
@@ -131,17 +131,17 @@ def _children(value: object) -> Iterable[object]:
     return vars(value).values()
 
 
+# Providers with a package of their own, `langchain_<provider>`.
 _PROVIDERS: Final = frozenset(
     {"anthropic", "deepseek", "google_genai", "groq", "mistralai", "ollama", "openai", "openrouter", "xai"}
 )
-"""Providers with a package of their own, `langchain_<provider>`."""
+# Classes of packages with several providers; their other classes derive from those of the packages above.
 _CLASSES: Final = {
     ("langgraph_agui", "ReasoningChatOpenAI"): "openai_compatible",
     ("langchain_aws", "ChatBedrock"): "bedrock",
     ("langchain_aws", "ChatBedrockConverse"): "bedrock_converse",
     ("langchain_google_vertexai", "ChatVertexAI"): "google_vertexai",
 }
-"""Classes of packages with several providers; their other classes derive from those of the packages above."""
 
 
 def family_of(model: BaseChatModel) -> str | None:

@@ -19,8 +19,8 @@ class ReasoningChatGroq(ChatGroq):
     tool loop and drops it once the answer is given, hence the default. Inferred: Qwen on Groq wants no more than that.
     """
 
+    # Which assistant messages are sent back with their reasoning.
     replay_reasoning: Replay = "tool_calls"
-    """Which assistant messages are sent back with their reasoning."""
 
     def _create_message_dicts(
         self, messages: list[BaseMessage], stop: list[str] | None

@@ -19,8 +19,8 @@ class ReasoningChatMistralAI(ChatMistralAI):
     messages back, so by default all of it goes back here, too.
     """
 
+    # Which assistant messages are sent back with their thinking; the text of all of them is.
     replay_reasoning: Replay = "always"
-    """Which assistant messages are sent back with their thinking; the text of all of them is."""
 
     def _create_message_dicts(
         self, messages: list[BaseMessage], stop: list[str] | None

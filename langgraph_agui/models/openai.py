@@ -23,8 +23,8 @@ class ReplayingChatOpenAI(BaseChatOpenAI):
     Requests to the Responses API stay as they are: there the package sends reasoning back itself.
     """
 
+    # Which assistant messages are sent back with their reasoning.
     replay_reasoning: Replay = "always"
-    """Which assistant messages are sent back with their reasoning."""
 
     _provider: ClassVar[str]
 
@@ -62,12 +62,9 @@ class ReasoningChatOpenAI(ReplayingChatOpenAI, ChatOpenAI):
     sending all of it is right for the others as well, since a chat template leaves out what its model should not see.
     """
 
+    # The field in which reasoning is sent back. None means the field in which the server last sent reasoning to this
+    # object, and `reasoning_content` before that. Set it for a vLLM server if threads outlive the process.
     reasoning_field: Literal["reasoning", "reasoning_content"] | None = None
-    """The field in which reasoning is sent back.
-
-    None means the field in which the server last sent reasoning to this object, and `reasoning_content` before that.
-    Set it for a vLLM server if threads outlive the process.
-    """
 
     _provider: ClassVar[str] = "openai_compatible"
     _last_field: str = PrivateAttr(default=KEPT)

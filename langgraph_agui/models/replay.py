@@ -13,14 +13,12 @@ from typing import Any, Final, Literal, TypeAlias
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
+# Which assistant messages go back with their reasoning. `"tool_calls"`: those with tool calls since the last user
+# message, the current loop. `"always"`: all.
 Replay: TypeAlias = Literal["tool_calls", "always", "never"]
-"""Which assistant messages go back with their reasoning.
 
-`"tool_calls"`: those with tool calls since the last user message, the current loop. `"always"`: all.
-"""
-
+# Where messages keep their reasoning, in `additional_kwargs`.
 KEPT: Final = "reasoning_content"
-"""Where messages keep their reasoning, in `additional_kwargs`."""
 
 
 def chosen(history: Sequence[BaseMessage], replay: Replay) -> list[bool]:

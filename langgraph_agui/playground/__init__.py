@@ -16,6 +16,7 @@ from typing import Final
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse
 
+# The headers of the page and of its files.
 HEADERS: Final = {
     "Cache-Control": "no-cache",
     "Content-Security-Policy": (
@@ -25,7 +26,6 @@ HEADERS: Final = {
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
 }
-"""The headers of the page and of its files."""
 
 _MEDIA_TYPES: Final = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 

@@ -15,11 +15,11 @@ from typing import Any, Final, NamedTuple, TypeAlias, cast
 
 from langgraph_agui.protocol.wire import JsonValue
 
+# `op` (`add`, `remove` or `replace`), `path` and, unless it is a `remove`, `value`.
 Operation: TypeAlias = dict[str, JsonValue]
-"""`op` (`add`, `remove` or `replace`), `path` and, unless it is a `remove`, `value`."""
 
+# How deep plain data may be nested, and how deep changes are searched for.
 MAX_LEVELS: Final = 64
-"""How deep plain data may be nested, and how deep changes are searched for."""
 
 _OPERATION: Final = 34  # characters of a replace without path and value
 _NUMBER: Final = 8

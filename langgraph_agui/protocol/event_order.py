@@ -10,23 +10,23 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from typing import Any, Final, Literal, NamedTuple, TypeAlias, get_args
 
-from ag_ui import core
+from ag_ui import core as agui
 from ag_ui.core import Event, EventType
 
 from langgraph_agui.protocol.wire import refuse
 
+# The subagent run that produced something; None is the parent agent.
 SubagentRunId: TypeAlias = str | None
-"""The subagent run that produced something; None is the parent agent."""
 
 ItemKind: TypeAlias = Literal["text message", "reasoning message", "reasoning span", "tool call"]
 Opening: TypeAlias = (
-    core.TextMessageStartEvent | core.ReasoningMessageStartEvent | core.ReasoningStartEvent | core.ToolCallStartEvent
+    agui.TextMessageStartEvent | agui.ReasoningMessageStartEvent | agui.ReasoningStartEvent | agui.ToolCallStartEvent
 )
 Closing: TypeAlias = (
-    core.TextMessageEndEvent | core.ReasoningMessageEndEvent | core.ReasoningEndEvent | core.ToolCallEndEvent
+    agui.TextMessageEndEvent | agui.ReasoningMessageEndEvent | agui.ReasoningEndEvent | agui.ToolCallEndEvent
 )
-Growing: TypeAlias = core.TextMessageContentEvent | core.ReasoningMessageContentEvent | core.ToolCallArgsEvent
-SubagentEvent: TypeAlias = core.SubagentStartedEvent | core.SubagentFinishedEvent | core.SubagentErrorEvent
+Growing: TypeAlias = agui.TextMessageContentEvent | agui.ReasoningMessageContentEvent | agui.ToolCallArgsEvent
+SubagentEvent: TypeAlias = agui.SubagentStartedEvent | agui.SubagentFinishedEvent | agui.SubagentErrorEvent
 
 
 class EventOrder:
@@ -69,7 +69,7 @@ class EventOrder:
             self._continue(event)
             kind, item_id = item_of(event)
             del self._open[kind][item_id]
-        elif isinstance(event, core.StepStartedEvent | core.StepFinishedEvent):
+        elif isinstance(event, agui.StepStartedEvent | agui.StepFinishedEvent):
             self._step(event)
         elif isinstance(event, SubagentEvent):
             self._subagent(event)
@@ -112,13 +112,13 @@ class EventOrder:
         if item_id in self._open[kind]:
             refuse("already-open", event, f"{kind} {item_id!r} is already open")
         agent = event.subagent_run_id
-        if isinstance(event, core.ToolCallStartEvent):
+        if isinstance(event, agui.ToolCallStartEvent):
             agent = self._agent_of_call(event)
         self._check_agent(event, kind, item_id)
         self._open[kind][item_id] = None
         self._agents[kind].setdefault(item_id, agent)
 
-    def _agent_of_call(self, event: core.ToolCallStartEvent) -> SubagentRunId:
+    def _agent_of_call(self, event: agui.ToolCallStartEvent) -> SubagentRunId:
         """Return the agent of the message that carries a call. The event may repeat but not contradict it."""
         parent, own = event.parent_message_id, event.subagent_run_id
         messages = self._agents["text message"]
@@ -139,7 +139,7 @@ class EventOrder:
 
     def _check_agent(
         self,
-        event: Opening | Growing | Closing | core.ActivityDeltaEvent | core.ReasoningEncryptedValueEvent,
+        event: Opening | Growing | Closing | agui.ActivityDeltaEvent | agui.ReasoningEncryptedValueEvent,
         kind: str,
         item_id: str,
     ) -> None:
@@ -147,9 +147,9 @@ class EventOrder:
         if own is not None and agents.get(item_id, own) != own:
             refuse("owner-mismatch", event, f"{kind} {item_id!r} belongs to {_name(agents[item_id])}, not to {own!r}")
 
-    def _step(self, event: core.StepStartedEvent | core.StepFinishedEvent) -> None:
+    def _step(self, event: agui.StepStartedEvent | agui.StepFinishedEvent) -> None:
         step = (event.subagent_run_id, event.step_name)
-        if isinstance(event, core.StepStartedEvent):
+        if isinstance(event, agui.StepStartedEvent):
             if step in self._steps:
                 refuse("step-active", event, f"step {event.step_name!r} is already open for {_name(step[0])}")
             self._steps[step] = None
@@ -163,7 +163,7 @@ class EventOrder:
 
     def _subagent(self, event: SubagentEvent) -> None:
         subagent, active = event.subagent_run_id, self._subagents.get(event.subagent_run_id)
-        if not isinstance(event, core.SubagentStartedEvent):
+        if not isinstance(event, agui.SubagentStartedEvent):
             if not active:
                 refuse("subagent-not-active", event, f"subagent {subagent!r} is not active")
             self._subagents[subagent] = False
@@ -180,29 +180,29 @@ class EventOrder:
     def _attach(self, event: Event) -> None:
         """Note which agent the remaining events belong to, and check those that attach to something."""
         match event:
-            case core.RunStartedEvent() if event.input is not None:
+            case agui.RunStartedEvent() if event.input is not None:
                 self._note_messages(reversed(event.input.messages))  # of two with one id, the first counts
-            case core.MessagesSnapshotEvent():
+            case agui.MessagesSnapshotEvent():
                 self._note_messages(event.messages)
-            case core.ActivitySnapshotEvent():
+            case agui.ActivitySnapshotEvent():
                 if event.replace is not False or event.message_id not in self._agents["activity"]:
                     self._agents["activity"][event.message_id] = event.subagent_run_id
-            case core.ActivityDeltaEvent():
+            case agui.ActivityDeltaEvent():
                 self._check_agent(event, "activity", event.message_id)
-            case core.ToolCallResultEvent():
+            case agui.ToolCallResultEvent():
                 self._agents["text message"][event.message_id] = event.subagent_run_id
-            case core.ReasoningEncryptedValueEvent():
+            case agui.ReasoningEncryptedValueEvent():
                 kind = "tool call"
                 if event.subtype == "message":
                     is_text = event.entity_id in self._agents["text message"]
                     kind = "text message" if is_text else "reasoning message"
                 self._check_agent(event, kind, event.entity_id)
 
-    def _note_messages(self, messages: Iterable[core.Message]) -> None:
+    def _note_messages(self, messages: Iterable[agui.Message]) -> None:
         kinds = {"reasoning": "reasoning message", "activity": "activity"}
         for message in messages:
             self._agents[kinds.get(message.role, "text message")][message.id] = message.subagent_run_id
-            if isinstance(message, core.AssistantMessage):
+            if isinstance(message, agui.AssistantMessage):
                 calls = message.tool_calls or ()
                 self._agents["tool call"].update((call.id, message.subagent_run_id) for call in calls)
 
@@ -210,11 +210,11 @@ class EventOrder:
 def item_of(event: Opening | Growing | Closing) -> tuple[ItemKind, str]:
     """Return what kind of item a streaming event belongs to, and its id."""
     match event:
-        case core.ToolCallArgsEvent() | core.ToolCallStartEvent() | core.ToolCallEndEvent():
+        case agui.ToolCallArgsEvent() | agui.ToolCallStartEvent() | agui.ToolCallEndEvent():
             return "tool call", event.tool_call_id
-        case core.TextMessageContentEvent() | core.TextMessageStartEvent() | core.TextMessageEndEvent():
+        case agui.TextMessageContentEvent() | agui.TextMessageStartEvent() | agui.TextMessageEndEvent():
             return "text message", event.message_id
-        case core.ReasoningStartEvent() | core.ReasoningEndEvent():
+        case agui.ReasoningStartEvent() | agui.ReasoningEndEvent():
             return "reasoning span", event.message_id
         case _:
             return "reasoning message", event.message_id
@@ -227,7 +227,7 @@ def _name(subagent_run_id: SubagentRunId) -> str:
 # -- chunks -----------------------------------------------------------------------------------------------------------
 
 
-_Chunk: TypeAlias = core.TextMessageChunkEvent | core.ToolCallChunkEvent | core.ReasoningMessageChunkEvent
+_Chunk: TypeAlias = agui.TextMessageChunkEvent | agui.ToolCallChunkEvent | agui.ReasoningMessageChunkEvent
 
 
 class _Kind(NamedTuple):
@@ -246,25 +246,25 @@ _KINDS: Final = {
         "text message",
         "message_id",
         ("role", "name"),
-        core.TextMessageStartEvent,
-        core.TextMessageContentEvent,
-        core.TextMessageEndEvent,
+        agui.TextMessageStartEvent,
+        agui.TextMessageContentEvent,
+        agui.TextMessageEndEvent,
     ),
     EventType.TOOL_CALL_CHUNK: _Kind(
         "tool call",
         "tool_call_id",
         ("tool_call_name", "parent_message_id"),
-        core.ToolCallStartEvent,
-        core.ToolCallArgsEvent,
-        core.ToolCallEndEvent,
+        agui.ToolCallStartEvent,
+        agui.ToolCallArgsEvent,
+        agui.ToolCallEndEvent,
     ),
     EventType.REASONING_MESSAGE_CHUNK: _Kind(
         "reasoning message",
         "message_id",
         (),
-        core.ReasoningMessageStartEvent,
-        core.ReasoningMessageContentEvent,
-        core.ReasoningMessageEndEvent,
+        agui.ReasoningMessageStartEvent,
+        agui.ReasoningMessageContentEvent,
+        agui.ReasoningMessageEndEvent,
     ),
 }
 _CLOSES_NOTHING: Final = frozenset(
@@ -319,7 +319,7 @@ class ChunkExpander:
     def _expand(self, chunk: _Chunk, kind: _Kind) -> list[Event]:
         item_id: str | None = getattr(chunk, kind.id_field)
         details = {field: getattr(chunk, field) for field in kind.details}
-        if isinstance(chunk, core.TextMessageChunkEvent):
+        if isinstance(chunk, agui.TextMessageChunkEvent):
             details["role"] = chunk.role or "assistant"
         subagent_run_id = self._subagent_of(chunk, kind, item_id)
         item = self._open.get(subagent_run_id)
@@ -334,7 +334,7 @@ class ChunkExpander:
             events = self._close(subagent_run_id)
             if item_id is None:
                 refuse("chunk-without-id", chunk, f"it opens a {kind.name} and must name it")
-            if isinstance(chunk, core.ToolCallChunkEvent) and chunk.tool_call_name is None:
+            if isinstance(chunk, agui.ToolCallChunkEvent) and chunk.tool_call_name is None:
                 refuse("chunk-without-id", chunk, "it opens a tool call and must name the tool")
             item = self._open[subagent_run_id] = _Item(kind, item_id, details)
             fields: dict[str, Any] = {kind.id_field: item_id, **details, "metadata": chunk.metadata}

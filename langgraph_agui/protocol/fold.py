@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, TypeAlias
 
-from ag_ui import core
+from ag_ui import core as agui
 from ag_ui.core import BaseEvent, Event, Message
 
 from langgraph_agui.protocol.event_order import ChunkExpander
@@ -17,14 +17,14 @@ from langgraph_agui.protocol.patch import PatchError, apply_patch
 from langgraph_agui.protocol.schema import parse_event
 from langgraph_agui.protocol.wire import wire_fields
 
-_TextStart: TypeAlias = core.TextMessageStartEvent | core.ReasoningMessageStartEvent
-_TextContent: TypeAlias = core.TextMessageContentEvent | core.ReasoningMessageContentEvent
-_TextEnd: TypeAlias = core.TextMessageEndEvent | core.ReasoningMessageEndEvent
+_TextStart: TypeAlias = agui.TextMessageStartEvent | agui.ReasoningMessageStartEvent
+_TextContent: TypeAlias = agui.TextMessageContentEvent | agui.ReasoningMessageContentEvent
+_TextEnd: TypeAlias = agui.TextMessageEndEvent | agui.ReasoningMessageEndEvent
 
 _MESSAGES_BY_ROLE: Final[Mapping[str, Callable[..., Message]]] = {
-    "user": core.UserMessage,
-    "system": core.SystemMessage,
-    "developer": core.DeveloperMessage,
+    "user": agui.UserMessage,
+    "system": agui.SystemMessage,
+    "developer": agui.DeveloperMessage,
 }
 
 
@@ -72,36 +72,36 @@ class Fold:
     def apply(self, event: Event) -> None:
         """Apply one event that is no chunk, such as an event that a `Verifier` has expanded."""
         match event:
-            case core.TextMessageContentEvent() | core.ReasoningMessageContentEvent():
+            case agui.TextMessageContentEvent() | agui.ReasoningMessageContentEvent():
                 self._text(event, event.delta)
-            case core.ToolCallArgsEvent() | core.ToolCallEndEvent():
+            case agui.ToolCallArgsEvent() | agui.ToolCallEndEvent():
                 self._call(event)
-            case core.TextMessageEndEvent() | core.ReasoningMessageEndEvent():
+            case agui.TextMessageEndEvent() | agui.ReasoningMessageEndEvent():
                 self._text(event, None)
-            case core.TextMessageStartEvent() | core.ReasoningMessageStartEvent():
+            case agui.TextMessageStartEvent() | agui.ReasoningMessageStartEvent():
                 self._begin_text(event)
-            case core.ToolCallStartEvent():
+            case agui.ToolCallStartEvent():
                 self._begin_call(event)
-            case core.ToolCallResultEvent():
+            case agui.ToolCallResultEvent():
                 self._result(event)
-            case core.ReasoningEncryptedValueEvent():
+            case agui.ReasoningEncryptedValueEvent():
                 self._encrypted_value(event)
-            case core.StateSnapshotEvent():
+            case agui.StateSnapshotEvent():
                 self._state = event.snapshot
             case _:
                 self._apply_rare(event)
 
     def _apply_rare(self, event: Event) -> None:
         match event:
-            case core.StateDeltaEvent():
+            case agui.StateDeltaEvent():
                 self._patch_state(event)
-            case core.MessagesSnapshotEvent():
+            case agui.MessagesSnapshotEvent():
                 self.conversation.restate(event.messages, _kept_by(event))
-            case core.ActivitySnapshotEvent():
+            case agui.ActivitySnapshotEvent():
                 self._activity(event)
-            case core.ActivityDeltaEvent():
+            case agui.ActivityDeltaEvent():
                 self._patch_activity(event)
-            case core.RunStartedEvent() if event.input is not None:
+            case agui.RunStartedEvent() if event.input is not None:
                 for message in event.input.messages:
                     if self.conversation.find(message.id) is None:
                         self.conversation.add(message)
@@ -109,7 +109,7 @@ class Fold:
     def _warn(self, event: Event, reason: str) -> None:
         self.warnings.append(f"{event.type.value}: {reason}")
 
-    def _patch_state(self, event: core.StateDeltaEvent) -> None:
+    def _patch_state(self, event: agui.StateDeltaEvent) -> None:
         try:
             self._state = apply_patch(self._state, map(wire_fields, event.delta))
         except PatchError as error:
@@ -121,9 +121,9 @@ class Fold:
         stored = self.conversation.find(event.message_id)
         if stored is None:
             fields: dict[str, Any] = {"id": event.message_id, "subagent_run_id": event.subagent_run_id, "content": ""}
-            make: Callable[..., Message] = core.ReasoningMessage
-            if isinstance(event, core.TextMessageStartEvent):
-                make = _MESSAGES_BY_ROLE.get(event.role or "", core.AssistantMessage)
+            make: Callable[..., Message] = agui.ReasoningMessage
+            if isinstance(event, agui.TextMessageStartEvent):
+                make = _MESSAGES_BY_ROLE.get(event.role or "", agui.AssistantMessage)
                 fields["name"] = event.name
             stored = self.conversation.add(make(**fields))
         elif stored.model.role == "activity":
@@ -143,7 +143,7 @@ class Fold:
 
     # -- tool calls -------------------------------------------------------------------------------------------------
 
-    def _begin_call(self, event: core.ToolCallStartEvent) -> None:
+    def _begin_call(self, event: agui.ToolCallStartEvent) -> None:
         call = self.conversation.find_call(event.tool_call_id)
         if call is None:
             call = self.conversation.add_call(self._holder(event), event.tool_call_id, event.tool_call_name)
@@ -152,7 +152,7 @@ class Fold:
             call.rename(event.tool_call_name)
         call.merge(event.metadata)
 
-    def _holder(self, event: core.ToolCallStartEvent) -> StoredMessage:
+    def _holder(self, event: agui.ToolCallStartEvent) -> StoredMessage:
         """Return the assistant message that a new call goes into: its parent, else one of its own."""
         message_id = event.tool_call_id
         if event.parent_message_id:
@@ -165,20 +165,20 @@ class Fold:
                 self._warn(event, f"parent {event.parent_message_id!r} is a {parent.model.role} message")
         subagent_run_id = event.subagent_run_id if self.conversation.find(message_id) is None else None
         return self.conversation.add(
-            core.AssistantMessage(id=message_id, tool_calls=[], subagent_run_id=subagent_run_id)
+            agui.AssistantMessage(id=message_id, tool_calls=[], subagent_run_id=subagent_run_id)
         )
 
-    def _call(self, event: core.ToolCallArgsEvent | core.ToolCallEndEvent) -> None:
+    def _call(self, event: agui.ToolCallArgsEvent | agui.ToolCallEndEvent) -> None:
         call = self.conversation.find_call(event.tool_call_id)
         if call is None:
             self._warn(event, f"no message holds call {event.tool_call_id!r}")
             return
-        if isinstance(event, core.ToolCallArgsEvent):
+        if isinstance(event, agui.ToolCallArgsEvent):
             call.append(event.delta)
         call.merge(event.metadata)
 
-    def _result(self, event: core.ToolCallResultEvent) -> None:
-        message = core.ToolMessage(
+    def _result(self, event: agui.ToolCallResultEvent) -> None:
+        message = agui.ToolMessage(
             id=event.message_id,
             tool_call_id=event.tool_call_id,
             content=event.content,
@@ -186,7 +186,7 @@ class Fold:
         )
         self.conversation.add_result(message).merge(event.metadata)
 
-    def _encrypted_value(self, event: core.ReasoningEncryptedValueEvent) -> None:
+    def _encrypted_value(self, event: agui.ReasoningEncryptedValueEvent) -> None:
         """Attach the value. One whose target is not held is lost without a warning, as in the client."""
         if event.subtype == "tool-call":
             call = self.conversation.find_call(event.entity_id)
@@ -199,9 +199,9 @@ class Fold:
 
     # -- activities -------------------------------------------------------------------------------------------------
 
-    def _activity(self, event: core.ActivitySnapshotEvent) -> None:
+    def _activity(self, event: agui.ActivitySnapshotEvent) -> None:
         stored, replace = self.conversation.find(event.message_id), event.replace is not False
-        new = core.ActivityMessage(
+        new = agui.ActivityMessage(
             id=event.message_id,
             activity_type=event.activity_type,
             content=event.content,
@@ -218,7 +218,7 @@ class Fold:
             return
         stored.merge(event.metadata)
 
-    def _patch_activity(self, event: core.ActivityDeltaEvent) -> None:
+    def _patch_activity(self, event: agui.ActivityDeltaEvent) -> None:
         stored = self.conversation.find(event.message_id)
         if stored is None:
             return
@@ -244,7 +244,7 @@ def fold(
     return result
 
 
-def _kept_by(event: core.MessagesSnapshotEvent) -> Callable[[Message], bool]:
+def _kept_by(event: agui.MessagesSnapshotEvent) -> Callable[[Message], bool]:
     """Return which messages survive being left out: those whose kind the snapshot does not own.
 
     By the client package's convention, metadata may name the activity types that it owns; None means all.
@@ -255,7 +255,7 @@ def _kept_by(event: core.MessagesSnapshotEvent) -> Callable[[Message], bool]:
     is_list_of_types = isinstance(types, list) and all(isinstance(item, str) for item in types)
 
     def keep(message: Message) -> bool:
-        if not isinstance(message, core.ActivityMessage):
+        if not isinstance(message, agui.ActivityMessage):
             return message.role == "reasoning" and "reasoning" not in roles
         if types is ...:
             return "activity" not in roles

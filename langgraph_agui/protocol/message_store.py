@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Generic, TypeVar
 
-from ag_ui.core import AssistantMessage, FunctionCall, Message, ToolCall, ToolMessage
+from ag_ui import core as agui
 from ag_ui.core.types import GeneratedBaseModel
 
 _Model = TypeVar("_Model", bound=GeneratedBaseModel)
@@ -20,8 +20,8 @@ class _Stored(Generic[_Model]):
     __slots__ = ("_pieces", "model")
 
     def __init__(self, model: _Model) -> None:
+        # The message or call without what came since the last `view`.
         self.model = model
-        """The message or call without what came since the last `view`."""
         self._pieces: list[str] = []
 
     def update(self, **fields: object) -> None:
@@ -43,7 +43,7 @@ class _Stored(Generic[_Model]):
         return text
 
 
-class StoredToolCall(_Stored[ToolCall]):
+class StoredToolCall(_Stored[agui.ToolCall]):
     """A tool call whose arguments may still grow."""
 
     __slots__ = ()
@@ -57,7 +57,7 @@ class StoredToolCall(_Stored[ToolCall]):
         """Give the call another tool's name."""
         self.update(function=self.model.function.model_copy(update={"name": name}))
 
-    def view(self) -> ToolCall:
+    def view(self) -> agui.ToolCall:
         """Return the call as it stands."""
         if self._pieces:
             function = self.model.function
@@ -65,23 +65,23 @@ class StoredToolCall(_Stored[ToolCall]):
         return self.model
 
 
-class StoredMessage(_Stored[Message]):
+class StoredMessage(_Stored[agui.Message]):
     """A message whose text and tool calls may still grow."""
 
     __slots__ = ("calls",)
 
-    def __init__(self, model: Message) -> None:
+    def __init__(self, model: agui.Message) -> None:
         super().__init__(model)
-        calls = model.tool_calls if isinstance(model, AssistantMessage) else None
+        calls = model.tool_calls if isinstance(model, agui.AssistantMessage) else None
         self.calls = None if calls is None else [StoredToolCall(call) for call in calls]
 
-    def view(self) -> Message:
+    def view(self) -> agui.Message:
         """Return the message as it stands; the same object as long as nothing changes."""
         if self._pieces:
             self.update(content=self._take_text(self.model.content))
         if self.calls is not None:
             calls = [call.view() for call in self.calls]
-            known = self.model.tool_calls if isinstance(self.model, AssistantMessage) else None
+            known = self.model.tool_calls if isinstance(self.model, agui.AssistantMessage) else None
             if known is None or [*map(id, known)] != [*map(id, calls)]:
                 self.update(tool_calls=calls)
         return self.model
@@ -90,7 +90,7 @@ class StoredMessage(_Stored[Message]):
 class MessageStore:
     """An ordered list of messages. Of two with one id the first is found, as in the client."""
 
-    def __init__(self, messages: Iterable[Message]) -> None:
+    def __init__(self, messages: Iterable[agui.Message]) -> None:
         self._messages = [StoredMessage(message) for message in messages]
         self._index()
 
@@ -105,7 +105,7 @@ class MessageStore:
         for call in stored.calls or ():
             self._calls.setdefault(call.view().id, (stored, call))
 
-    def views(self) -> list[Message]:
+    def views(self) -> list[agui.Message]:
         """Return every message as it stands."""
         return [stored.view() for stored in self._messages]
 
@@ -121,7 +121,7 @@ class MessageStore:
         """Return the message that has the first tool call of that id."""
         return self._calls[call_id][0] if call_id in self._calls else None
 
-    def add(self, message: Message) -> StoredMessage:
+    def add(self, message: agui.Message) -> StoredMessage:
         """Append a message."""
         stored = StoredMessage(message)
         self._messages.append(stored)
@@ -130,14 +130,14 @@ class MessageStore:
 
     def add_call(self, stored: StoredMessage, call_id: str, name: str) -> StoredToolCall:
         """Add a tool call without arguments to a message."""
-        call = StoredToolCall(ToolCall(id=call_id, function=FunctionCall(name=name, arguments="")))
+        call = StoredToolCall(agui.ToolCall(id=call_id, function=agui.FunctionCall(name=name, arguments="")))
         if stored.calls is None:
             stored.calls = []
         stored.calls.append(call)
         self._calls.setdefault(call_id, (stored, call))
         return call
 
-    def add_result(self, message: ToolMessage) -> StoredMessage:
+    def add_result(self, message: agui.ToolMessage) -> StoredMessage:
         """Put a tool message behind its call and the results already there, else at the end."""
         holder = self.find_holder(message.tool_call_id)
         if holder is None:
@@ -153,14 +153,14 @@ class MessageStore:
             self._by_id[message.id] = stored
         return stored
 
-    def replace(self, old: StoredMessage, message: Message) -> StoredMessage:
+    def replace(self, old: StoredMessage, message: agui.Message) -> StoredMessage:
         """Put `message`, of the same id, in the first place of `old`."""
         stored = StoredMessage(message)
         self._messages[self._messages.index(old)] = stored
         self._index()
         return stored
 
-    def restate(self, messages: Sequence[Message], keep: Callable[[Message], bool]) -> None:
+    def restate(self, messages: Sequence[agui.Message], keep: Callable[[agui.Message], bool]) -> None:
         """Replace messages by those of the same id, drop the others unless to `keep`, append the new."""
         new = [StoredMessage(message) for message in messages]
         by_id = {stored.model.id: stored for stored in new}
@@ -184,12 +184,12 @@ def joined(pieces: Iterable[str]) -> str:
     return text
 
 
-def open_tool_calls(messages: Iterable[Message]) -> dict[str, ToolCall]:
+def open_tool_calls(messages: Iterable[agui.Message]) -> dict[str, agui.ToolCall]:
     """Return the calls that no later message answers, by id, in their order; those of subagents included."""
-    calls: dict[str, ToolCall] = {}
+    calls: dict[str, agui.ToolCall] = {}
     for message in messages:
-        if isinstance(message, AssistantMessage):
+        if isinstance(message, agui.AssistantMessage):
             calls.update((call.id, call) for call in message.tool_calls or ())
-        elif isinstance(message, ToolMessage):
+        elif isinstance(message, agui.ToolMessage):
             calls.pop(message.tool_call_id, None)
     return calls

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any, Final, TypeAlias, TypeVar, Union, cast, get_args, get_origin
 
-from ag_ui.core import BaseEvent, Event, Message, MessagesSnapshotEvent, RunAgentInput
+from ag_ui import core as agui
 from ag_ui.core.types import GeneratedBaseModel
 from pydantic import ValidationError
 
@@ -28,7 +28,7 @@ Wire: TypeAlias = Mapping[str, object]
 Model = TypeVar("Model", bound=GeneratedBaseModel)
 
 
-def parse_event(event: Wire | BaseEvent) -> Event | None:
+def parse_event(event: Wire | agui.BaseEvent) -> agui.Event | None:
     """Return a wire object or an SDK event as a conforming SDK event; None if AG-UI 1.0 does not know its type.
 
     Unknown properties, and list elements or optional values of an unknown kind, are removed at any depth, but never
@@ -44,10 +44,10 @@ def parse_event(event: Wire | BaseEvent) -> Event | None:
     return parsed
 
 
-def examine(event: Wire | BaseEvent) -> tuple[Event | None, list[str]]:
+def examine(event: Wire | agui.BaseEvent) -> tuple[agui.Event | None, list[str]]:
     """Do the same as `parse_event`, but return the warnings instead of logging them."""
     notes: list[str] = []
-    wire = _modernise(wire_fields(event) if isinstance(event, BaseEvent) else event, notes)
+    wire = _modernise(wire_fields(event) if isinstance(event, agui.BaseEvent) else event, notes)
     kind = wire.get("type")
     if not isinstance(kind, str) or not kind:
         raise ProtocolError("no-event-type", "Invalid event: it carries no event type.", wire)
@@ -55,10 +55,10 @@ def examine(event: Wire | BaseEvent) -> tuple[Event | None, list[str]]:
     model = _EVENTS.get(kind)
     if model is None:
         return None, [*notes, f"unknown type {kind!r}, dropped"]
-    return cast("Event", _conform(wire, model, kind, "malformed-event", notes)), notes
+    return cast("agui.Event", _conform(wire, model, kind, "malformed-event", notes)), notes
 
 
-def parse_input(value: Wire) -> RunAgentInput:
+def parse_input(value: Wire) -> agui.RunAgentInput:
     """Return what a client sends as a `RunAgentInput`, as a producer must read it (AG-UI 1.0, run input).
 
     Absent lists and objects count as empty. Unknown members, roles and content parts are removed with one warning
@@ -72,12 +72,12 @@ def parse_input(value: Wire) -> RunAgentInput:
     if wire["state"] is None:
         wire["state"] = {}
     try:
-        return _conform(wire, RunAgentInput, "RunAgentInput", "malformed-input", notes)
+        return _conform(wire, agui.RunAgentInput, "RunAgentInput", "malformed-input", notes)
     finally:
         log_notes(notes)
 
 
-def known_messages(messages: object) -> list[Message]:
+def known_messages(messages: object) -> list[agui.Message]:
     """Return messages as SDK objects; each may be one already, or a wire object.
 
     Unknown and malformed ones are logged and left out: one bad message must not cost the client its conversation.
@@ -87,15 +87,15 @@ def known_messages(messages: object) -> list[Message]:
     """
     if isinstance(messages, Mapping):
         messages = messages.get("messages", ())
-    if isinstance(messages, MessagesSnapshotEvent):
+    if isinstance(messages, agui.MessagesSnapshotEvent):
         messages = messages.messages
     if not isinstance(messages, Iterable) or isinstance(messages, str | bytes):
         logger.warning("A %s holds no AG-UI messages and was left out.", type(messages).__name__)
         return []
-    known: list[Message] = []
+    known: list[agui.Message] = []
     for message in messages:
         if isinstance(message, _MESSAGE_TYPES):
-            known.append(cast("Message", message))
+            known.append(cast("agui.Message", message))
         elif isinstance(message, Mapping):
             try:
                 known += parse_input({"threadId": "", "runId": "", "messages": [message]}).messages
@@ -173,11 +173,11 @@ class _Union:
     members: dict[str, _Object]
 
 
+# What of a value pydantic does not judge alone; None if there is nothing.
 _Shape: TypeAlias = _Object | _List | _Union | type[int] | None
-"""What of a value pydantic does not judge alone; None if there is nothing."""
 
+# Stands for a value of an unknown kind, which goes as a whole.
 _DROP: Final = object()
-"""Stands for a value of an unknown kind, which goes as a whole."""
 
 
 class _Walk:
@@ -255,7 +255,7 @@ def _object_of(model: type[GeneratedBaseModel]) -> _Object:
     for name, info in model.model_fields.items():
         required = info.is_required() or info.default is not None
         # The state of an input is the one optional field that may be null.
-        nullable = required or (model is RunAgentInput and name == "state")
+        nullable = required or (model is agui.RunAgentInput and name == "state")
         fields[info.alias or name] = _Field(_shape_of(info.annotation), required, nullable)
     return _Object(fields, open="op" in model.model_fields)
 
@@ -281,26 +281,26 @@ def _tag(model: type[GeneratedBaseModel], key: str) -> str:
     return str.__str__(get_args(model.model_fields[key].annotation)[0])
 
 
-_MESSAGE_TYPES: tuple[type, ...] = get_args(get_args(Message)[0])
+_MESSAGE_TYPES: tuple[type, ...] = get_args(get_args(agui.Message)[0])
+# The values of absent members of the input.
 _ABSENT: Wire = {"state": {}, "messages": [], "tools": [], "context": [], "forwardedProps": {}}
-"""The values of absent members of the input."""
 
+# Every event type that AG-UI 1.0 knows, with its model.
 _EVENTS: Final[dict[str, type[GeneratedBaseModel]]] = {
-    _tag(model, "type"): model for model in get_args(get_args(Event)[0])
+    _tag(model, "type"): model for model in get_args(get_args(agui.Event)[0])
 }
-"""Every event type that AG-UI 1.0 knows, with its model."""
 
 
 # -- spellings from before AG-UI 1.0 ----------------------------------------------------------------------------------
 
 _MEDIA: Final = ("image", "audio", "video", "document")
+# The fields that could be null, by event type.
 _NULLABLE: Final[Mapping[object, Sequence[str]]] = {
     "RUN_FINISHED": ("result", "outcome"),
     "SUBAGENT_FINISHED": ("result",),
     "TOOL_CALL_START": ("parentMessageId",),
     "TOOL_CALL_CHUNK": ("parentMessageId",),
 }
-"""The fields that could be null, by event type."""
 
 
 def _modernise(event: Wire, notes: list[str]) -> Wire:

@@ -19,8 +19,8 @@ from ag_ui.core.types import GeneratedBaseModel
 from langgraph_agui.protocol.schema import parse_event
 from langgraph_agui.protocol.wire import JsonValue, ProtocolError, clean_text, to_jsonable, wire_fields
 
+# The longest unfinished frame that a client buffers, in characters.
 MAX_FRAME: Final = 10 * 1024 * 1024
-"""The longest unfinished frame that a client buffers, in characters."""
 
 DeltaType: TypeAlias = Literal["TEXT_MESSAGE_CONTENT", "REASONING_MESSAGE_CONTENT", "TOOL_CALL_ARGS"]
 

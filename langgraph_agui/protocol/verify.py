@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Literal, TypeAlias
 
-from ag_ui import core
+from ag_ui import core as agui
 from ag_ui.core import BaseEvent, Event, RunAgentInput
 
 from langgraph_agui.protocol.event_order import ChunkExpander, EventOrder
@@ -91,7 +91,7 @@ class _ProducerRules:
         self._fold = Fold(input.messages, input.state) if input else Fold()
         self._frontend_tools = {tool.name for tool in (input.tools if input else None) or ()}
         self._answered = _answered(input.messages if input else ())
-        self._run: core.RunStartedEvent | None = None
+        self._run: agui.RunStartedEvent | None = None
         self._thread_id = input.thread_id if input else None
         self._streamed: set[str] = set()
         self._started_calls: dict[str, None] = {}
@@ -100,25 +100,25 @@ class _ProducerRules:
     def feed(self, event: Event) -> None:
         """Check the next event. Raises `ProtocolError` if a producer must not send it."""
         match event:
-            case core.RunStartedEvent():
+            case agui.RunStartedEvent():
                 self._begin_run(event)
-            case core.RunFinishedEvent():
+            case agui.RunFinishedEvent():
                 self._finish_run(event)
-            case core.RunErrorEvent():
+            case agui.RunErrorEvent():
                 _check_usage(event, event.usage)
-            case core.TextMessageStartEvent():
+            case agui.TextMessageStartEvent():
                 self._open_message(event, "text")
-            case core.ReasoningMessageStartEvent():
+            case agui.ReasoningMessageStartEvent():
                 self._open_message(event, "reasoning")
-            case core.ToolCallStartEvent():
+            case agui.ToolCallStartEvent():
                 self._open_call(event)
-            case core.ToolCallResultEvent():
+            case agui.ToolCallResultEvent():
                 self._result(event)
-            case core.ReasoningEncryptedValueEvent():
+            case agui.ReasoningEncryptedValueEvent():
                 self._encrypted_value(event)
-            case core.ActivitySnapshotEvent():
+            case agui.ActivitySnapshotEvent():
                 self._check_kind(event, event.message_id, "activity")
-            case core.MessagesSnapshotEvent():
+            case agui.MessagesSnapshotEvent():
                 self._snapshot(event)
         self._fold.apply(event)
         if self._fold.warnings:
@@ -129,32 +129,32 @@ class _ProducerRules:
         if self._input is not None and self._run is not None and self._run.run_id != self._input.run_id:
             refuse("run-id", self._run, f"the requested run is {self._input.run_id!r}")
 
-    def _begin_run(self, event: core.RunStartedEvent) -> None:
-        if event.protocol_version != core.PROTOCOL_VERSION:
-            refuse("protocol-version", event, f"protocolVersion must be {core.PROTOCOL_VERSION!r}")
+    def _begin_run(self, event: agui.RunStartedEvent) -> None:
+        if event.protocol_version != agui.PROTOCOL_VERSION:
+            refuse("protocol-version", event, f"protocolVersion must be {agui.PROTOCOL_VERSION!r}")
         if self._thread_id is not None and event.thread_id != self._thread_id:
             refuse("thread-id", event, f"the thread is {self._thread_id!r}")
         self._thread_id, self._run = event.thread_id, event
         self._streamed, self._started_calls, self._run_answers = set(), {}, set()
 
-    def _finish_run(self, event: core.RunFinishedEvent) -> None:
+    def _finish_run(self, event: agui.RunFinishedEvent) -> None:
         if self._run is not None and event.thread_id != self._run.thread_id:
             refuse("thread-id", event, f"the run began on thread {self._run.thread_id!r}")
         if self._run is not None and event.run_id != self._run.run_id:
             refuse("run-id", event, f"the run began as {self._run.run_id!r}")
         _check_usage(event, event.usage)
         outcome = event.outcome
-        if isinstance(outcome, core.RunFinishedInterruptOutcome):
+        if isinstance(outcome, agui.RunFinishedInterruptOutcome):
             if repeated := _repeated(interrupt.id for interrupt in outcome.interrupts):
                 refuse("duplicate-interrupt", event, f"two interrupts are called {repeated!r}")
-        elif outcome is None or isinstance(outcome, core.RunFinishedSuccessOutcome):
+        elif outcome is None or isinstance(outcome, agui.RunFinishedSuccessOutcome):
             named = (outcome.pending_tool_call_ids if outcome else None) or []
             pending = [call for call in self._started_calls if call not in self._run_answers]
             if named != pending:
                 refuse("pending-tool-calls", event, f"the pending calls are {pending}, not {named}")
 
     def _open_message(
-        self, event: core.TextMessageStartEvent | core.ReasoningMessageStartEvent, kind: MessageKind
+        self, event: agui.TextMessageStartEvent | agui.ReasoningMessageStartEvent, kind: MessageKind
     ) -> None:
         message_id = event.message_id
         self._check_kind(event, message_id, kind)
@@ -165,7 +165,7 @@ class _ProducerRules:
             refuse("restreamed-message", event, f"message {message_id!r} is history and would grow")
         self._streamed.add(message_id)
 
-    def _open_call(self, event: core.ToolCallStartEvent) -> None:
+    def _open_call(self, event: agui.ToolCallStartEvent) -> None:
         call_id, conversation = event.tool_call_id, self._fold.conversation
         if call_id in self._started_calls:
             return
@@ -178,7 +178,7 @@ class _ProducerRules:
             refuse("id-reused", event, f"{call_id!r} is a message's id already, and the call has no parent")
         self._started_calls[call_id] = None
 
-    def _result(self, event: core.ToolCallResultEvent) -> None:
+    def _result(self, event: agui.ToolCallResultEvent) -> None:
         call_id, conversation = event.tool_call_id, self._fold.conversation
         call = conversation.find_call(call_id)
         if call is None:
@@ -192,7 +192,7 @@ class _ProducerRules:
         self._answered.add(call_id)
         self._run_answers.add(call_id)
 
-    def _encrypted_value(self, event: core.ReasoningEncryptedValueEvent) -> None:
+    def _encrypted_value(self, event: agui.ReasoningEncryptedValueEvent) -> None:
         conversation = self._fold.conversation
         if event.subtype == "tool-call":
             known = conversation.find_call(event.entity_id) is not None
@@ -202,7 +202,7 @@ class _ProducerRules:
         if not known:
             refuse("unknown-entity", event, f"the client holds no {event.subtype} {event.entity_id!r}")
 
-    def _snapshot(self, event: core.MessagesSnapshotEvent) -> None:
+    def _snapshot(self, event: agui.MessagesSnapshotEvent) -> None:
         if repeated := _repeated(message.id for message in event.messages):
             refuse("id-reused", event, f"two messages are called {repeated!r}")
         for message in event.messages:
@@ -215,20 +215,20 @@ class _ProducerRules:
             refuse("id-reused", event, f"{message_id!r} is a {_kind(stored.model)} message, not a {kind} message")
 
 
-def _kind(message: core.Message) -> MessageKind:
+def _kind(message: agui.Message) -> MessageKind:
     role = message.role
     return role if role in ("reasoning", "tool", "activity") else "text"
 
 
-def _answered(messages: Iterable[core.Message]) -> set[str]:
-    return {message.tool_call_id for message in messages if isinstance(message, core.ToolMessage)}
+def _answered(messages: Iterable[agui.Message]) -> set[str]:
+    return {message.tool_call_id for message in messages if isinstance(message, agui.ToolMessage)}
 
 
 def _repeated(names: Iterable[str]) -> str | None:
     return next((name for name, count in Counter(names).items() if count > 1), None)
 
 
-def _check_usage(event: Event, usage: list[core.TokenUsage] | None) -> None:
+def _check_usage(event: Event, usage: list[agui.TokenUsage] | None) -> None:
     for entry in usage or ():
         parts = (entry.input_tokens, entry.output_tokens)
         if entry.total_tokens is not None and None not in parts and entry.total_tokens != sum(filter(None, parts)):

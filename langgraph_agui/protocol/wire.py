@@ -39,14 +39,14 @@ from ag_ui.core.types import GeneratedBaseModel
 from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
+# What `json.loads` can return.
 JsonValue: TypeAlias = "dict[str, JsonValue] | list[JsonValue] | str | int | float | bool | None"
-"""What `json.loads` can return."""
 
+# How deep values that are not plain JSON are followed.
 MAX_DEPTH = 200
-"""How deep values that are not plain JSON are followed."""
 
+# Integers with more are not followed: Python refuses to print them (`sys.get_int_max_str_digits`).
 _MAX_BITS = 14_000
-"""Integers with more are not followed: Python refuses to print them (`sys.get_int_max_str_digits`)."""
 
 _PLAIN = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 _SCALARS = (datetime, date, time, timedelta, UUID, Decimal, IPv4Address, IPv6Address)

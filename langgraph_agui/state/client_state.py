@@ -26,17 +26,17 @@ from langgraph_agui.protocol.sse import canonical
 from langgraph_agui.state.contract import StateContract
 from langgraph_agui.state.options import predicted_values
 
+# Key in the metadata of checkpoints: the run that wrote them.
 RUN: Final = "agui_run"
-"""Key in the metadata of checkpoints: the run that wrote them."""
 
+# How many threads a process remembers.
 _MAX_THREADS: Final = 2_000
-"""How many threads a process remembers."""
 
+# How many previews of a key are remembered: a client may be that many behind.
 _MAX_PREVIEWS: Final = 50
-"""How many previews of a key are remembered: a client may be that many behind."""
 
+# How many checkpoints are searched for what a client held that has missed something.
 _MAX_HISTORY: Final = 50
-"""How many checkpoints are searched for what a client held that has missed something."""
 
 
 def state_version(stored: StateSnapshot) -> object:
@@ -47,8 +47,8 @@ def state_version(stored: StateSnapshot) -> object:
 # -- what this process remembers of clients ---------------------------------------------------------------------------
 
 
+# The last previews of one run, by key: JSON data that nobody changes.
 PreviewHistory: TypeAlias = "defaultdict[str, deque[object]]"
-"""The last previews of one run, by key: JSON data that nobody changes."""
 
 
 def preview_history() -> PreviewHistory:

@@ -34,11 +34,9 @@ class _Private:
         return "Private"
 
 
+# Marks a key of a graph's state that no client sees or changes: `secret: Annotated[str, Private]`. A reducer stands
+# last: `Annotated[list[str], Private, operator.add]`.
 Private: Final = _Private()
-"""Marks a key of a graph's state that no client sees or changes: `secret: Annotated[str, Private]`.
-
-A reducer stands last: `Annotated[list[str], Private, operator.add]`.
-"""
 
 
 @dataclass(frozen=True, slots=True)

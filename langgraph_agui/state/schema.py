@@ -46,15 +46,15 @@ from pydantic_core import core_schema
 from langgraph_agui.protocol.wire import to_jsonable
 from langgraph_agui.state.options import Private
 
+# Pydantic's types of errors whose text may quote the data or come from the application.
 _QUOTING: Final = {
     *("value_error", "assertion_error", "union_tag_invalid", "uuid_parsing", "timezone_offset", "mapping_type"),
     *("iteration_error", "get_attribute_error", "json_invalid", "datetime_object_invalid", "bytes_invalid_encoding"),
 }
-"""Pydantic's types of errors whose text may quote the data or come from the application."""
 
 _PLAIN: Final = frozenset(get_args(core_schema.ErrorType)) - _QUOTING
+# How many problems a message describes.
 _MAX_PROBLEMS: Final = 5
-"""How many problems a message describes."""
 
 
 class Problem(NamedTuple):

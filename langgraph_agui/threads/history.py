@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Sequence
 
-from ag_ui import core
+from ag_ui import core as agui
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, RemoveMessage, ToolMessage
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
@@ -22,25 +22,25 @@ from langgraph_agui.messages.to_agui import interrupted
 logger = logging.getLogger(__name__)
 
 
-def find_rerun(client: Sequence[core.Message], thread: Sequence[BaseMessage]) -> core.UserMessage | None:
+def find_rerun(client: Sequence[agui.Message], thread: Sequence[BaseMessage]) -> agui.UserMessage | None:
     """Return the message to run again from, as the client has it; None if the client does not ask for that.
 
     Only the last message of the client's list asks for that. An earlier one that differs was not edited by the user:
     the client has missed a change of the graph's (a redaction, a summary) or dropped what it no longer shows.
     """
     human = {message.id for message in thread if isinstance(message, HumanMessage)}
-    hidden = core.ActivityMessage | core.ReasoningMessage
+    hidden = agui.ActivityMessage | agui.ReasoningMessage
     last = next((message for message in reversed(_of_main_agent(client)) if not isinstance(message, hidden)), None)
-    return last if isinstance(last, core.UserMessage) and last.id in human else None
+    return last if isinstance(last, agui.UserMessage) and last.id in human else None
 
 
-def _of_main_agent(client: Sequence[core.Message], known: Collection[str | None] = ()) -> list[core.Message]:
+def _of_main_agent(client: Sequence[agui.Message], known: Collection[str | None] = ()) -> list[agui.Message]:
     """Return a client's list without messages of subagents, which the thread does not have unless they are `known`."""
     return [message for message in client if message.subagent_run_id is None or message.id in known]
 
 
 def start_of_new(
-    client: Sequence[core.Message], before: Sequence[BaseMessage], thread: Sequence[BaseMessage] = ()
+    client: Sequence[agui.Message], before: Sequence[BaseMessage], thread: Sequence[BaseMessage] = ()
 ) -> int:
     """Return the index in a client's list of the first message that came with its answers.
 
@@ -55,7 +55,7 @@ def start_of_new(
         for index, message in enumerate(client)
         if message.id in known
         or message.subagent_run_id is not None
-        or not isinstance(message, core.UserMessage | core.ToolMessage)
+        or not isinstance(message, agui.UserMessage | agui.ToolMessage)
     ]
     if settled:
         return settled[-1] + 1
@@ -64,14 +64,14 @@ def start_of_new(
 
 
 def new_messages(
-    client: Sequence[core.Message],
+    client: Sequence[agui.Message],
     thread: Sequence[BaseMessage],
     open_calls: Collection[str | None],
     *,
     instructions: bool,
     no_input_yet: bool = False,
     postponed: Collection[str] = (),
-) -> list[core.Message]:
+) -> list[agui.Message]:
     """Return what is to be appended to the thread, in the client's order.
 
     A user message is new behind the last message that the thread knows; what the graph has removed before that stays
@@ -88,19 +88,19 @@ def new_messages(
     """
     known = {message.id for message in thread}
     client = _of_main_agent(client, known)
-    accepted = (core.UserMessage, core.SystemMessage, core.DeveloperMessage) if instructions else (core.UserMessage,)
+    accepted = (agui.UserMessage, agui.SystemMessage, agui.DeveloperMessage) if instructions else (agui.UserMessage,)
     settled = [index for index, message in enumerate(client) if message.id in known]
     if not settled and not no_input_yet:
         settled = [index for index, message in enumerate(client) if not isinstance(message, accepted)]
     last = max(settled, default=-1)
     unanswered = set(open_calls)
-    new: list[core.Message] = []
+    new: list[agui.Message] = []
     for index, message in enumerate(client):
         if message.id in known:
             continue
         if isinstance(message, accepted) and (index > last or message.id in postponed):
             new.append(message)
-        elif isinstance(message, core.ToolMessage) and message.tool_call_id in unanswered:
+        elif isinstance(message, agui.ToolMessage) and message.tool_call_id in unanswered:
             unanswered.discard(message.tool_call_id)
             new.append(message)
     return new

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from ag_ui.core import Message, ResumeEntry, RunAgentInput, UserMessage
+from ag_ui import core as agui
 from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.constants import START
@@ -126,7 +126,7 @@ class RunPlanner:
         config: The run's configuration, with the thread.
     """
 
-    def __init__(self, agent: AgentContext, run_input: RunAgentInput, config: RunnableConfig) -> None:
+    def __init__(self, agent: AgentContext, run_input: agui.RunAgentInput, config: RunnableConfig) -> None:
         self._agent = agent
         self._graph, self._settings = agent.graph, agent.settings
         self._key = agent.settings.messages_key
@@ -168,8 +168,8 @@ class RunPlanner:
     # -- answers --------------------------------------------------------------------------------------------------
 
     async def _effective_answers(
-        self, answers: Sequence[ResumeEntry], thread: Thread, pending: PendingInterrupts
-    ) -> list[ResumeEntry] | None:
+        self, answers: Sequence[agui.ResumeEntry], thread: Thread, pending: PendingInterrupts
+    ) -> list[agui.ResumeEntry] | None:
         """Return the answers that have not had their effect yet; None if they all had it before.
 
         A client answers all that it knows of, also what is not open any more: after a failed run it has no other way
@@ -178,7 +178,7 @@ class RunPlanner:
         if thread.metadata(ANSWERED) == fingerprint(answers):
             return None
         open_ = {request.id for request in pending.requests}
-        effective: list[ResumeEntry] = []
+        effective: list[agui.ResumeEntry] = []
         repeated = False
         for entry in answers:
             if entry.interrupt_id not in open_:
@@ -192,23 +192,23 @@ class RunPlanner:
             effective.append(entry)
         return None if repeated and not effective else effective
 
-    def _cancels_pause(self, rerun: UserMessage | None, thread: Thread) -> bool:
+    def _cancels_pause(self, rerun: agui.UserMessage | None, thread: Thread) -> bool:
         """Return whether the input brings new messages that cancel what is pending, instead of being refused."""
         if self._settings.input_while_paused == "refuse":
             return False
-        return rerun is not None or any(isinstance(message, UserMessage) for message in self._new_messages(thread))
+        return rerun is not None or any(isinstance(message, agui.UserMessage) for message in self._new_messages(thread))
 
     async def _plan_resume(
         self,
-        effective: Sequence[ResumeEntry],
-        answers: Sequence[ResumeEntry],
+        effective: Sequence[agui.ResumeEntry],
+        answers: Sequence[agui.ResumeEntry],
         thread: Thread,
         pending: PendingInterrupts,
     ) -> Resume | Abandon:
         resolution = resolve(effective, pending)
         # If the run pauses again, the messages that came with the answers run when it waits for nothing more.
         new = self._input.messages[start_of_new(self._input.messages, thread.messages) :]
-        postponed = [*_postponed(thread), *(message.id for message in new if isinstance(message, UserMessage))]
+        postponed = [*_postponed(thread), *(message.id for message in new if isinstance(message, agui.UserMessage))]
         metadata: dict[str, object] = {ANSWERED: fingerprint(answers), POSTPONED: json.dumps(postponed)}
         values = as_mapping(thread.state.values) or {}
         results = [as_mapping(task.result) or {} for task in thread.state.tasks]
@@ -227,7 +227,7 @@ class RunPlanner:
     async def _load(self) -> Thread:
         return await self._graph.load_thread(self._config, self._key)
 
-    def _new_messages(self, thread: Thread) -> list[Message]:
+    def _new_messages(self, thread: Thread) -> list[agui.Message]:
         # A thread that did not end its last superstep was killed: its calls are the server's, and clients cannot answer
         # them. Nor can they answer the calls of a pause that was abandoned.
         closed = thread.state.tasks or thread.metadata(ABANDONED)
@@ -240,7 +240,7 @@ class RunPlanner:
             postponed=_postponed(thread),
         )
 
-    def _same_content(self, message: UserMessage, stored: BaseMessage) -> bool:
+    def _same_content(self, message: agui.UserMessage, stored: BaseMessage) -> bool:
         converted = self._converter.to_langchain([message])
         if converted and isinstance(converted[0], HumanMessage) and converted[0].content == stored.content:
             return True
@@ -304,7 +304,7 @@ class RunPlanner:
         healed = [message for message in whole if message.id not in known]
         return Execute(graph_input, thread.messages, config, healed, settle_first=len(stored.next) < len(stored.tasks))
 
-    async def _plan_rerun(self, rerun: UserMessage, thread: Thread) -> Execute:
+    async def _plan_rerun(self, rerun: agui.UserMessage, thread: Thread) -> Execute:
         """Run again from before a message of the thread, with its old or its new content."""
         base, before = await self._graph.load_thread_before(self._config, rerun.id, self._key)
         known = {message.id for message in before}
@@ -330,7 +330,7 @@ class RunPlanner:
         return {**writes, key: messages} if messages and (names is None or key in names) else dict(writes)
 
 
-def _index_of(message: UserMessage, thread: Thread) -> int:
+def _index_of(message: agui.UserMessage, thread: Thread) -> int:
     return next(index for index, stored in enumerate(thread.messages) if stored.id == message.id)
 
 

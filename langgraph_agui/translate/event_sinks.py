@@ -11,7 +11,7 @@ import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Generic, Protocol, Self, TypeVar
 
-from ag_ui import core
+from ag_ui import core as agui
 from ag_ui.core import BaseEvent, Message, RunAgentInput
 
 from langgraph_agui.errors import CodedError, ErrorCode
@@ -24,8 +24,8 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
+# Receives the fragments of one block. It is called for every token.
 Writer = Callable[[str], object]
-"""Receives the fragments of one block. It is called for every token."""
 
 
 class Sink(Protocol):
@@ -47,21 +47,21 @@ class EventSink:
     def event(self, event: BaseEvent) -> None:
         """Put an event. State goes out as a copy, because the next patches are made from what was sent."""
         match event:
-            case core.StateSnapshotEvent():
+            case agui.StateSnapshotEvent():
                 event = event.model_copy(update={"snapshot": to_jsonable(event.snapshot)})
-            case core.StateDeltaEvent():
+            case agui.StateDeltaEvent():
                 event = event.model_copy(deep=True)
         self._put(event)
 
     def writer(self, kind: BlockKind, block_id: str, subagent_run_id: str | None = None) -> Writer:
         """Return what puts the content events of a block."""
-        template: core.TextMessageContentEvent | core.ReasoningMessageContentEvent | core.ToolCallArgsEvent
+        template: agui.TextMessageContentEvent | agui.ReasoningMessageContentEvent | agui.ToolCallArgsEvent
         if kind == "text":
-            template = core.TextMessageContentEvent(message_id=block_id, delta="")
+            template = agui.TextMessageContentEvent(message_id=block_id, delta="")
         elif kind == "reasoning":
-            template = core.ReasoningMessageContentEvent(message_id=block_id, delta="")
+            template = agui.ReasoningMessageContentEvent(message_id=block_id, delta="")
         else:
-            template = core.ToolCallArgsEvent(tool_call_id=block_id, delta="")
+            template = agui.ToolCallArgsEvent(tool_call_id=block_id, delta="")
         if subagent_run_id is not None:
             template.subagent_run_id = subagent_run_id
         put, fields, copied = self._put, vars(template), template.__copy__
@@ -93,7 +93,7 @@ class SSESink:
         """
         frame = encode(event)
         if len(frame) > MAX_FRAME and len(frame.decode().encode("utf-16-le")) > 2 * MAX_FRAME:  # clients count so
-            if not isinstance(event, core.MessagesSnapshotEvent | core.StateSnapshotEvent):
+            if not isinstance(event, agui.MessagesSnapshotEvent | agui.StateSnapshotEvent):
                 raise CodedError(ErrorCode.EVENT_TOO_LARGE, f"{event.type.value}: {len(frame)} bytes")
             logger.warning("A %s of %d bytes is too large for a client and is left out.", event.type.value, len(frame))
             return
@@ -153,7 +153,7 @@ class JoinedSink:
         self._sink = sink
         self._run_id = run_input.run_id
         self._messages: Sequence[Message] = [
-            one for one in run_input.messages if not isinstance(one, core.ActivityMessage)
+            one for one in run_input.messages if not isinstance(one, agui.ActivityMessage)
         ]
         self._calls: dict[str, int] = {}
         self.own_state: Mapping[str, object] = {}
@@ -168,35 +168,35 @@ class JoinedSink:
         for message in self._messages:
             if message.id not in message_ids:
                 kept.append(message)
-            elif isinstance(message, core.ReasoningMessage):
+            elif isinstance(message, agui.ReasoningMessage):
                 owner = message.subagent_run_id
-                kept.append(core.ReasoningMessage(id=message.id, role="reasoning", content="", subagent_run_id=owner))
+                kept.append(agui.ReasoningMessage(id=message.id, role="reasoning", content="", subagent_run_id=owner))
         self._messages = kept
 
     def event(self, event: BaseEvent) -> None:
         """Pass an event on in the client's terms."""
         match event:
-            case core.ToolCallStartEvent():
+            case agui.ToolCallStartEvent():
                 self._calls[event.tool_call_id] = len(self._calls)
-            case core.RunFinishedEvent():
+            case agui.RunFinishedEvent():
                 event = event.model_copy(update={"run_id": self._run_id, "outcome": self._ordered(event.outcome)})
-            case core.MessagesSnapshotEvent():
+            case agui.MessagesSnapshotEvent():
                 truth = [(message.id, [message]) for message in event.messages]
                 event = event.model_copy(update={"messages": merge_messages(self._messages, truth)})
-            case core.StateSnapshotEvent() if self.own_state and isinstance(event.snapshot, Mapping):
+            case agui.StateSnapshotEvent() if self.own_state and isinstance(event.snapshot, Mapping):
                 event = event.model_copy(update={"snapshot": {**self.own_state, **event.snapshot}})
         self._sink.event(event)
 
-    def _ordered(self, outcome: core.RunFinishedOutcome | None) -> core.RunFinishedOutcome | None:
+    def _ordered(self, outcome: agui.RunFinishedOutcome | None) -> agui.RunFinishedOutcome | None:
         """Return the outcome with its pending calls in the order in which this client received them."""
-        if not isinstance(outcome, core.RunFinishedSuccessOutcome) or not outcome.pending_tool_call_ids:
+        if not isinstance(outcome, agui.RunFinishedSuccessOutcome) or not outcome.pending_tool_call_ids:
             return outcome
         pending = sorted(outcome.pending_tool_call_ids, key=lambda call_id: self._calls.get(call_id, -1))
         return outcome.model_copy(update={"pending_tool_call_ids": pending})
 
 
+# Seconds between two batches, at the least: a third of the time in which a screen shows one picture.
 INTERVAL = 0.005
-"""Seconds between two batches, at the least: a third of the time in which a screen shows one picture."""
 
 
 class Subscription(Generic[T]):

@@ -23,11 +23,11 @@ from langgraph_agui.translate.translation import Translation
 
 MODES: Sequence[StreamMode] = ["values", "updates", "custom", "tasks"]
 
+# Receives an exception of the translation itself.
 Fail: TypeAlias = Callable[[Exception], None]
-"""Receives an exception of the translation itself."""
 
+# Receives each part of the stream as a `RAW` event too, if it is wanted.
 EmitRaw: TypeAlias = Callable[[RawEvent], object] | None
-"""Receives each part of the stream as a `RAW` event too, if it is wanted."""
 
 
 class StreamPart(TypedDict):

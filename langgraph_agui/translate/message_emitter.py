@@ -13,7 +13,7 @@ from functools import partial
 from time import monotonic
 from typing import Literal, cast
 
-from ag_ui import core
+from ag_ui import core as agui
 from ag_ui.core import Message
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
@@ -25,8 +25,8 @@ from langgraph_agui.messages.to_agui import agui_role, interrupted, text_of, too
 from langgraph_agui.translate.event_sinks import Sink, Writer
 from langgraph_agui.translate.subagents import PublicCallIds, subagent_sink
 
+# The most characters in one delta: clients refuse an event of more than 10 Mi (AG-UI 1.0, HTTP binding).
 PIECE = 1_000_000
-"""The most characters in one delta: clients refuse an event of more than 10 Mi (AG-UI 1.0, HTTP binding)."""
 
 
 class StreamingMessage:
@@ -103,15 +103,15 @@ class StreamingMessage:
     def _emit_start(self, block: Block, sink: Sink) -> None:
         match block.kind:
             case "text":
-                sink.event(core.TextMessageStartEvent(message_id=block.id, role="assistant"))
+                sink.event(agui.TextMessageStartEvent(message_id=block.id, role="assistant"))
             case "reasoning":
-                sink.event(core.ReasoningStartEvent(message_id=block.id))
+                sink.event(agui.ReasoningStartEvent(message_id=block.id))
                 metadata = block.metadata
-                sink.event(core.ReasoningMessageStartEvent(message_id=block.id, role="reasoning", metadata=metadata))
+                sink.event(agui.ReasoningMessageStartEvent(message_id=block.id, role="reasoning", metadata=metadata))
             case "call":
                 name, turn_id = block.name or "", self.turn.message_id
                 sink.event(
-                    core.ToolCallStartEvent(tool_call_id=block.id, tool_call_name=name, parent_message_id=turn_id)
+                    agui.ToolCallStartEvent(tool_call_id=block.id, tool_call_name=name, parent_message_id=turn_id)
                 )
 
     def _close(self, block: Block) -> None:
@@ -122,12 +122,12 @@ class StreamingMessage:
             self._current = None
         match block.kind:
             case "text":
-                self._sink.event(core.TextMessageEndEvent(message_id=block.id))
+                self._sink.event(agui.TextMessageEndEvent(message_id=block.id))
             case "reasoning":
-                self._sink.event(core.ReasoningMessageEndEvent(message_id=block.id, metadata=self._duration(block)))
-                self._sink.event(core.ReasoningEndEvent(message_id=block.id))
+                self._sink.event(agui.ReasoningMessageEndEvent(message_id=block.id, metadata=self._duration(block)))
+                self._sink.event(agui.ReasoningEndEvent(message_id=block.id))
             case "call":
-                self._sink.event(core.ToolCallEndEvent(tool_call_id=block.id))
+                self._sink.event(agui.ToolCallEndEvent(tool_call_id=block.id))
 
     def _duration(self, block: Block) -> dict[str, object] | None:
         """Add to the metadata of reasoning how long it took, and return what was added."""
@@ -160,8 +160,8 @@ class StreamingMessage:
             entity = block.id if block is not None else self.turn.message_id
             if block is None and entity not in self._conversation.ids:
                 self._conversation.begin_assistant(self.turn)
-                self._sink.event(core.TextMessageStartEvent(message_id=entity, role="assistant"))
-                self._sink.event(core.TextMessageEndEvent(message_id=entity))
+                self._sink.event(agui.TextMessageStartEvent(message_id=entity, role="assistant"))
+                self._sink.event(agui.TextMessageEndEvent(message_id=entity))
             _emit_value(entity, value, self._sink, is_call=block is not None and block.kind == "call")
 
     def update(self, message: AIMessage) -> None:
@@ -189,7 +189,7 @@ class StreamingMessage:
                 if block.text:
                     sink.writer(block.kind, block.id)(block.text)
                 if block not in self._writers:
-                    sink.event(core.ToolCallEndEvent(tool_call_id=block.id))
+                    sink.event(agui.ToolCallEndEvent(tool_call_id=block.id))
                     _emit_value(block.id, block.encrypted, sink, is_call=True)
 
     def refresh_writers(self) -> None:
@@ -255,10 +255,10 @@ class MessageEmitter:
             case "user":
                 user = user_message(message, message_id, self._codec, source)
                 sink = subagent_sink(self._sink, source.visible_id)
-                sink.event(core.TextMessageStartEvent(message_id=message_id, role="user", name=user.name))
+                sink.event(agui.TextMessageStartEvent(message_id=message_id, role="user", name=user.name))
                 if text := text_of(user.content):
-                    sink.event(core.TextMessageContentEvent(message_id=message_id, delta=text))
-                sink.event(core.TextMessageEndEvent(message_id=message_id))
+                    sink.event(agui.TextMessageContentEvent(message_id=message_id, delta=text))
+                sink.event(agui.TextMessageEndEvent(message_id=message_id))
                 self._conversation.add(user, source)
                 _emit_value(message_id, user.encrypted_value, sink)
 
@@ -270,7 +270,7 @@ class MessageEmitter:
         result = tool_message(message, message_id, self._codec, name, source, call_id)
         self._answered.add(call_id)
         self._conversation.answer(result, source)
-        event = core.ToolCallResultEvent(
+        event = agui.ToolCallResultEvent(
             message_id=result.id,
             tool_call_id=call_id,
             content=result.content,
@@ -294,8 +294,8 @@ class MessageEmitter:
             if isinstance(message, AIMessage):
                 self._messages[held].emit_values(message)
             return
-        kept: core.ToolMessage | core.UserMessage
-        if isinstance(held, core.ToolMessage):
+        kept: agui.ToolMessage | agui.UserMessage
+        if isinstance(held, agui.ToolMessage):
             name, result = self._conversation.call_name(held.tool_call_id), cast("ToolMessage", message)
             kept = tool_message(result, message_id, self._codec, name, source, held.tool_call_id)
         else:
@@ -353,7 +353,7 @@ class MessageEmitter:
         for message in messages:
             if ("reasoning", message.id) in unfinished:
                 continue
-            if isinstance(message, core.AssistantMessage):
+            if isinstance(message, agui.AssistantMessage):
                 calls = [call for call in message.tool_calls or () if ("call", call.id) not in unfinished]
                 content = None if ("text", message.id) in unfinished else message.content
                 if content is None and not calls and (message.content is not None or message.tool_calls):
@@ -376,4 +376,4 @@ class MessageEmitter:
 def _emit_value(entity_id: str, value: str | None, sink: Sink, *, is_call: bool = False) -> None:
     if value is not None:
         kind: Literal["tool-call", "message"] = "tool-call" if is_call else "message"
-        sink.event(core.ReasoningEncryptedValueEvent(subtype=kind, entity_id=entity_id, encrypted_value=value))
+        sink.event(agui.ReasoningEncryptedValueEvent(subtype=kind, entity_id=entity_id, encrypted_value=value))

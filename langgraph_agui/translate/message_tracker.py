@@ -23,11 +23,11 @@ from langgraph_agui.translate.message_emitter import MessageEmitter, StreamingMe
 from langgraph_agui.translate.snapshot import StateMessages
 from langgraph_agui.translate.subagents import SubagentRun, SubagentTracker
 
+# The messages that a node returns, each with the id of the streamed message that it repeats.
 NodeOutput: TypeAlias = Sequence[tuple[BaseMessage, str | None]]
-"""The messages that a node returns, each with the id of the streamed message that it repeats."""
 
+# Finds the messages in a node's input: they are not new.
 NodeInput: TypeAlias = Callable[[], Iterable[BaseMessage]]
-"""Finds the messages in a node's input: they are not new."""
 
 
 @dataclass(slots=True, eq=False)

@@ -23,8 +23,8 @@ from langgraph_agui.translate.message_tracker import ModelCall
 from langgraph_agui.translate.subagents import SubagentRun
 from langgraph_agui.translate.translation import Translation
 
+# The id that LangGraph gives to a node's message: a bare UUID.
 _NODE_ID: Final = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-"""The id that LangGraph gives to a node's message: a bare UUID."""
 
 Metadata: TypeAlias = Mapping[str, object]
 Namespace: TypeAlias = tuple[str, ...]

@@ -8,7 +8,7 @@ from itertools import count
 from typing import Final, Literal, TypeAlias
 from uuid import uuid4
 
-from ag_ui import core
+from ag_ui import core as agui
 from ag_ui.core import BaseEvent, RunAgentInput
 from langchain_core.messages import AIMessage, BaseMessage
 
@@ -18,27 +18,27 @@ from langgraph_agui.translate.event_sinks import Sink
 
 logger = logging.getLogger(__name__)
 
+# The `activityType` of a tool's output. Its content: `toolCallId`, `toolName`, `output` (the list of all parts so far)
+# and `status`: "running", "done", "failed", or "stopped" where the run has ended before the tool, or has paused in it.
 TOOL_OUTPUT: Final = "langgraph:tool_output"
-"""The `activityType` of a tool's output. Its content: `toolCallId`, `toolName`, `output` (the list of all parts so far)
-and `status`: "running", "done", "failed", or "stopped" where the run has ended before the tool, or has paused in it."""
 
-TokenUsages: TypeAlias = list[core.TokenUsage] | None
-"""One entry for each provider and model; None if no call reported any."""
+# One entry for each provider and model; None if no call reported any.
+TokenUsages: TypeAlias = list[agui.TokenUsage] | None
 
 
-def run_started(run_input: RunAgentInput) -> core.RunStartedEvent:
+def run_started(run_input: RunAgentInput) -> agui.RunStartedEvent:
     """Return the event that begins a run."""
-    return core.RunStartedEvent(
+    return agui.RunStartedEvent(
         thread_id=run_input.thread_id,
         run_id=run_input.run_id,
         parent_run_id=run_input.parent_run_id,
-        protocol_version=core.PROTOCOL_VERSION,
+        protocol_version=agui.PROTOCOL_VERSION,
     )
 
 
 def run_error(
     run_input: RunAgentInput, error: BaseException, code: ErrorCode, usage: TokenUsages = None, *, expose: bool = False
-) -> core.RunErrorEvent:
+) -> agui.RunErrorEvent:
     """Return the event that ends a run that failed: a code and a safe text. The exception goes to the log.
 
     Args:
@@ -54,7 +54,7 @@ def run_error(
     log("Run %s failed: %s [%s]", run_input.run_id, code, correlation_id, exc_info=None if refused else error)
     message = str(error) if refused or expose else code.message
     metadata = {"correlationId": correlation_id}
-    return core.RunErrorEvent(message=message, code=code.value, usage=usage, metadata=metadata)
+    return agui.RunErrorEvent(message=message, code=code.value, usage=usage, metadata=metadata)
 
 
 def refused_run(run_input: RunAgentInput, error: Exception) -> list[BaseEvent]:
@@ -67,7 +67,7 @@ class Steps:
 
     def __init__(self, sink: Sink) -> None:
         self._sink = sink
-        self._open: dict[Hashable, core.StepStartedEvent] = {}
+        self._open: dict[Hashable, agui.StepStartedEvent] = {}
 
     def start(self, key: Hashable, node: str, subagent_run_id: str | None = None) -> None:
         """Open a step for `node`, as "name (2)" while the same agent has a step of that name open.
@@ -76,7 +76,7 @@ class Steps:
         """
         taken = {step.step_name for step in self._open.values() if step.subagent_run_id == subagent_run_id}
         name = next(name for number in count(1) if (name := node if number == 1 else f"{node} ({number})") not in taken)
-        self._open[key] = step = core.StepStartedEvent(step_name=name, subagent_run_id=subagent_run_id)
+        self._open[key] = step = agui.StepStartedEvent(step_name=name, subagent_run_id=subagent_run_id)
         self._sink.event(step.model_copy())
 
     def replay(self, sink: Sink) -> None:
@@ -87,7 +87,7 @@ class Steps:
     def finish(self, key: Hashable) -> None:
         """Close the step of `key`, if it is open."""
         if (step := self._open.pop(key, None)) is not None:
-            event = core.StepFinishedEvent(step_name=step.step_name, subagent_run_id=step.subagent_run_id)
+            event = agui.StepFinishedEvent(step_name=step.step_name, subagent_run_id=step.subagent_run_id)
             self._sink.event(event)
 
     def close(self, subagent_run_id: str | None = None) -> None:
@@ -109,7 +109,7 @@ class Activities:
 
     def __init__(self, sink: Sink) -> None:
         self._sink = sink
-        self._activities: dict[str, core.ActivitySnapshotEvent] = {}
+        self._activities: dict[str, agui.ActivitySnapshotEvent] = {}
 
     def start(self, call_id: str) -> None:
         """A tool begins. After a failure it may do so again, with new output."""
@@ -121,7 +121,7 @@ class Activities:
             activity.content["output"].append(delta)
             self._emit_delta(activity, {"op": "add", "path": "/output/-", "value": delta})
             return
-        self._activities[call_id] = core.ActivitySnapshotEvent(
+        self._activities[call_id] = agui.ActivitySnapshotEvent(
             message_id=f"{call_id}:output",
             activity_type=TOOL_OUTPUT,
             content={"toolCallId": call_id, "toolName": tool, "status": "running", "output": [delta]},
@@ -146,8 +146,8 @@ class Activities:
         for activity in self._activities.values():
             sink.event(_copy(activity))
 
-    def _emit_delta(self, activity: core.ActivitySnapshotEvent, operation: dict[str, object]) -> None:
-        event = core.ActivityDeltaEvent(
+    def _emit_delta(self, activity: agui.ActivitySnapshotEvent, operation: dict[str, object]) -> None:
+        event = agui.ActivityDeltaEvent(
             message_id=activity.message_id,
             activity_type=TOOL_OUTPUT,
             patch=[operation],  # type: ignore[list-item]  # a mapping, which the model takes
@@ -156,7 +156,7 @@ class Activities:
         self._sink.event(event)
 
 
-def _copy(activity: core.ActivitySnapshotEvent) -> core.ActivitySnapshotEvent:
+def _copy(activity: agui.ActivitySnapshotEvent) -> agui.ActivitySnapshotEvent:
     content = activity.content
     return activity.model_copy(update={"content": {**content, "output": [*content["output"]]}})
 
@@ -165,7 +165,7 @@ class Usage:
     """The tokens that the model calls of one run report, hidden calls included."""
 
     def __init__(self) -> None:
-        self._calls: list[core.TokenUsage] = []
+        self._calls: list[agui.TokenUsage] = []
 
     def add(self, message: BaseMessage, metadata: Mapping[str, object]) -> None:
         """Count one finished call, from its whole message and the metadata of its start."""
@@ -173,7 +173,7 @@ class Usage:
             return
         provider = message.response_metadata.get("model_provider") or metadata.get("ls_provider")
         model = message.response_metadata.get("model_name") or metadata.get("ls_model_name")
-        entry = core.token_usage_from_langchain_metadata(
+        entry = agui.token_usage_from_langchain_metadata(
             message.usage_metadata,
             provider=vendor(provider) if isinstance(provider, str) else None,
             model=model if isinstance(model, str) else None,
@@ -183,4 +183,4 @@ class Usage:
 
     def total(self) -> TokenUsages:
         """Return the usage of all calls."""
-        return core.aggregate_token_usage(self._calls) or None
+        return agui.aggregate_token_usage(self._calls) or None

@@ -17,11 +17,11 @@ from langgraph_agui.configs import graph_of, subagent_run_id, task_id
 from langgraph_agui.translate.stream_sequencer import StreamPosition
 from langgraph_agui.translate.subagents import SubagentRun
 
+# The beginning of the tag that LangGraph gives to runs of nodes, and not to those of tasks (functional API).
 _NODE_TAG: Final = "graph:step:"
-"""The beginning of the tag that LangGraph gives to runs of nodes, and not to those of tasks (functional API)."""
 
+# The name of a graph that was given none.
 _UNNAMED: Final = "LangGraph"
-"""The name of a graph that was given none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,11 +19,11 @@ from langgraph_agui.protocol.wire import JsonValue, to_jsonable
 
 logger = logging.getLogger(__name__)
 
+# The JSON of an event with nothing else in it must have fewer characters.
 _TOO_LARGE: Final = MAX_FRAME - 1024
-"""The JSON of an event with nothing else in it must have fewer characters."""
 
+# What weighs less fits whatever is in it: an escaped character takes six.
 _SURELY_FITS: Final = MAX_FRAME // 8
-"""What weighs less fits whatever is in it: an escaped character takes six."""
 
 _JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ag_ui.core import BaseEvent, ToolCallEndEvent, ToolCallResultEvent, ToolCallStartEvent
+from ag_ui import core as agui
 
 from langgraph_agui.configs import task_id
 from langgraph_agui.messages.blocks import BlockKind
@@ -27,14 +27,12 @@ from langgraph_agui.translate.state_change import NOTHING, Maybe, Nothing, State
 
 logger = logging.getLogger(__name__)
 
+# Owner of previews of what the finished tasks of a resumed superstep have written.
 _SUPERSTEP: Final = "superstep"
-"""Owner of previews of what the finished tasks of a resumed superstep have written."""
 
+# A preview is made when the arguments have grown by one part in this many. JSON Patch cannot append to a string, so
+# each preview sends the whole value: together at most this many times its size.
 _SHARE: Final = 32
-"""A preview is made when the arguments have grown by one part in this many.
-
-JSON Patch cannot append to a string, so each preview sends the whole value: together at most this many times its size.
-"""
 
 Namespace = tuple[str, ...]
 
@@ -59,7 +57,7 @@ class StateView:
         self,
         client_state: object,
         contract: StateContract | None,
-        emit: Callable[[BaseEvent], object],
+        emit: Callable[[agui.BaseEvent], object],
         cache: ClientStateCache | None = None,
     ) -> None:
         self._contract = contract
@@ -89,7 +87,7 @@ class StateView:
 
     # -- clients that join ------------------------------------------------------------------------------------------
 
-    def join(self, *, replace: bool) -> Iterable[BaseEvent]:
+    def join(self, *, replace: bool) -> Iterable[agui.BaseEvent]:
         """Return the events that bring one more client up to date; none before the graph's first values.
 
         Args:
@@ -98,7 +96,7 @@ class StateView:
         self._joined_early = not self._begun
         return self._snapshot() if self._begun and (self.copy or replace) else ()
 
-    def _snapshot(self) -> Iterable[BaseEvent]:
+    def _snapshot(self) -> Iterable[agui.BaseEvent]:
         """Return the events that give the copy to a client, whatever it holds."""
         change = StateChange({})
         for key, value in self.copy.items():
@@ -341,16 +339,16 @@ class Predictor:
         self._state = state
         self._calls: dict[str, _Call] = {}
 
-    def event(self, event: BaseEvent) -> None:
+    def event(self, event: agui.BaseEvent) -> None:
         """Pass an event on."""
         self._sink.event(event)
         match event:
-            case ToolCallStartEvent(tool_call_id=call_id, tool_call_name=name) if name in self._state.expected:
+            case agui.ToolCallStartEvent(tool_call_id=call_id, tool_call_name=name) if name in self._state.expected:
                 self._state.begin_owner(call_id)
                 self._calls[call_id] = _Call(self._state.expected[name], event.subagent_run_id)
-            case ToolCallEndEvent(tool_call_id=call_id) if call_id in self._calls:
+            case agui.ToolCallEndEvent(tool_call_id=call_id) if call_id in self._calls:
                 self._preview(call_id, self._calls[call_id])
-            case ToolCallResultEvent(tool_call_id=call_id) if call_id in self._calls:
+            case agui.ToolCallResultEvent(tool_call_id=call_id) if call_id in self._calls:
                 self._state.end_owner(call_id)
                 if (event.metadata or {}).get("status") == "error":  # a failed call has changed nothing
                     self._state.drop_previews({call_id})

@@ -10,17 +10,15 @@ from collections import deque
 from collections.abc import Callable
 from typing import Literal, TypeAlias
 
+# A point in the graph's stream: the start or end of the task with this id. The stream never reports "soon". It stands
+# for a failed try of a node, which may be tried again and so has no end.
 StreamPosition: TypeAlias = tuple[Literal["start", "end", "soon"], str]
-"""A point in the graph's stream: the start or end of the task with this id.
 
-The stream never reports "soon". It stands for a failed try of a node, which may be tried again and so has no end.
-"""
-
+# Turns of the event loop after which "soon" is passed. The stream trails the callbacks by three (measured).
 TURNS = 12
-"""Turns of the event loop after which "soon" is passed. The stream trails the callbacks by three (measured)."""
 
+# Seconds to wait for a report that does not come, which no graph is known to cause.
 PATIENCE = 0.2
-"""Seconds to wait for a report that does not come, which no graph is known to cause."""
 
 
 class StreamSequencer:

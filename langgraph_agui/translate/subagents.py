@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ag_ui import core
+from ag_ui import core as agui
 from ag_ui.core import BaseEvent, Interrupt
 from langgraph.types import Interrupt as GraphInterrupt
 
@@ -154,11 +154,11 @@ class SubagentTracker:
             return AGENT
         return MessageSource(subagent.id, attributed=self.announce(subagent) is not None)
 
-    def _start_event(self, subagent: SubagentRun, parent: str | None) -> core.SubagentStartedEvent:
+    def _start_event(self, subagent: SubagentRun, parent: str | None) -> agui.SubagentStartedEvent:
         around = subagent.parent.id if subagent.parent is not None else None
         call_id = self._call_ids.find(around, subagent.call_id) if subagent.call_id is not None else ""
         message_id = self._call_ids.holder(call_id)
-        return core.SubagentStartedEvent(
+        return agui.SubagentStartedEvent(
             subagent_run_id=subagent.id,
             name=clean_text(subagent.name),
             description=clean_text(subagent.description) if subagent.description else None,
@@ -214,11 +214,11 @@ class SubagentTracker:
 
     def finish(self, subagent: SubagentRun) -> None:
         """A subagent has completed."""
-        self._end(subagent.id, core.SubagentFinishedEvent(subagent_run_id=subagent.id))
+        self._end(subagent.id, agui.SubagentFinishedEvent(subagent_run_id=subagent.id))
 
     def fail(self, subagent_run_id: str, message: str = "The subagent was stopped.", code: str = "cancelled") -> None:
         """A subagent has failed, or (by default) was stopped; `message` is safe to show."""
-        error = core.SubagentErrorEvent(subagent_run_id=subagent_run_id, message=message, code=code)
+        error = agui.SubagentErrorEvent(subagent_run_id=subagent_run_id, message=message, code=code)
         self._end(subagent_run_id, error)
 
     def stop_all(self) -> None:
@@ -235,8 +235,8 @@ class SubagentTracker:
         if subagent_run_id not in self._suspended:
             self.fail(subagent_run_id)
             return
-        outcome = core.SubagentFinishedSuspendedOutcome(interrupt_ids=list(interrupt_ids) or None)
-        self._end(subagent_run_id, core.SubagentFinishedEvent(subagent_run_id=subagent_run_id, outcome=outcome))
+        outcome = agui.SubagentFinishedSuspendedOutcome(interrupt_ids=list(interrupt_ids) or None)
+        self._end(subagent_run_id, agui.SubagentFinishedEvent(subagent_run_id=subagent_run_id, outcome=outcome))
 
     def _end(self, subagent_run_id: str, end: BaseEvent) -> None:
         if subagent_run_id not in self._started or subagent_run_id in self._ends:

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from uuid import UUID
 
-from ag_ui import core
+from ag_ui import core as agui
 from ag_ui.core import Interrupt, RunAgentInput
 from langchain_core.messages import AIMessage, BaseMessage
 from langgraph.errors import GraphBubbleUp, GraphDrained
@@ -76,7 +76,7 @@ class Translation:
         self._expose_errors = expose_errors
         codec = EncryptedValueCodec(reasoning, run_input.thread_id)
         # No snapshot holds activities: one that did would delete those of earlier runs in the client.
-        held = [message for message in run_input.messages if not isinstance(message, core.ActivityMessage)]
+        held = [message for message in run_input.messages if not isinstance(message, agui.ActivityMessage)]
         conversation = Conversation(held)
         self._call_ids = PublicCallIds(conversation)
         self._subagents = SubagentTracker(sink, subagents, self._call_ids, self._close_subagent)
@@ -111,7 +111,7 @@ class Translation:
         messages = self._stored.snapshot()
         settled = self._emitter.without_unfinished(messages)
         sink.retract({message.id for message in messages} - {message.id for message in settled})
-        sink.event(core.MessagesSnapshotEvent(messages=settled))
+        sink.event(agui.MessagesSnapshotEvent(messages=settled))
         self._subagents.replay(sink)
         self._steps.replay(sink)
         self._emitter.replay(sink)
@@ -131,7 +131,7 @@ class Translation:
             self._settle()
             self._subagents.close_all(interrupts)
             self._state.settle()
-            self._sink.event(core.MessagesSnapshotEvent(messages=self._stored.snapshot()))
+            self._sink.event(agui.MessagesSnapshotEvent(messages=self._stored.snapshot()))
 
     def finish_run(self, interrupts: Sequence[Interrupt] | None = None) -> None:
         """End a run that has completed, or paused at `interrupts`; by default those that were raised in it."""
@@ -144,10 +144,10 @@ class Translation:
             interrupts = self.attribute_interrupts([request.interrupt for requests in raised for request in requests])
         self._subagents.close_all(interrupts)
         if interrupts:
-            self._emit_finished(core.RunFinishedInterruptOutcome(type="interrupt", interrupts=list(interrupts)))
+            self._emit_finished(agui.RunFinishedInterruptOutcome(type="interrupt", interrupts=list(interrupts)))
         else:
             pending = self._emitter.pending_calls() or None
-            outcome = core.RunFinishedSuccessOutcome(type="success", pending_tool_call_ids=pending)
+            outcome = agui.RunFinishedSuccessOutcome(type="success", pending_tool_call_ids=pending)
             self._emit_finished(outcome, self._result)
 
     def cancel_run(self) -> None:
@@ -155,7 +155,7 @@ class Translation:
         if not self.finished:
             self._close()
             self._subagents.stop_all()
-            self._emit_finished(core.RunFinishedCancelledOutcome(type="cancelled"))
+            self._emit_finished(agui.RunFinishedCancelledOutcome(type="cancelled"))
 
     def fail_run(self, error: BaseException, otherwise: ErrorCode = ErrorCode.GRAPH_ERROR) -> None:
         """End a run that failed. The client gets a code and a safe text, the log gets the exception."""
@@ -175,10 +175,10 @@ class Translation:
         """Make `value`, which no message holds, the result of the run."""
         self._result = self._redact(value)
 
-    def _emit_finished(self, outcome: core.RunFinishedOutcome, result: object = None) -> None:
+    def _emit_finished(self, outcome: agui.RunFinishedOutcome, result: object = None) -> None:
         self.finished = True
         thread_id, run_id, usage = self._input.thread_id, self._input.run_id, self._usage.total()
-        event = core.RunFinishedEvent(thread_id=thread_id, run_id=run_id, outcome=outcome, result=result, usage=usage)
+        event = agui.RunFinishedEvent(thread_id=thread_id, run_id=run_id, outcome=outcome, result=result, usage=usage)
         self._sink.event(event)
 
     def _settle(self) -> None:
@@ -341,10 +341,10 @@ class Translation:
             self.messages.emit_message(value, subagent)
             return
         subagent_run_id = self._subagents.announce(subagent)
-        if name == AGENT_OUTPUT and isinstance(value, core.ActivitySnapshotEvent | core.ActivityDeltaEvent):
+        if name == AGENT_OUTPUT and isinstance(value, agui.ActivitySnapshotEvent | agui.ActivityDeltaEvent):
             self._sink.event(value.model_copy(update={"subagent_run_id": subagent_run_id}))
         else:
-            self._sink.event(core.CustomEvent(name=name, value=self._redact(value), subagent_run_id=subagent_run_id))
+            self._sink.event(agui.CustomEvent(name=name, value=self._redact(value), subagent_run_id=subagent_run_id))
 
     # -- state --------------------------------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from typing import Any, cast
 from uuid import uuid4
 
 import httpx2
-from ag_ui import core
+from ag_ui import core as agui
 from ag_ui.core import Context
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
 from langchain_core.language_models import LangSmithParams, LanguageModelInput
@@ -192,12 +192,12 @@ class AGUIChatModel(BaseChatModel):
 
     def _input(
         self, messages: Sequence[BaseMessage], stop: list[str] | None, kwargs: Mapping[str, Any]
-    ) -> tuple[AGUIRequest, core.RunAgentInput]:
+    ) -> tuple[AGUIRequest, agui.RunAgentInput]:
         if unknown := [*(name for name in kwargs if name not in _CALL_ARGUMENTS), *(["stop"] if stop else [])]:
             logger.warning("AG-UI has no place for %s, which was left out.", ", ".join(sorted(unknown)))
         request = to_agui_request(messages, agent_key(self.url), kwargs.get("thread_id") or self.thread_id)
         resume = resume_entries(request.interrupts, kwargs.get("resume") or {}, kwargs.get("cancel") or ())
-        run_input = core.RunAgentInput(
+        run_input = agui.RunAgentInput(
             thread_id=request.thread_id,
             run_id=str(uuid4()),
             messages=request.messages,
@@ -229,7 +229,7 @@ class _Answer:
         self._history = EventHistory(run._fold)
         self._builder = ChunkBuilder(self._history, self._tools)
 
-    def feed(self, event: core.Event) -> Iterator[ChatGenerationChunk]:
+    def feed(self, event: agui.Event) -> Iterator[ChatGenerationChunk]:
         """Yield what `event` adds; at the run's end also what only a snapshot contains."""
         if (on_event := self._options.get("on_event")) is not None:
             on_event(event)
@@ -269,7 +269,7 @@ class _Answer:
         approved = self._approved(stored.view(), may_edit=True) if stored is not None else None
         return [] if approved is None else [self._builder.repeat_call(approved)]
 
-    def _approved(self, call: core.ToolCall, *, may_edit: bool = False) -> core.ToolCall | None:
+    def _approved(self, call: agui.ToolCall, *, may_edit: bool = False) -> agui.ToolCall | None:
         """Return a call as the answers of the request approve it, if the run leaves it to the caller.
 
         Args:
@@ -286,7 +286,7 @@ class _Answer:
         args = json.loads(arguments)
         for payload in (payloads.get(one.id) for one in interrupts if may_edit):
             if isinstance(payload, Mapping) and isinstance(edited := payload.get("editedArgs"), Mapping):
-                function = core.FunctionCall(name=name, arguments=json.dumps(edited, ensure_ascii=False))
+                function = agui.FunctionCall(name=name, arguments=json.dumps(edited, ensure_ascii=False))
                 args, call = edited, call.model_copy(update={"function": function})
                 break
         parsed = ToolCall(id=call.id, name=name, args=args)
@@ -298,7 +298,7 @@ class _Answer:
             yield ChatGenerationChunk(message=chunk)
 
 
-def usage_metadata(usage: Sequence[core.TokenUsage]) -> UsageMetadata | None:
+def usage_metadata(usage: Sequence[agui.TokenUsage]) -> UsageMetadata | None:
     """Return the sum of a run's token counts as LangChain has them; None without any."""
     found = None
     for entry in usage:

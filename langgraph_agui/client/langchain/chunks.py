@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Final, TypeAlias
 
-from ag_ui import core
+from ag_ui import core as agui
 from ag_ui.core import Event, Message
 from langchain_core.messages import AIMessage, AIMessageChunk
 from langchain_core.messages.tool import tool_call_chunk
@@ -84,8 +84,8 @@ class MessageChunks:
         :class:`~langgraph_agui.protocol.verify.Verifier` has for it. An encrypted value of an unknown message or call
         is no error (AG-UI 1.0, reasoning): it gives no chunk.
         """
-        if self._order.status == "empty" and event.type not in (core.EventType.RUN_STARTED, core.EventType.RUN_ERROR):
-            self._order.feed(core.RunStartedEvent(thread_id="", run_id=""))
+        if self._order.status == "empty" and event.type not in (agui.EventType.RUN_STARTED, agui.EventType.RUN_ERROR):
+            self._order.feed(agui.RunStartedEvent(thread_id="", run_id=""))
         chunks: list[AIMessageChunk] = []
         for expanded in self._expander.feed(event):
             self._order.feed(expanded)
@@ -104,7 +104,7 @@ class MessageChunks:
         """
         if self._order.status == "active":
             try:
-                self.feed(core.RunFinishedEvent(thread_id="", run_id=""))
+                self.feed(agui.RunFinishedEvent(thread_id="", run_id=""))
             except ProtocolError as error:
                 reason = str(error).partition(": ")[2]
                 raise ProtocolError(error.code, f"The stream ends too soon: {reason}") from None
@@ -217,16 +217,16 @@ class ChunkBuilder:
         if isinstance(event, Growing):
             return self._append(event)
         match event:
-            case core.TextMessageStartEvent() | core.ReasoningMessageStartEvent():
+            case agui.TextMessageStartEvent() | agui.ReasoningMessageStartEvent():
                 return self._begin_message(event)
-            case core.ToolCallStartEvent():
+            case agui.ToolCallStartEvent():
                 return self._begin_call(event)
-            case core.ToolCallResultEvent():
+            case agui.ToolCallResultEvent():
                 return self._add_result(event)
-            case core.MessagesSnapshotEvent():
-                results = [result_event(one) for one in event.messages if isinstance(one, core.ToolMessage)]
+            case agui.MessagesSnapshotEvent():
+                results = [result_event(one) for one in event.messages if isinstance(one, agui.ToolMessage)]
                 return [chunk for result in results for chunk in self._add_result(result)]
-            case core.RunFinishedEvent(outcome=core.RunFinishedInterruptOutcome(interrupts=asked)):
+            case agui.RunFinishedEvent(outcome=agui.RunFinishedInterruptOutcome(interrupts=asked)):
                 calls = [key for key, call in self._calls.items() if interrupts_about(asked, key, call.name)]
                 return [chunk for call_id in calls for chunk in self.withhold(call_id)]
         return []
@@ -257,17 +257,17 @@ class ChunkBuilder:
         """Whether there are calls for the caller to run."""
         return any(block.is_runnable for block in self._blocks.values())
 
-    def repeat_call(self, call: core.ToolCall) -> AIMessageChunk:
+    def repeat_call(self, call: agui.ToolCall) -> AIMessageChunk:
         """Return the chunk that makes a call which the agent was sent the caller's to run."""
         block = self._add(("tool call", call.id), self._history.calls[call.id], name=call.function.name)
         return block.chunk(block.append(call.function.arguments), is_opening=True)
 
-    def repeated_call(self, call_id: str) -> core.ToolCall | None:
+    def repeated_call(self, call_id: str) -> agui.ToolCall | None:
         """Return a call that the agent was sent as the agent has announced it again; None if it has not."""
         block = self._blocks.get(("tool call", call_id))
         if block is None or block.id == call_id:
             return None
-        return core.ToolCall(id=call_id, function=core.FunctionCall(name=block.name or "", arguments=block.text))
+        return agui.ToolCall(id=call_id, function=agui.FunctionCall(name=block.name or "", arguments=block.text))
 
     def withhold(self, call_id: str) -> list[AIMessageChunk]:
         """Return the chunk that makes a call of the caller's unparseable: nothing else takes back what was sent."""
@@ -277,18 +277,18 @@ class ChunkBuilder:
         return [call.chunk(call.invalidate(call.text))]
 
     def _begin_message(
-        self, event: core.TextMessageStartEvent | core.ReasoningMessageStartEvent
+        self, event: agui.TextMessageStartEvent | agui.ReasoningMessageStartEvent
     ) -> list[AIMessageChunk]:
         """Open the block of a message. One that is opened again continues; one that a call began waits for content."""
         key, message = item_of(event), self._history.own_message(event.message_id)
-        message_id = event.message_id if isinstance(event, core.TextMessageStartEvent) else None
+        message_id = event.message_id if isinstance(event, agui.TextMessageStartEvent) else None
         if message is None or key in self._blocks or message_id in self._messages:
             return []
         if message_id is not None:
             self._messages[message_id] = message
         return [self._add(key, message, message_id).chunk("")]
 
-    def _begin_call(self, event: core.ToolCallStartEvent) -> list[AIMessageChunk]:
+    def _begin_call(self, event: agui.ToolCallStartEvent) -> list[AIMessageChunk]:
         key, call_id, history = item_of(event), event.tool_call_id, self._history
         holder, sent = history.own_holder(call_id), history.open_calls.get(call_id)
         # Some agents announce a call again once it is approved. The caller has it, and would have it twice.
@@ -299,7 +299,7 @@ class ChunkBuilder:
         # The reducer continues a call that was sent, and finds no parent where reasoning and text share an id.
         if call_id in history.sent_calls or event.parent_message_id in self._messages:
             message_id = event.parent_message_id or call_id
-        stored = history.store.find(message_id) or StoredMessage(core.AssistantMessage(id=message_id))
+        stored = history.store.find(message_id) or StoredMessage(agui.AssistantMessage(id=message_id))
         self._messages.setdefault(message_id, stored)
         block = self._add(key, history.calls[call_id], message_id, event.tool_call_name)
         return [block.chunk("", is_opening=True)]
@@ -325,7 +325,7 @@ class ChunkBuilder:
         text = block.append(event.delta)
         return [block.chunk(text)] if text or is_new else []
 
-    def _add_result(self, event: core.ToolCallResultEvent) -> list[AIMessageChunk]:
+    def _add_result(self, event: agui.ToolCallResultEvent) -> list[AIMessageChunk]:
         """Add a result, one for each call. The caller cannot run a call that has one."""
         call_id, call = event.tool_call_id, self._blocks.get(("tool call", event.tool_call_id))
         if self._tools is None or not self._history.is_own(event.subagent_run_id) or call_id in self._answered:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ag_ui import core
+from ag_ui import core as agui
 
 from langgraph_agui.protocol.event_order import ChunkExpander
 from langgraph_agui.protocol.fold import Fold
@@ -36,7 +36,7 @@ class EventHistory:
         self.store, self._joins_subagents = fold.conversation, joins_subagents
         # The subagent runs that are the agent itself. None is the agent without subagents.
         self._own_runs: set[str | None] = {None}
-        self._snapshot: list[core.Message] = []
+        self._snapshot: list[agui.Message] = []
         self.calls: dict[str, StoredToolCall] = {}
         # The assistant and reasoning messages that the agent was sent or has streamed.
         self._messages: dict[str, StoredMessage] = {}
@@ -45,9 +45,9 @@ class EventHistory:
         # The calls that have a result before them: a history may be in the wrong order.
         answered_before: set[str] = set()
         for message in self.store.views():
-            if isinstance(message, core.UserMessage):
+            if isinstance(message, agui.UserMessage):
                 self._earlier = set(self._messages)
-            elif isinstance(message, core.ToolMessage) and message.tool_call_id not in self.calls:
+            elif isinstance(message, agui.ToolMessage) and message.tool_call_id not in self.calls:
                 answered_before.add(message.tool_call_id)
             self._add_message(message.id)
             for call in getattr(message, "tool_calls", None) or ():
@@ -71,38 +71,38 @@ class EventHistory:
         if stored is not None and call_id in self.calls and self.is_own(subagent_run_id):
             self.results.setdefault(call_id, stored)
 
-    def _find_open_calls(self) -> dict[str, core.ToolCall]:
+    def _find_open_calls(self) -> dict[str, agui.ToolCall]:
         calls = open_tool_calls(self.store.views())
         return {call_id: call for call_id, call in calls.items() if self.own_holder(call_id) is not None}
 
-    def receive(self, event: core.Event) -> list[core.Event]:
+    def receive(self, event: agui.Event) -> list[agui.Event]:
         """Observe an event and return it. If it ends the run, events for what only a snapshot contains come first."""
         events = [event]
-        if self._snapshot and isinstance(event, core.RunFinishedEvent):
+        if self._snapshot and isinstance(event, agui.RunFinishedEvent):
             expander = ChunkExpander()
             events = [one for missing in (*self._missing_events(), event) for one in expander.feed(missing)]
         for one in events:
             self.observe(one)
         return events
 
-    def observe(self, event: core.Event) -> None:
+    def observe(self, event: agui.Event) -> None:
         """Note an event that the reducer has applied."""
         match event:
-            case core.TextMessageStartEvent() | core.ReasoningMessageStartEvent():
+            case agui.TextMessageStartEvent() | agui.ReasoningMessageStartEvent():
                 self._add_message(event.message_id)
-            case core.ToolCallStartEvent() if self.own_holder(event.tool_call_id) is not None:
+            case agui.ToolCallStartEvent() if self.own_holder(event.tool_call_id) is not None:
                 self._add_call(event.tool_call_id)
-            case core.ToolCallResultEvent() if event.tool_call_id in self.calls:
+            case agui.ToolCallResultEvent() if event.tool_call_id in self.calls:
                 self.answered.add(event.tool_call_id)
                 self._add_result(event.message_id, event.tool_call_id, event.subagent_run_id)
-            case core.MessagesSnapshotEvent():
+            case agui.MessagesSnapshotEvent():
                 self._snapshot = event.messages
                 for message in event.messages:
-                    if isinstance(message, core.ToolMessage):
+                    if isinstance(message, agui.ToolMessage):
                         self._add_result(message.id, message.tool_call_id, message.subagent_run_id)
-            case core.RunStartedEvent() if event.input is not None:
+            case agui.RunStartedEvent() if event.input is not None:
                 self.open_calls = self._find_open_calls()
-            case core.SubagentStartedEvent() if self._joins_subagents and event.parent_tool_call_id is None:
+            case agui.SubagentStartedEvent() if self._joins_subagents and event.parent_tool_call_id is None:
                 if event.parent_subagent_run_id in self._own_runs:
                     self._own_runs.add(event.subagent_run_id)
 
@@ -123,7 +123,7 @@ class EventHistory:
             return None
         return stored if self.is_own(stored.model.subagent_run_id) else None
 
-    def has_failed(self, result: core.ToolCallResultEvent) -> bool:
+    def has_failed(self, result: agui.ToolCallResultEvent) -> bool:
         """Return whether the tool has failed, as the event's metadata or a snapshot says."""
         stored = self.store.find(result.message_id)
         error = getattr(stored.model, "error", None) if stored is not None else None
@@ -144,7 +144,7 @@ class EventHistory:
         This is the `error` and `encrypted_value` of the result, and its `id` if a snapshot has another one.
         """
         messages = reversed(self.store.views())  # of two results of one call, the first counts
-        by_call = {message.tool_call_id: message for message in messages if isinstance(message, core.ToolMessage)}
+        by_call = {message.tool_call_id: message for message in messages if isinstance(message, agui.ToolMessage)}
         found: dict[str, dict[str, Any]] = {}
         for call_id, stored in self.results.items():
             now = by_call.get(call_id, stored.model)
@@ -152,35 +152,35 @@ class EventHistory:
             found[call_id] = fields_of(stored.model, *names) | fields_of(now, *names)
         return {call_id: details for call_id, details in found.items() if details}
 
-    def _missing_events(self) -> list[core.Event]:
+    def _missing_events(self) -> list[agui.Event]:
         """Return events for what only a snapshot contains, from the last user message on.
 
         A server may give a message another id in a snapshot, so one with the same text is the same message. This
         ignores messages before the last user message: an answer may repeat an earlier one.
         """
         messages = [message for message in self._snapshot if message.subagent_run_id is None]
-        users = [place for place, message in enumerate(messages) if isinstance(message, core.UserMessage)]
+        users = [place for place, message in enumerate(messages) if isinstance(message, agui.UserMessage)]
         earlier = self._earlier if users else ()
         messages = messages[users[-1] + 1 :] if users else messages
         texts = {stored.view().content for message_id, stored in self._messages.items() if message_id not in earlier}
-        results = [message for message in messages if isinstance(message, core.ToolMessage)]
+        results = [message for message in messages if isinstance(message, agui.ToolMessage)]
         waiting = self.calls.keys() - self.answered
-        events: list[core.Event] = [result_event(result) for result in results if result.tool_call_id in waiting]
+        events: list[agui.Event] = [result_event(result) for result in results if result.tool_call_id in waiting]
         # A result may have been streamed after the snapshot that introduced its call.
         by_call = {
-            message.tool_call_id: message for message in self.store.views() if isinstance(message, core.ToolMessage)
+            message.tool_call_id: message for message in self.store.views() if isinstance(message, agui.ToolMessage)
         }
         for message in messages:
-            if message.id in self._messages or not isinstance(message, core.AssistantMessage | core.ReasoningMessage):
+            if message.id in self._messages or not isinstance(message, agui.AssistantMessage | agui.ReasoningMessage):
                 continue
             if message.content and message.content not in texts:
-                is_text = isinstance(message, core.AssistantMessage)
-                kind = core.TextMessageChunkEvent if is_text else core.ReasoningMessageChunkEvent
+                is_text = isinstance(message, agui.AssistantMessage)
+                kind = agui.TextMessageChunkEvent if is_text else agui.ReasoningMessageChunkEvent
                 events.append(kind(message_id=message.id, delta=message.content, metadata=message.metadata))
             calls = getattr(message, "tool_calls", None) or ()
             calls = [call for call in calls if call.id not in self.calls]
             events += [
-                core.ToolCallChunkEvent(
+                agui.ToolCallChunkEvent(
                     tool_call_id=call.id,
                     tool_call_name=call.function.name,
                     parent_message_id=message.id,
@@ -192,14 +192,14 @@ class EventHistory:
         return events
 
 
-def fields_of(model: core.Message | core.ToolCall, *names: str) -> dict[str, Any]:
+def fields_of(model: agui.Message | agui.ToolCall, *names: str) -> dict[str, Any]:
     """Return those of the fields that have a value."""
     return {name: value for name in names if (value := getattr(model, name, None)) is not None}
 
 
-def result_event(message: core.ToolMessage) -> core.ToolCallResultEvent:
+def result_event(message: agui.ToolMessage) -> agui.ToolCallResultEvent:
     """Return the event that a result in a snapshot stands for."""
-    return core.ToolCallResultEvent(
+    return agui.ToolCallResultEvent(
         message_id=message.id,
         tool_call_id=message.tool_call_id,
         content=message.content,

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final, TypedDict, cast, get_type_hints
 from uuid import uuid4
 
 import httpx2
-from ag_ui import core
+from ag_ui import core as agui
 from ag_ui.core import Context
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, ToolCall, ToolMessage, convert_to_messages
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda, ensure_config
@@ -211,7 +211,7 @@ class RemoteAgent(Runnable[Any, dict[str, Any]]):
         """Run the agent once."""
         request = to_agui_request([*state["given"], *self._messages(state)], self._agent, state.get("thread"))
         with self._thread(request.thread_id, state) as thread_id:
-            run_input = core.RunAgentInput(
+            run_input = agui.RunAgentInput(
                 thread_id=thread_id,
                 run_id=str(uuid4()),
                 messages=request.messages,
@@ -251,7 +251,7 @@ class RemoteAgent(Runnable[Any, dict[str, Any]]):
             if is_first:
                 del self._busy_threads[thread_id]
 
-    async def _replay(self, run_input: core.RunAgentInput, state: _State, config: RunnableConfig) -> _State:
+    async def _replay(self, run_input: agui.RunAgentInput, state: _State, config: RunnableConfig) -> _State:
         """Run the agent and return what the run changes in the small graph's state."""
         before = self._messages(state)
         async with self._client.run(run_input) as run:
@@ -309,14 +309,14 @@ def _ask(state: _State) -> _State:
     return {"answers": {interrupt.id: ask(interrupt, state["fault"])}}
 
 
-def _resume(state: _State) -> list[core.ResumeEntry]:
+def _resume(state: _State) -> list[agui.ResumeEntry]:
     """Return the answers to the open interrupts; those that have expired meanwhile are cancelled."""
     interrupts = _interrupts(state)
     return resume_entries(interrupts, *valid_answers(interrupts, state.get("answers", {})))
 
 
-def _interrupts(state: _State) -> list[core.Interrupt]:
-    return [core.Interrupt.model_validate(one) for one in state.get("open", ())]
+def _interrupts(state: _State) -> list[agui.Interrupt]:
+    return [agui.Interrupt.model_validate(one) for one in state.get("open", ())]
 
 
 def _open_calls(messages: Sequence[BaseMessage]) -> list[ToolCall]:

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
-from ag_ui import core
+from ag_ui import core as agui
 from langchain_core.callbacks import adispatch_custom_event
 from langchain_core.language_models.chat_models import BaseChatModel, agenerate_from_stream
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
@@ -45,7 +45,7 @@ class Replay:
         self._origin: dict[str, Any] = {"agent": agent, "thread": run.input.thread_id}
         self._events = aiter(run)
         # Events that are read and not consumed yet.
-        self._queue: deque[core.Event] = deque()
+        self._queue: deque[agui.Event] = deque()
         self._history = EventHistory(run._fold, joins_subagents=True)
         # The messages begun so far, by the id that they have here.
         self._builders: dict[str | None, ChunkBuilder] = {}
@@ -88,16 +88,16 @@ class Replay:
         local_tools = {tool.name for tool in self._run.input.tools or ()}
         open_items, text_ids = set[tuple[ItemKind, str]](), set[str]()
         waits_for_tools, results_before = False, self._result_count
-        while (event := await self._peek()) is not None and not isinstance(event, core.RunFinishedEvent):
+        while (event := await self._peek()) is not None and not isinstance(event, agui.RunFinishedEvent):
             if isinstance(event, Opening) and self._opens_item(event):
-                is_other_text = isinstance(event, core.TextMessageStartEvent) and bool(text_ids - {event.message_id})
+                is_other_text = isinstance(event, agui.TextMessageStartEvent) and bool(text_ids - {event.message_id})
                 has_results = self._result_count > results_before
                 if not open_items and (has_results or (is_other_text and not waits_for_tools)):
                     break
                 open_items.add(item_of(event))
-                if isinstance(event, core.TextMessageStartEvent):
+                if isinstance(event, agui.TextMessageStartEvent):
                     text_ids.add(event.message_id)
-                elif isinstance(event, core.ToolCallStartEvent):
+                elif isinstance(event, agui.ToolCallStartEvent):
                     waits_for_tools = waits_for_tools or event.tool_call_name in local_tools
             elif isinstance(event, Closing):
                 open_items.discard(item_of(event))
@@ -107,13 +107,13 @@ class Replay:
                 yield chunk
             await self._forward(event)
         chunks = builder.finish(**self._origin)
-        if isinstance(event, core.RunFinishedEvent):
+        if isinstance(event, agui.RunFinishedEvent):
             chunks[-1].usage_metadata = usage_metadata(self._run.usage)
         for chunk in chunks:
             chunk.id = message_id
             yield chunk
 
-    async def _peek(self) -> core.Event | None:
+    async def _peek(self) -> agui.Event | None:
         """Return the next event without consuming it; before the end, those for what only a snapshot contains."""
         if not self._queue:
             event = await anext(self._events, None)
@@ -122,31 +122,31 @@ class Replay:
             self._queue.extend(self._history.receive(event))
         return self._queue[0]
 
-    def _opens_item(self, event: core.Event) -> bool:
+    def _opens_item(self, event: agui.Event) -> bool:
         """Return whether an event opens something that the agent itself says, and was not sent already."""
         match event:
-            case core.ToolCallStartEvent():
+            case agui.ToolCallStartEvent():
                 is_sent = event.tool_call_id in self._history.open_calls
                 return not is_sent and self._history.own_holder(event.tool_call_id) is not None
-            case core.TextMessageStartEvent() | core.ReasoningMessageStartEvent():
+            case agui.TextMessageStartEvent() | agui.ReasoningMessageStartEvent():
                 return self._history.own_message(event.message_id) is not None
         return False
 
-    async def _forward(self, event: core.Event) -> None:
+    async def _forward(self, event: agui.Event) -> None:
         """Pass on what is not part of a message. What comes from subagents that tools have called stays there."""
         match event:
             # The conversation has no place for results of unknown calls.
-            case core.ToolCallResultEvent() if event.tool_call_id in self._history.calls:
+            case agui.ToolCallResultEvent() if event.tool_call_id in self._history.calls:
                 if self._history.is_own(event.subagent_run_id):
                     await self._add_result(event)
-            case core.StateSnapshotEvent() | core.StateDeltaEvent():
+            case agui.StateSnapshotEvent() | agui.StateDeltaEvent():
                 emit_state(local_state(self._run.state, self._state_keys))
-            case core.CustomEvent():
+            case agui.CustomEvent():
                 await adispatch_custom_event(event.name, event.value, config=self._config)
-            case core.ActivitySnapshotEvent() | core.ActivityDeltaEvent():
+            case agui.ActivitySnapshotEvent() | agui.ActivityDeltaEvent():
                 await dispatch_agent_output(event, self._config)
 
-    async def _add_result(self, event: core.ToolCallResultEvent) -> None:
+    async def _add_result(self, event: agui.ToolCallResultEvent) -> None:
         """Emit a result, with its encrypted value if that comes next."""
         await self._peek()
         stored = self._history.store.find(event.message_id)

@@ -30,7 +30,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 from uuid import UUID, uuid4, uuid5
 
-from ag_ui import core
+from ag_ui import core as agui
 from ag_ui.core import Interrupt, Message, ResumeEntry
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolCall, ToolMessage
 from langchain_core.utils.json import parse_partial_json
@@ -121,8 +121,8 @@ def to_agui_request(messages: Sequence[BaseMessage], agent: str, thread_id: str 
         if isinstance(message, AIMessage):
             converted = _AIMessageReader(message, message_id, details or {}, is_agents=details is not None).read()
             if details is None and not converted:
-                converted = [core.AssistantMessage(id=message_id, content=message.text)]
-            closed = {one.tool_call_id for one in converted if isinstance(one, core.ToolMessage)}
+                converted = [agui.AssistantMessage(id=message_id, content=message.text)]
+            closed = {one.tool_call_id for one in converted if isinstance(one, agui.ToolMessage)}
             if details is not None:
                 request.interrupts, repeated = open_interrupts(message), repeated_calls(message)
                 asked = {repeated.get(call["id"] or "", call["id"] or "") for call in withheld_calls(message)}
@@ -170,7 +170,7 @@ def repeated_calls(message: AIMessage) -> dict[str, str]:
 def _message(message: BaseMessage, message_id: str) -> list[Message]:
     if isinstance(message, HumanMessage):
         content = content_parts(as_content(message.content))
-        return [core.UserMessage(id=message_id, content=content, name=message.name)]
+        return [agui.UserMessage(id=message_id, content=content, name=message.name)]
     # LangChain has no type for OpenAI's developer messages; only this key tells them from system messages.
     role = str(message.additional_kwargs.get("__openai_role__") or getattr(message, "role", message.type))
     role = _ROLES.get(role, role)
@@ -182,9 +182,9 @@ def _message(message: BaseMessage, message_id: str) -> list[Message]:
     return []
 
 
-def _tool_message(message: ToolMessage, message_id: str, call_id: str, details: Mapping[str, Any]) -> core.ToolMessage:
+def _tool_message(message: ToolMessage, message_id: str, call_id: str, details: Mapping[str, Any]) -> agui.ToolMessage:
     content, failed = content_parts(as_content(message.content)), message.status == "error"
-    return core.ToolMessage(
+    return agui.ToolMessage(
         id=details.get("id", message_id),
         tool_call_id=call_id,
         content=content,
@@ -236,7 +236,7 @@ class _AIMessageReader:
                 self._assistant(message_id).append(block.get("text", ""))
             case "reasoning" if self._is_agents and "id" in block:
                 fields = _opaque_fields(block.get("extras", {}))
-                self._store.add(core.ReasoningMessage(id=block["id"], content=block.get("reasoning", ""), **fields))
+                self._store.add(agui.ReasoningMessage(id=block["id"], content=block.get("reasoning", ""), **fields))
             case "server_tool_result" if self._is_agents:
                 self._read_result(block)
             case kind if block.get("id") and (kind in _CALLS or (self._is_agents and kind in _AGENT_CALLS)):
@@ -245,7 +245,7 @@ class _AIMessageReader:
     def _assistant(self, message_id: str) -> StoredMessage:
         if message_id not in self._assistants:
             details = self._details.get("messages", {}).get(message_id, {})
-            message = core.AssistantMessage(id=message_id, name=details.get("name"), **_opaque_fields(details))
+            message = agui.AssistantMessage(id=message_id, name=details.get("name"), **_opaque_fields(details))
             self._assistants[message_id] = self._store.add(message)
         return self._assistants[message_id]
 
@@ -269,7 +269,7 @@ class _AIMessageReader:
     def _read_result(self, block: Mapping[str, Any]) -> None:
         call_id = block["tool_call_id"]
         details = self._details.get("results", {}).get(call_id, {})
-        result = core.ToolMessage(
+        result = agui.ToolMessage(
             id=details.get("id", block["id"]),
             tool_call_id=call_id,
             content=block["output"],
