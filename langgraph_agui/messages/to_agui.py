@@ -13,6 +13,7 @@ from typing import Final, Literal, TypeAlias, cast
 from uuid import uuid4
 
 from ag_ui import core as agui
+from ag_ui.core import Message
 from langchain_core.messages import AIMessage, BaseMessage, ChatMessage, HumanMessage, ToolCall, ToolMessage
 
 from langgraph_agui.messages.assistant_turn import AssistantTurn
@@ -54,7 +55,7 @@ _CHAT_ROLES: Mapping[str, Role] = {"assistant": "assistant", "ai": "assistant", 
 
 def langchain_messages_to_agui(
     messages: Iterable[BaseMessage], *, reasoning: ReasoningOptions | None = None, thread_id: str = ""
-) -> list[agui.Message]:
+) -> list[Message]:
     """Return `messages` as an AG-UI client would hold them after streaming them.
 
     System messages and messages of unknown kinds are left out; a message without an id gets a random one. Reasoning
