@@ -17,6 +17,7 @@ from functools import cache
 from typing import Annotated, Any, Final, TypeAlias, TypeVar, Union, cast, get_args, get_origin
 
 from ag_ui import core as agui
+from ag_ui.core import Event
 from ag_ui.core.types import GeneratedBaseModel
 from pydantic import ValidationError
 
@@ -28,7 +29,7 @@ Wire: TypeAlias = Mapping[str, object]
 Model = TypeVar("Model", bound=GeneratedBaseModel)
 
 
-def parse_event(event: Wire | agui.BaseEvent) -> agui.Event | None:
+def parse_event(event: Wire | agui.BaseEvent) -> Event | None:
     """Return a wire object or an SDK event as a conforming SDK event; None if AG-UI 1.0 does not know its type.
 
     Unknown properties, and list elements or optional values of an unknown kind, are removed at any depth, but never
@@ -44,7 +45,7 @@ def parse_event(event: Wire | agui.BaseEvent) -> agui.Event | None:
     return parsed
 
 
-def examine(event: Wire | agui.BaseEvent) -> tuple[agui.Event | None, list[str]]:
+def examine(event: Wire | agui.BaseEvent) -> tuple[Event | None, list[str]]:
     """Do the same as `parse_event`, but return the warnings instead of logging them."""
     notes: list[str] = []
     wire = _modernise(wire_fields(event) if isinstance(event, agui.BaseEvent) else event, notes)
@@ -55,7 +56,7 @@ def examine(event: Wire | agui.BaseEvent) -> tuple[agui.Event | None, list[str]]
     model = _EVENTS.get(kind)
     if model is None:
         return None, [*notes, f"unknown type {kind!r}, dropped"]
-    return cast("agui.Event", _conform(wire, model, kind, "malformed-event", notes)), notes
+    return cast("Event", _conform(wire, model, kind, "malformed-event", notes)), notes
 
 
 def parse_input(value: Wire) -> agui.RunAgentInput:
@@ -287,7 +288,7 @@ _ABSENT: Wire = {"state": {}, "messages": [], "tools": [], "context": [], "forwa
 
 # Every event type that AG-UI 1.0 knows, with its model.
 _EVENTS: Final[dict[str, type[GeneratedBaseModel]]] = {
-    _tag(model, "type"): model for model in get_args(get_args(agui.Event)[0])
+    _tag(model, "type"): model for model in get_args(get_args(Event)[0])
 }
 
 
