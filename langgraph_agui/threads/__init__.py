@@ -10,6 +10,7 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable
+from typing import Any, cast
 
 from langgraph_agui.threads.locks import ThreadLocks
 
@@ -25,11 +26,13 @@ def locks_for(checkpointer: object) -> ThreadLocks:
     The same locks for the same checkpointer, and for all checkpointers on the same Postgres pool or connection.
     """
     aio = sys.modules.get("langgraph.checkpoint.postgres.aio")  # not imported: then it cannot be one of those
-    if aio is None or not isinstance(checkpointer, aio.AsyncPostgresSaver | aio.AsyncShallowPostgresSaver):
+    # The shallow one is deprecated, and may be missing.
+    savers = [getattr(aio, name, ()) for name in ("AsyncPostgresSaver", "AsyncShallowPostgresSaver")]
+    if not isinstance(checkpointer, tuple(savers)):
         return _locks_of(checkpointer, ThreadLocks)
     from langgraph_agui.threads.postgres_locks import PostgresLocks  # psycopg: extra
 
-    source = checkpointer.conn
+    source = cast("Any", checkpointer).conn
     return _locks_of(source, lambda: PostgresLocks(source))
 
 

@@ -282,6 +282,12 @@ async def test_every_way_to_connect_is_understood(fresh_database: str) -> None:
             await excluded(AsyncShallowPostgresSaver(made) if not ways else AsyncPostgresSaver(made))
 
 
+async def test_the_deprecated_saver_may_be_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr("langgraph.checkpoint.postgres.aio.AsyncShallowPostgresSaver")
+    pool = AsyncConnectionPool("postgresql://127.0.0.1:1/nowhere", min_size=0, max_size=1, open=False)
+    assert isinstance(locks_for(AsyncPostgresSaver(pool)), PostgresLocks)  # type: ignore[arg-type]
+
+
 def test_the_key_of_a_thread_never_changes() -> None:
     assert key_of("thread") == -8750022058293765504
     assert key_of("\ud800") != key_of("\ud801")
