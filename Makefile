@@ -25,7 +25,7 @@ test: .venv/.dev chromium
 # What `make test` leaves out, and all that draws examples, with more of them.
 test-deep: .venv/.dev chromium
 	$(BIN)/python -c 'from tests.node_client import install; install()'
-	TEST_DEPTH=$(DEPTH) $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --ignore=tests/interop -m 'deep or hypothesis' $(ARGS)
+	TEST_DEPTH=$(DEPTH) $(BIN)/python -m pytest -o timeout=900 -n $(WORKERS) --dist loadgroup --ignore=tests/interop -m 'deep or hypothesis' $(ARGS)
 
 # Against other frameworks' servers, each with its own packages in .venv-interop.
 interop: .venv/.dev

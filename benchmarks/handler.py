@@ -116,11 +116,11 @@ async def _fill(ride: Ride, rounds: int) -> None:
 
 async def _take(ride: Ride, way: str) -> Cost:
     """Stream once. What our handler tells is checked, outside the timed part."""
-    recorded: list[Event] = []
+    events: list[Event] = []
     handlers: dict[str, list[BaseCallbackHandler]] = {
         ALONE: [],
         DEAF: [_Deaf()],
-        OURS: [AGUICallbackHandler(recorded.append)],
+        OURS: [AGUICallbackHandler(events.append)],
     }
     gc.collect()
     wall, cpu = perf_counter(), process_time()
@@ -128,18 +128,18 @@ async def _take(ride: Ride, way: str) -> Cost:
         pass
     cost = Cost(process_time() - cpu, perf_counter() - wall)
     if way == OURS:
-        check_ride(ride, recorded)
+        check_ride(ride, events)
     return cost
 
 
-def check_ride(ride: Ride, recorded: list[Event]) -> None:
+def check_ride(ride: Ride, events: list[Event]) -> None:
     """Raise unless the events are one whole run that says what the model said, token by token."""
     verifier = Verifier(strict=True)
-    for event in recorded:
+    for event in events:
         verifier.feed(event)
     verifier.finish()
-    contents = [event for event in recorded if event.type.value == "TEXT_MESSAGE_CONTENT"]
-    text = "".join(str(message.content) for message in fold(recorded, [], {}).messages)
+    contents = [event for event in events if event.type.value == "TEXT_MESSAGE_CONTENT"]
+    text = "".join(str(message.content) for message in fold(events, [], {}).messages)
     if text != said(ride.tokens) or len(contents) != ride.tokens:
         raise AssertionError(
             f"{KEY}, {ride.label}: {len(contents):,} of {ride.tokens:,} tokens, {len(text):,} characters"

@@ -126,7 +126,7 @@ def state_markdown(cells: Sequence[Cell]) -> list[str]:
     of_time = ["", "subject", *(f"one step, {at}" for at in labels), *(f"per step, {at}" for at in labels)]
     about = (
         f"**S** {steps} steps that each change one small field, while the state around it grows. Bytes in all, and "
-        "bytes of the state events after the whole state was told once, divided by the steps:"
+        "bytes of the state events after the whole state was sent once, divided by the steps:"
     )
     times = (
         "CPU ms of a run of one step, which holds what the size alone costs, and of each further step; growth is the "
@@ -135,7 +135,7 @@ def state_markdown(cells: Sequence[Cell]) -> list[str]:
     )
     return [
         about,
-        _table(of_bytes, _rows(cells, sizes, "size", "told", _count), left=2),
+        _table(of_bytes, _rows(cells, sizes, "size", "event_bytes", _count), left=2),
         times,
         _table([*of_time, "growth"], _rows(cells, sizes, "one", "step", _ms, growth=True), left=2),
     ]

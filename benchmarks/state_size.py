@@ -33,7 +33,7 @@ class Taken:
     one: float
     step: float
     size: float
-    recorded: float
+    event_bytes: float
 
 
 @dataclass
@@ -95,26 +95,26 @@ async def _fill(cell: Cell, subjects: Sequence[Subject], rounds: int) -> None:
 async def _round(cell: Cell, subject: Subject, first: bool) -> Taken:
     """One run of one step and one of all; ours are checked each time, the others the first time."""
     one, recordings = await take(cell.short, subject, subject.bind(cell.short))
-    recorded, notes = 0.0, cell.notes.setdefault(subject.key, [])
+    event_bytes, notes = 0.0, cell.notes.setdefault(subject.key, [])
     if subject.ours:
         verify(cell.short, subject, recordings, notes)
     whole, recordings = await take(cell.long, subject, subject.bind(cell.long))
     if subject.ours or (subject.adapter and first):
         verify(cell.long, subject, recordings, notes)
     if subject.adapter:
-        recorded = sum(after_whole(recordings[0].chunks, _least(cell))) / cell.steps
-    return Taken(one.cpu, (whole.cpu - one.cpu) / (cell.steps - 1), whole.size, recorded)
+        event_bytes = sum(after_whole(recordings[0].chunks, _least(cell))) / cell.steps
+    return Taken(one.cpu, (whole.cpu - one.cpu) / (cell.steps - 1), whole.size, event_bytes)
 
 
 def after_whole(chunks: Iterable[bytes], whole: int) -> list[int]:
     """The bytes of each frame of a state event, but for those that tell the ``whole`` state first: one or some."""
     frames = (len(frame) + 2 for frame in _frames(chunks) if frame.startswith(STATE))
-    recorded = 0
-    while recorded < whole:
+    sent = 0
+    while sent < whole:
         length = next(frames, None)
         if length is None:
-            raise AssertionError(f"{recorded:,} bytes of state events for a state of {whole:,}")
-        recorded += length
+            raise AssertionError(f"{sent:,} bytes of state events for a state of {whole:,}")
+        sent += length
     return list(frames)
 
 

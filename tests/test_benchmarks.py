@@ -44,7 +44,7 @@ async def test_the_state_section_measures_every_shape_at_every_size(monkeypatch:
         largest = number % len(SIZES) == len(SIZES) - 1
         assert list(cell.taken) == [key for key in keys if not (largest and key == "shipped")]
         adapters = {key: taken for key, taken in cell.taken.items() if key != "raw"}
-        assert all(0 < sample.recorded < sample.size for taken in adapters.values() for sample in taken)
+        assert all(0 < sample.event_bytes < sample.size for taken in adapters.values() for sample in taken)
     text = report.markdown([], 1, cells)
     assert "| one channel | **`stream_sse`** |" in text
     assert "growth" in text
