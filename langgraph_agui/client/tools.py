@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from inspect import signature
+from inspect import getfullargspec
 from typing import Any, Final, TypeAlias
 from uuid import uuid4
 
@@ -18,8 +18,7 @@ from langchain_core.messages import ToolMessage as LCToolMessage
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
 from langchain_core.tools import tool as make_tool
 from langchain_core.utils.function_calling import convert_to_openai_tool
-from langchain_core.utils.pydantic import get_fields
-from pydantic import AliasChoices, AliasPath, ValidationError
+from pydantic import ValidationError
 
 from langgraph_agui.aio import run_sync
 from langgraph_agui.messages.media import content_parts
@@ -104,7 +103,7 @@ def agui_tool(tool: Mapping[str, Any] | type | Callable[..., object] | BaseTool)
 
 
 def _request(call: ToolCall, tool: BaseTool) -> dict[str, object]:
-    """Return a call as `tool` takes it, without arguments that it hides from models: the agent's model is one.
+    """Return a call as `tool` takes it, with only the arguments that the tool offers: others may be injected ones.
 
     Raises:
         ToolException: The arguments are no JSON object.
@@ -116,34 +115,14 @@ def _request(call: ToolCall, tool: BaseTool) -> dict[str, object]:
         arguments = None
     if not isinstance(arguments, dict):
         raise ToolException("The arguments are no JSON object.")
-    hidden = _hidden_arguments(tool)
-    allowed = {key: value for key, value in arguments.items() if key not in hidden}
+    schema = agui_tool(tool).parameters or {}
+    names = set(schema.get("properties", ()))
+    if schema.get("additionalProperties"):
+        functions = [function for name in ("func", "coroutine") if (function := getattr(tool, name, None))]
+        specs = [getfullargspec(function) for function in functions or [tool._run]]
+        names |= arguments.keys() - {name for spec in specs for name in [*spec.args, *spec.kwonlyargs]}
+    allowed = {name: value for name, value in arguments.items() if name in names}
     return {"type": "tool_call", "id": call.id, "name": call.function.name, "args": allowed}
-
-
-def _hidden_arguments(tool: BaseTool) -> set[str]:
-    """Return the arguments that a tool takes and does not offer, such as injected ones, by all their names."""
-    schema, fields = tool.tool_call_schema, dict[str, object]()
-    if isinstance(schema, dict):
-        offered = set(schema.get("properties", ()))
-    else:
-        offered, fields = set(get_fields(schema)), {**get_fields(tool.get_input_schema())}
-    functions = [function for name in ("func", "coroutine") if (function := getattr(tool, name, None))]
-    parameters = {
-        parameter.name
-        for function in functions or [tool._run]  # which a subclass of BaseTool defines
-        for parameter in signature(function).parameters.values()
-        if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
-    }
-    aliases = {alias for key, field in fields.items() if key not in offered for alias in _aliases(field)}
-    return (parameters | aliases | set(fields)) - offered
-
-
-def _aliases(field: object) -> set[str]:
-    """Return the names that a field may have in data, besides its own."""
-    aliases = [getattr(field, "alias", None), getattr(field, "validation_alias", None)]
-    choices = [one for alias in aliases for one in (alias.choices if isinstance(alias, AliasChoices) else [alias])]
-    return {str(one.path[0]) if isinstance(one, AliasPath) else one for one in choices if one}
 
 
 def _error_text(call: ToolCall, error: Exception) -> str:

@@ -315,6 +315,7 @@ class Reading(BaseTool):
 
 
 WRITTEN = {"type": "object", "properties": {"path": {"type": "string"}}}
+OPEN = {**WRITTEN, "additionalProperties": True}
 FORGED = {"path": "p", "root": True}
 
 
@@ -325,17 +326,18 @@ FORGED = {"path": "p", "root": True}
         (StructuredTool.from_function(read, args_schema=Short), FORGED, "p False"),
         (StructuredTool.from_function(read, args_schema=WRITTEN), FORGED, "p False"),
         (StructuredTool.from_function(coroutine=read_later, name="r", args_schema=WRITTEN), FORGED, "p False"),
-        (StructuredTool.from_function(read, args_schema=Named), {"thePath": "p", "root": True}, "p False"),
-        (StructuredTool.from_function(read, args_schema=Named), {"thePath": "p", "isRoot": True}, "p False"),
+        (StructuredTool.from_function(read, args_schema=Named), FORGED, "p False"),
+        (StructuredTool.from_function(read, args_schema=Named), {"path": "p", "isRoot": True}, "p False"),
         (StructuredTool.from_function(read, args_schema=Named), {"path": "p", "user": [True]}, "p False"),
-        (StructuredTool.from_function(read_more, args_schema=Named), {**FORGED, "x": 1}, "p False {'x': 1}"),
-        (StructuredTool.from_function(read_more, args_schema=WRITTEN), {**FORGED, "x": 1}, "p False {'x': 1}"),
+        (StructuredTool.from_function(read_more, args_schema=Named), {**FORGED, "x": 1}, "p False {}"),
+        (StructuredTool.from_function(read_more, args_schema=WRITTEN), {**FORGED, "x": 1}, "p False {}"),
+        (StructuredTool.from_function(read_more, args_schema=OPEN), {**FORGED, "x": 1}, "p False {'x': 1}"),
         (StructuredTool.from_function(read_any, args_schema=Named), FORGED, "p False"),
-        (Reading(), {**FORGED, "x": 1}, "p False {'x': 1}"),
+        (Reading(), {**FORGED, "x": 1}, "p False {}"),
     ],
 )
 def test_hidden_arguments_are_not_the_agent_s(one: BaseTool, arguments: dict[str, Any], recorded: str) -> None:
-    """What a tool does not offer to a model, its application decides; what it takes beyond that stays."""
+    """The application decides what a tool does not offer to a model; a tool with an open schema takes other names."""
     tools = LocalTools([one])
     assert "root" not in str(tools.offered[0].parameters)
     asked = ToolCall(id="c", function=FunctionCall(name=one.name, arguments=json.dumps(arguments)))
