@@ -15,64 +15,52 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from langgraph_agui.client.errors import (
-    AgentError,
-    AgentStatusError,
-    AgentUnreachableError,
-    EventTooLargeError,
-    NotAnEventStreamError,
-    ResumeError,
-    RunFailedError,
-    StreamInvalidError,
-    StreamTruncatedError,
-    ToolNotCalledError,
-)
-from langgraph_agui.client.langchain.chunks import MessageChunks
-from langgraph_agui.client.langchain.to_agui_request import agui_messages_of, open_interrupts
+from langgraph_agui.client import errors as errors
 
 if TYPE_CHECKING:
-    from langgraph_agui.client.agent import AGUIClient, RemoteRun
-    from langgraph_agui.client.langchain.chat_model import AGUIChatModel
-    from langgraph_agui.client.langchain.middleware import RemoteInterrupts
-    from langgraph_agui.client.langchain.remote_agent import RemoteAgent
-    from langgraph_agui.client.session import AGUISession, Turn
+    from langgraph_agui.client.agent import AGUIClient as AGUIClient
+    from langgraph_agui.client.agent import RemoteRun as RemoteRun
+    from langgraph_agui.client.errors import AgentError as AgentError
+    from langgraph_agui.client.errors import AgentStatusError as AgentStatusError
+    from langgraph_agui.client.errors import AgentUnreachableError as AgentUnreachableError
+    from langgraph_agui.client.errors import EventTooLargeError as EventTooLargeError
+    from langgraph_agui.client.errors import NotAnEventStreamError as NotAnEventStreamError
+    from langgraph_agui.client.errors import ResumeError as ResumeError
+    from langgraph_agui.client.errors import RunFailedError as RunFailedError
+    from langgraph_agui.client.errors import StreamInvalidError as StreamInvalidError
+    from langgraph_agui.client.errors import StreamTruncatedError as StreamTruncatedError
+    from langgraph_agui.client.errors import ToolNotCalledError as ToolNotCalledError
+    from langgraph_agui.client.langchain.chat_model import AGUIChatModel as AGUIChatModel
+    from langgraph_agui.client.langchain.chunks import MessageChunks as MessageChunks
+    from langgraph_agui.client.langchain.middleware import RemoteInterrupts as RemoteInterrupts
+    from langgraph_agui.client.langchain.remote_agent import RemoteAgent as RemoteAgent
+    from langgraph_agui.client.langchain.to_agui_request import agui_messages_of as agui_messages_of
+    from langgraph_agui.client.langchain.to_agui_request import open_interrupts as open_interrupts
+    from langgraph_agui.client.session import AGUISession as AGUISession
+    from langgraph_agui.client.session import Turn as Turn
 
-__all__ = [
-    "AGUIChatModel",
-    "AGUIClient",
-    "AGUISession",
-    "AgentError",
-    "AgentStatusError",
-    "AgentUnreachableError",
-    "EventTooLargeError",
-    "MessageChunks",
-    "NotAnEventStreamError",
-    "RemoteAgent",
-    "RemoteInterrupts",
-    "RemoteRun",
-    "ResumeError",
-    "RunFailedError",
-    "StreamInvalidError",
-    "StreamTruncatedError",
-    "ToolNotCalledError",
-    "Turn",
-    "agui_messages_of",
-    "open_interrupts",
-]
-
-_LAZY = {
-    "AGUIChatModel": "langchain.chat_model",
-    "AGUIClient": "agent",
-    "AGUISession": "session",
-    "RemoteAgent": "langchain.remote_agent",
-    "RemoteInterrupts": "langchain.middleware",
-    "RemoteRun": "agent",
-    "Turn": "session",
+# The names of each module, as above.
+_PUBLIC = {
+    "agent": "AGUIClient RemoteRun",
+    "errors": (
+        "AgentError AgentStatusError AgentUnreachableError EventTooLargeError NotAnEventStreamError ResumeError "
+        "RunFailedError StreamInvalidError StreamTruncatedError ToolNotCalledError"
+    ),
+    "langchain.chat_model": "AGUIChatModel",
+    "langchain.chunks": "MessageChunks",
+    "langchain.middleware": "RemoteInterrupts",
+    "langchain.remote_agent": "RemoteAgent",
+    "langchain.to_agui_request": "agui_messages_of open_interrupts",
+    "session": "AGUISession Turn",
 }
+
+_MODULES = {name: module for module, names in _PUBLIC.items() for name in names.split()}
+
+__all__ = [*_MODULES]
 
 
 def __getattr__(name: str) -> object:
-    """Import names that need an extra only when they are used."""
-    if name in _LAZY:
-        return getattr(import_module(f"langgraph_agui.client.{_LAZY[name]}"), name)
+    """Import a public name on its first use: some need an extra."""
+    if name in _MODULES:
+        return getattr(import_module(f"langgraph_agui.client.{_MODULES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

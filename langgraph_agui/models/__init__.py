@@ -12,23 +12,11 @@ from langgraph_agui.models.find import find_models, provider_of
 from langgraph_agui.models.reasoning_support import Finding, examine
 
 if TYPE_CHECKING:
-    from langgraph_agui.models.deepseek import ReasoningChatDeepSeek
-    from langgraph_agui.models.groq import ReasoningChatGroq
-    from langgraph_agui.models.mistral import ReasoningChatMistralAI
-    from langgraph_agui.models.openai import ReasoningChatOpenAI
-    from langgraph_agui.models.xai import ReasoningChatXAI
-
-__all__ = [
-    "Finding",
-    "ReasoningChatDeepSeek",
-    "ReasoningChatGroq",
-    "ReasoningChatMistralAI",
-    "ReasoningChatOpenAI",
-    "ReasoningChatXAI",
-    "examine",
-    "find_models",
-    "provider_of",
-]
+    from langgraph_agui.models.deepseek import ReasoningChatDeepSeek as ReasoningChatDeepSeek
+    from langgraph_agui.models.groq import ReasoningChatGroq as ReasoningChatGroq
+    from langgraph_agui.models.mistral import ReasoningChatMistralAI as ReasoningChatMistralAI
+    from langgraph_agui.models.openai import ReasoningChatOpenAI as ReasoningChatOpenAI
+    from langgraph_agui.models.xai import ReasoningChatXAI as ReasoningChatXAI
 
 _MODULES: Final = {
     "ReasoningChatDeepSeek": "deepseek",
@@ -37,6 +25,8 @@ _MODULES: Final = {
     "ReasoningChatOpenAI": "openai",
     "ReasoningChatXAI": "xai",
 }
+
+__all__ = ["Finding", *_MODULES, "examine", "find_models", "provider_of"]
 
 
 def __getattr__(name: str) -> object:
