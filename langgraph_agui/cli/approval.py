@@ -150,12 +150,11 @@ class InterruptPrompt:
         while True:
             try:
                 payload = self._read_answer(interrupt, choices)
+                problem = schema_mismatch(payload, interrupt.response_schema, interrupt.message or interrupt.reason)
+                if problem is None:
+                    return payload
             except ValueError as error:
-                self._view.line(str(error), "failed")
-                continue
-            problem = schema_mismatch(payload, interrupt.response_schema, interrupt.message or interrupt.reason)
-            if problem is None:
-                return payload
+                problem = str(error)
             self._view.line(problem, "failed")
 
     def _read_answer(self, interrupt: Interrupt, choices: Choices) -> JsonValue:

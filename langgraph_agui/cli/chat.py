@@ -202,7 +202,9 @@ class Chat:
             self._view.line("Stopped.")
             return ExitCode.INTERRUPTED
         except (errors.AgentUnreachableError, errors.AgentStatusError, errors.NotAnEventStreamError) as error:
-            raise _unreachable(error) from error
+            wrong_path = isinstance(error, errors.AgentStatusError) and error.status in {404, 405}
+            hint = " Is this the address of the agent itself, such as …/agent?" if wrong_path else ""
+            raise CommandError(f"{error}{hint}", ExitCode.UNREACHABLE) from error
         except errors.RunFailedError:
             return ExitCode.FAILED  # the view has shown why
         except errors.AgentError as error:
@@ -312,12 +314,6 @@ class _WarningHandler(logging.Handler):
         """Print a warning on one line, with the name of its exception."""
         error = record.exc_info[1] if record.exc_info else None
         self._view.line(record.getMessage() + (f": {type(error).__name__}: {error}" if error else ""), "failed")
-
-
-def _unreachable(error: errors.AgentError) -> CommandError:
-    wrong_path = isinstance(error, errors.AgentStatusError) and error.status in {404, 405}
-    hint = " Is this the address of the agent itself, such as …/agent?" if wrong_path else ""
-    return CommandError(f"{error}{hint}", ExitCode.UNREACHABLE)
 
 
 def _parse_headers(lines: Sequence[str]) -> dict[str, str]:

@@ -9,7 +9,6 @@ import importlib
 import importlib.util
 import os
 import sys
-from collections.abc import Callable
 from operator import attrgetter
 from pathlib import Path
 from types import ModuleType
@@ -28,9 +27,7 @@ _KEY_VARIABLES: Final = {"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API
 
 def load_agent(spec: str) -> LangGraphAgent:
     """Return an agent for what `spec` names: a graph, a function that returns one, or an agent."""
-    target = _find(spec, "a graph")
-    if callable(target):
-        target = _call(target, spec)
+    target = _load(spec, "a graph")
     if isinstance(target, LangGraphAgent):
         return target
     try:
@@ -44,11 +41,8 @@ def load_tools(spec: str) -> list[BaseTool]:
 
     A tool is one of LangChain's, or a function with annotations and a docstring.
     """
-    tools = _find(spec, "a list of tools")
-    if callable(tools):
-        tools = _call(tools, spec)
-    is_list = isinstance(tools, list | tuple)
-    if not is_list or not all(callable(tool) or isinstance(tool, BaseTool) for tool in tools):
+    tools = _load(spec, "a list of tools")
+    if not isinstance(tools, list | tuple) or not all(callable(tool) or isinstance(tool, BaseTool) for tool in tools):
         raise CommandError(f"{spec} is no list of LangChain tools or functions.")
     try:
         made = [tool if isinstance(tool, BaseTool) else make_tool(tool) for tool in tools]
@@ -92,15 +86,19 @@ def _reasoning_options(provider: str, profile: Any) -> dict[str, Any]:
     return options.get(provider, {})
 
 
-def _find(spec: str, what: str) -> Any:
-    """Return what `spec` names."""
+def _load(spec: str, what: str) -> Any:
+    """Return what `spec` names, or what that returns if it can be called."""
     source, _, path = spec.rpartition(":")
     if not source or not path:
         raise CommandError(f"{spec!r} does not name {what}. Write module:name or path/to/file.py:name.")
     try:
-        return attrgetter(path)(_import(source))
+        target = attrgetter(path)(_import(source))
     except AttributeError:
         raise CommandError(f"{source} has no {path!r}.") from None
+    try:
+        return target() if callable(target) else target
+    except Exception as error:  # whatever the user's own code raises
+        raise CommandError(f"Calling {spec} failed: {type(error).__name__}: {error}") from error
 
 
 def _import(source: str) -> ModuleType:
@@ -124,10 +122,3 @@ def _import_file(path: Path) -> ModuleType:
     module = sys.modules[path.stem] = importlib.util.module_from_spec(module_spec)
     module_spec.loader.exec_module(module)
     return module
-
-
-def _call(factory: Callable[[], Any], spec: str) -> Any:
-    try:
-        return factory()
-    except Exception as error:  # whatever the user's own code raises
-        raise CommandError(f"Calling {spec} failed: {type(error).__name__}: {error}") from error

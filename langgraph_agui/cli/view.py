@@ -25,8 +25,6 @@ _MAX_TITLE: Final = 60
 
 Kind: TypeAlias = Literal["text", "thinking", "call"]
 Content: TypeAlias = str | Sequence[agui.ContentPart]
-# The kind and the id of an item.
-Key: TypeAlias = tuple[str, str]
 
 
 @dataclass(slots=True)
@@ -71,7 +69,8 @@ class View:
         self.unfolded = unfolded
         self.subagents = formatting.Subagents()
         self._activities = formatting.ActivityLines()
-        self._items: dict[Key, Item] = {}
+        # The open items, by kind and id.
+        self._items: dict[tuple[str, str], Item] = {}
 
     def begin(self) -> None:
         """Prepare for a turn, or for one of its runs."""
