@@ -25,6 +25,8 @@ class Conversation:
     Attributes:
         ids: The ids of all messages.
         turns: The assistant messages of this run, by id.
+        holders: The message that holds each call, by the call's id, if the client holds it.
+        call_names: The tool of each call, by its id: calls of the conversation, and of the thread behind it.
         answered: The ids of the calls that have a result.
         sources: Which subagents wrote messages, by the message's id.
         subagent_only: Messages of subagents in this run that the agent's own history is not known to hold.
@@ -36,8 +38,8 @@ class Conversation:
         self._streamed: dict[str, Callable[[], Message]] = {}
         self.ids: set[str] = {message.id for message in held}
         self.turns: dict[str, AssistantTurn] = {}
-        self._holders: dict[str, str] = {}
-        self._call_names: dict[str, str] = {}
+        self.holders: dict[str, str] = {}
+        self.call_names: dict[str, str] = {}
         self.answered = {message.tool_call_id for message in held if isinstance(message, ToolMessage)}
         self.sources = {one.id: MessageSource(one.subagent_run_id) for one in held if one.subagent_run_id}
         self.subagent_only: set[str] = set()
@@ -53,35 +55,19 @@ class Conversation:
         """Put a user or tool message in the place of the one with its id."""
         self._messages[message.id] = message
 
-    def holder(self, call_id: str) -> str | None:
-        """Return the id of the message that holds a tool call, if the client holds it."""
-        return self._holders.get(call_id)
-
     def _add_call(self, call_id: str, name: str, message_id: str) -> None:
-        self._holders[call_id] = message_id
-        self._call_names[call_id] = name
-
-    def call_name(self, call_id: str) -> str | None:
-        """Return the name of the tool that a call of this conversation names."""
-        return self._call_names.get(call_id)
-
-    def knows_call(self, call_id: str) -> bool:
-        """Whether a message of the conversation, or of the thread behind it, holds this tool call."""
-        return call_id in self._call_names
+        self.holders[call_id] = message_id
+        self.call_names[call_id] = name
 
     def in_order(self, call_ids: Container[str]) -> list[str]:
         """Return those of these calls that the client holds, in the order in which it received them."""
-        return [call_id for call_id in self._holders if call_id in call_ids]
-
-    def holds_call(self, call_id: str) -> bool:
-        """Whether the client holds the message of this tool call."""
-        return call_id in self._holders
+        return [call_id for call_id in self.holders if call_id in call_ids]
 
     def know_calls(self, calls: Iterable[tuple[str | None, str]]) -> None:
         """Note calls (id and tool) in messages of the thread that the client may not hold yet."""
         for call_id, name in calls:
             if call_id is not None:
-                self._call_names.setdefault(call_id, name)
+                self.call_names.setdefault(call_id, name)
 
     def begin(self, turn: AssistantTurn, block: Block) -> None:
         """Give `block` its place: the client is about to receive it."""
@@ -132,7 +118,7 @@ class Conversation:
     def answer(self, result: ToolMessage, source: MessageSource = AGENT) -> None:
         """Put a tool result behind the message that holds its call, after the results already there."""
         position = len(self._order)
-        if (holder := self._holders.get(result.tool_call_id)) is not None:
+        if (holder := self.holders.get(result.tool_call_id)) is not None:
             # From the end: the call is nearly always among the last messages.
             position = next(p for p in range(position - 1, -1, -1) if self._order[p] == holder) + 1
             while position < len(self._order) and isinstance(self._messages.get(self._order[position]), ToolMessage):

@@ -15,7 +15,6 @@ from langchain_core.messages import (
     AIMessage,
     AIMessageChunk,
     BaseMessage,
-    BaseMessageChunk,
     HumanMessage,
     RemoveMessage,
     ToolMessage,
@@ -138,9 +137,7 @@ def encode_for_server(value: object) -> object:
     if isinstance(value, RemoveMessage):
         return {"type": "remove", "content": "", "id": value.id}
     if isinstance(value, BaseMessage):
-        data = (message_chunk_to_message(value) if isinstance(value, BaseMessageChunk) else value).model_dump(
-            mode="json"
-        )
+        data = message_chunk_to_message(value).model_dump(mode="json")
         return {key: data[key] for key in _SENT_FIELDS if data.get(key) not in (None, {})}
     if isinstance(value, Command):
         return replace(value, update=encode_for_server(value.update))

@@ -48,11 +48,7 @@ _PARTS: Final[Mapping[Kind, type[MediaPart]]] = {
     "document": agui.DocumentPart,
 }
 # Kinds by the types of blocks, without `input_` before a type and `_url` behind it.
-_KINDS: Final[Mapping[str, Kind]] = {
-    **{kind: kind for kind in _PARTS},
-    "file": "document",
-    "text-plain": "document",
-}
+_KINDS: Final[Mapping[str, Kind]] = {**{kind: kind for kind in _PARTS}, "file": "document", "text-plain": "document"}
 
 _SOURCES: Final = {"data": "base64", "url": "url", "file": "file_id"}
 _DEFAULT_MIME: Final[Mapping[Kind, str]] = {

@@ -12,12 +12,10 @@ from base64 import b64decode, b64encode, urlsafe_b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import TypeVar, cast
+from typing import cast
 
 from langgraph_agui.messages.options import InvalidEnvelope
 from langgraph_agui.protocol.wire import to_jsonable
-
-T = TypeVar("T")
 
 # Characters from which a hole is shorter than the text itself.
 _WORTH = 12
@@ -233,7 +231,7 @@ def _is_mark(value: object) -> bool:
     return isinstance(value, str) and value.startswith("$")
 
 
-def _nth(sources: Sequence[T], number: int) -> T:
+def _nth(sources: Sequence[str], number: int) -> str:
     if type(number) is not int or number < 0:
         raise InvalidEnvelope
     return sources[number]

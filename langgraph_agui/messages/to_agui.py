@@ -19,13 +19,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ChatMessage, HumanMe
 from langgraph_agui.messages.assistant_turn import AssistantTurn
 from langgraph_agui.messages.blocks import ContentBlock
 from langgraph_agui.messages.conversation import Conversation
-from langgraph_agui.messages.encrypted_values import (
-    AGENT,
-    VERSION,
-    EncryptedValueCodec,
-    Envelope,
-    MessageSource,
-)
+from langgraph_agui.messages.encrypted_values import AGENT, VERSION, EncryptedValueCodec, Envelope, MessageSource
 from langgraph_agui.messages.media import content_blocks, content_parts
 from langgraph_agui.messages.options import InvalidEnvelope, ReasoningOptions
 from langgraph_agui.messages.redaction import hides_reasoning, redact_content, warn_reasoning_dropped
@@ -85,7 +79,7 @@ def _append(conversation: Conversation, message: BaseMessage, message_id: str, v
             conversation.append_turn(turn)
         case "tool":
             result = cast("ToolMessage", message)
-            name = conversation.call_name(result.tool_call_id)
+            name = conversation.call_names.get(result.tool_call_id)
             conversation.answer(tool_message(result, message_id, values, name))
         case "user":
             conversation.add(user_message(message, message_id, values))
@@ -114,12 +108,7 @@ def user_message(
     name = clean_text(message.name) if message.name else None
     content, value = _encode_content(message, message_id, name, values, source)
     return agui.UserMessage(
-        id=message_id,
-        role="user",
-        content=content,
-        name=name,
-        encrypted_value=value,
-        subagent_run_id=source.visible_id,
+        id=message_id, role="user", content=content, name=name, encrypted_value=value, subagent_run_id=source.visible_id
     )
 
 

@@ -123,9 +123,8 @@ def _xai(model: BaseChatModel) -> Judgement:
 
 def _responses(model: BaseChatModel, *, out: bool | None) -> Judgement:
     """The Responses API: summaries come if asked for; what is not stored must travel encrypted."""
-    back = getattr(model, "store", None) is not False or "reasoning.encrypted_content" in (
-        getattr(model, "include", None) or ()
-    )
+    included = getattr(model, "include", None) or ()
+    back = getattr(model, "store", None) is not False or "reasoning.encrypted_content" in included
     return out, back, (*([_SUMMARY] if out is False else []), *([] if back else [_ENCRYPTED]))
 
 
@@ -276,9 +275,8 @@ def name_of(model: BaseChatModel) -> str:
 
 def _host(model: BaseChatModel) -> str:
     """Where an OpenAI client sends its requests; "" if that is not known."""
-    address = getattr(model, "openai_api_base", None) or getattr(
-        getattr(model, "root_async_client", None), "base_url", ""
-    )
+    client = getattr(model, "root_async_client", None)
+    address = getattr(model, "openai_api_base", None) or getattr(client, "base_url", "")
     return urlsplit(str(address)).hostname or ""
 
 

@@ -23,7 +23,6 @@ MAX_LEVELS: Final = 64
 
 _OPERATION: Final = 34  # characters of a replace without path and value
 _NUMBER: Final = 8
-_ENDLESS: Final = sys.maxsize
 _NOTHING: Final[Any] = object()
 _ENCODE: Final = json.JSONEncoder().encode
 
@@ -224,7 +223,7 @@ def _container(value: JsonValue, steps: list[tuple[str, _Change]]) -> _Change:
     """Return the change of a container: the changes inside it, or the whole value if that is shorter."""
     operations = [one for token, change in steps for one in _below(f"/{token}", change.operations)]
     if len(operations) > 1:
-        weight = weigh(operations, _ENDLESS)
+        weight = weigh(operations, sys.maxsize)
         if _OPERATION + weigh(value, weight) < weight:
             return _whole(value)
     return _Change(operations, value)

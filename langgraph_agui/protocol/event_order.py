@@ -7,6 +7,7 @@ event that must not come now.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable
 from typing import Any, Final, Literal, NamedTuple, TypeAlias, get_args
 
@@ -26,6 +27,7 @@ Closing: TypeAlias = (
     agui.TextMessageEndEvent | agui.ReasoningMessageEndEvent | agui.ReasoningEndEvent | agui.ToolCallEndEvent
 )
 Growing: TypeAlias = agui.TextMessageContentEvent | agui.ReasoningMessageContentEvent | agui.ToolCallArgsEvent
+_Attached: TypeAlias = Opening | Growing | Closing | agui.ActivityDeltaEvent | agui.ReasoningEncryptedValueEvent
 SubagentEvent: TypeAlias = agui.SubagentStartedEvent | agui.SubagentFinishedEvent | agui.SubagentErrorEvent
 
 
@@ -49,14 +51,8 @@ class EventOrder:
         self._steps: dict[tuple[SubagentRunId, str], None] = {}
         self._subagents: dict[str, bool] = {}  # whether each is still active
         # Which agent each item belongs to, by its id. Reasoning messages and spans share their ids.
-        reasoning: dict[str, SubagentRunId] = {}
-        self._agents: dict[str, dict[str, SubagentRunId]] = {
-            "text message": {},
-            "tool call": {},
-            "activity": {},
-            "reasoning message": reasoning,
-            "reasoning span": reasoning,
-        }
+        self._agents: defaultdict[str, dict[str, SubagentRunId]] = defaultdict(dict)
+        self._agents["reasoning span"] = self._agents["reasoning message"]
 
     def feed(self, event: Event) -> None:
         """Check the next event. Raises `ProtocolError` if it must not come now."""
@@ -137,12 +133,7 @@ class EventOrder:
             refuse("not-open", event, f"{kind} {item_id!r} is not open")
         self._check_agent(event, kind, item_id)
 
-    def _check_agent(
-        self,
-        event: Opening | Growing | Closing | agui.ActivityDeltaEvent | agui.ReasoningEncryptedValueEvent,
-        kind: str,
-        item_id: str,
-    ) -> None:
+    def _check_agent(self, event: _Attached, kind: str, item_id: str) -> None:
         own, agents = event.subagent_run_id, self._agents[kind]
         if own is not None and agents.get(item_id, own) != own:
             refuse("owner-mismatch", event, f"{kind} {item_id!r} belongs to {_name(agents[item_id])}, not to {own!r}")

@@ -12,9 +12,8 @@ from __future__ import annotations
 import logging
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
-from typing import Annotated, Any, Final, TypeAlias, TypeVar, Union, cast, get_args, get_origin
+from typing import Annotated, Any, Final, NamedTuple, TypeAlias, TypeVar, Union, cast, get_args, get_origin
 
 from ag_ui import core as agui
 from ag_ui.core import Event
@@ -142,16 +141,14 @@ def _pointer(value: Any, location: Sequence[str | int]) -> str:
 # -- shapes -----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Object:
+class _Object(NamedTuple):
     """The objects of one model. An `open` one keeps properties that the model does not have."""
 
     fields: dict[str, _Field]
     open: bool
 
 
-@dataclass(frozen=True, slots=True)
-class _Field:
+class _Field(NamedTuple):
     """A property; an optional one may be absent, which null is not."""
 
     shape: _Shape
@@ -159,15 +156,13 @@ class _Field:
     nullable: bool
 
 
-@dataclass(frozen=True, slots=True)
-class _List:
+class _List(NamedTuple):
     """A list of one shape."""
 
     item: _Shape
 
 
-@dataclass(frozen=True, slots=True)
-class _Union:
+class _Union(NamedTuple):
     """A union of objects that one property tells apart."""
 
     key: str

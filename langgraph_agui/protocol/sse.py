@@ -155,9 +155,7 @@ def decode(chunks: Iterable[bytes]) -> Iterator[Event]:
 
 
 def _events(objects: Iterable[dict[str, JsonValue]]) -> Iterator[Event]:
-    for item in objects:
-        if (event := parse_event(item)) is not None:
-            yield event
+    return filter(None, map(parse_event, objects))
 
 
 def _data(frame: str) -> str | None:

@@ -143,7 +143,7 @@ class StreamingMessage:
         self._emit_split(self.turn.flush())
         for block in self.turn.blocks:
             rest = block.end()
-            if block.kind == "call" and not self._conversation.knows_call(block.id):
+            if block.kind == "call" and block.id not in self._conversation.call_names:
                 rest = block.text
             elif not rest and block not in self._writers:
                 continue
@@ -178,7 +178,7 @@ class StreamingMessage:
     def _is_unfinished(self, block: Block, answered: Collection[str]) -> bool:
         if block in self._writers:
             return True
-        return block.kind == "call" and self._conversation.knows_call(block.id) and block.id not in answered
+        return block.kind == "call" and block.id in self._conversation.call_names and block.id not in answered
 
     def replay(self, sink: Sink, answered: Collection[str]) -> None:
         """Emit the unfinished blocks to a new reader, from their beginning."""
@@ -264,9 +264,9 @@ class MessageEmitter:
 
     def _emit_result(self, message: ToolMessage, message_id: str, source: MessageSource) -> None:
         call_id = self._call_ids.find(source.subagent_run_id, message.tool_call_id)
-        if call_id in self._conversation.answered or not self._conversation.holds_call(call_id):
+        if call_id in self._conversation.answered or call_id not in self._conversation.holders:
             return  # the client has a result, or the call is hidden; a call that the client lacks comes with its result
-        name = self._conversation.call_name(call_id)
+        name = self._conversation.call_names.get(call_id)
         result = tool_message(message, message_id, self._codec, name, source, call_id)
         self._answered.add(call_id)
         self._conversation.answer(result, source)
@@ -296,7 +296,7 @@ class MessageEmitter:
             return
         kept: agui.ToolMessage | agui.UserMessage
         if isinstance(held, agui.ToolMessage):
-            name, result = self._conversation.call_name(held.tool_call_id), cast("ToolMessage", message)
+            name, result = self._conversation.call_names.get(held.tool_call_id), cast("ToolMessage", message)
             kept = tool_message(result, message_id, self._codec, name, source, held.tool_call_id)
         else:
             kept = user_message(message, message_id, self._codec, source)

@@ -234,8 +234,8 @@ class MessageTracker:
 
     def emit_approval_calls(self, message: AIMessage) -> None:
         """Emit a message of approval calls, without those that the client has from an earlier run."""
-        knows = self._conversation.knows_call
-        message.tool_calls = [call for call in message.tool_calls if not knows(call["id"] or "")]
+        known = self._conversation.call_names
+        message.tool_calls = [call for call in message.tool_calls if (call["id"] or "") not in known]
         if message.tool_calls:
             self._emitter.emit_whole(message, f"{message.tool_calls[0]['id']}:message")
 
@@ -243,7 +243,7 @@ class MessageTracker:
         """Emit the tool results that we have added to the thread, where the client has their calls."""
         self._state.now = [*self._state.now, *messages]
         for message in messages:
-            if isinstance(message, ToolMessage) and self._conversation.holds_call(message.tool_call_id):
+            if isinstance(message, ToolMessage) and message.tool_call_id in self._conversation.holders:
                 self.emit_message(message)
 
     # -- the end ------------------------------------------------------------------------------------------------

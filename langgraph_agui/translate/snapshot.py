@@ -69,7 +69,7 @@ class StateMessages:
             return False
         if message.id in self._conversation.ids or not isinstance(message, LCToolMessage):
             return True
-        return self._conversation.knows_call(message.tool_call_id)  # the result of a hidden call is hidden
+        return message.tool_call_id in self._conversation.call_names  # the result of a hidden call is hidden
 
     def _find_lost_ids(self, visible: Sequence[BaseMessage]) -> None:
         """Find messages that the client holds under an id of an earlier run, which the thread does not know.
@@ -129,7 +129,7 @@ class StateMessages:
             case "tool":
                 result = cast("LCToolMessage", message)
                 call_id = public_call(result.tool_call_id)
-                name = conversation.call_name(call_id)
+                name = conversation.call_names.get(call_id)
                 return public, [tool_message(result, public, self._codec, name, source, call_id)]
             case _:
                 if held and (before is None or before.content == message.content):

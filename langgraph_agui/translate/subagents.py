@@ -80,7 +80,7 @@ class PublicCallIds:
         """Return the public id of a call that is about to be emitted; `call_id` is the model's."""
         public = self._ids.get((subagent_run_id, call_id))
         if public is None:
-            holder = self._conversation.holder(call_id)
+            holder = self._conversation.holders.get(call_id)
             free = holder is None or self._conversation.sources.get(holder, AGENT).subagent_run_id == subagent_run_id
             public = call_id if free else _prefixed(subagent_run_id, call_id)
             self._ids[subagent_run_id, call_id] = public
@@ -91,7 +91,7 @@ class PublicCallIds:
         public = self._ids.get((subagent_run_id, call_id))
         if public is None:
             prefixed = _prefixed(subagent_run_id, call_id)
-            public = prefixed if self._conversation.holds_call(prefixed) else call_id
+            public = prefixed if prefixed in self._conversation.holders else call_id
         return public
 
     def find_asked(self, subagent_run_id: str | None, call_id: str | None) -> str | None:
@@ -102,7 +102,7 @@ class PublicCallIds:
 
     def holder(self, call_id: str) -> str | None:
         """Return the id of the message that holds the call with this public id, if the client holds it."""
-        return self._conversation.holder(call_id)
+        return self._conversation.holders.get(call_id)
 
 
 def _prefixed(subagent_run_id: str | None, call_id: str) -> str:
