@@ -133,11 +133,8 @@ def _with_context(system: SystemMessage | None, context: Sequence[Context]) -> S
     section = _CONTEXT.format(entries="\n".join(entries).replace("</", "<\\/"))
     if system is None:
         return SystemMessage(section)
-    content: list[str | dict[Any, Any]] | str
-    if isinstance(system.content, str):
-        content = f"{system.content}\n\n{section}"
-    else:
-        content = [*system.content, {"type": "text", "text": section}]
+    old = system.content
+    content = f"{old}\n\n{section}" if isinstance(old, str) else [*old, {"type": "text", "text": section}]
     return system.model_copy(update={"content": content})
 
 
@@ -146,9 +143,8 @@ def _leave_open(request: ToolCallRequest) -> ToolMessage | Command[Any] | None:
     call = request.tool_call
     if request.tool is not None or not is_root() or not is_frontend_call(call):
         return None
-    made = next(
-        (open_call for open_call in open_tool_calls(request.state["messages"]) if open_call["id"] == call["id"]), call
-    )
+    open_calls = open_tool_calls(request.state["messages"])
+    made = next((open_call for open_call in open_calls if open_call["id"] == call["id"]), call)
     if made["args"] == call["args"] and made["name"] == call["name"]:
         return Command()
     text = _EDITED.format(arguments=json.dumps(call["args"], ensure_ascii=False, default=str))

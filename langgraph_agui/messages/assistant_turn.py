@@ -178,13 +178,8 @@ class AssistantTurn:
         The `id` of a call's delta must be the id that the client knows the call by.
         """
         current = self._current
-        if (
-            current is not None
-            and current.kind == delta.kind
-            and current.key == delta.key
-            and delta.id is None
-            and delta.name is None
-        ):
+        unnamed = delta.id is None and delta.name is None
+        if unnamed and current is not None and current.kind == delta.kind and current.key == delta.key:
             return current
         key = delta.id if delta.key is None and delta.kind == "call" else delta.key
         block = self._known(delta, key) or self._begin(delta, key)

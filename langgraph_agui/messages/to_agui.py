@@ -271,11 +271,9 @@ def tool_content(message: agui.ToolMessage) -> Content:
 
 def text_of(content: Content) -> str:
     """Return the text of what a client sees, without its media."""
-    return (
-        content
-        if isinstance(content, str)
-        else "".join(part.text for part in content if isinstance(part, agui.TextPart))
-    )
+    if isinstance(content, str):
+        return content
+    return "".join(part.text for part in content if isinstance(part, agui.TextPart))
 
 
 def _visible_text(content: Content) -> VisibleText:

@@ -201,12 +201,9 @@ class _History:
 
     def _envelope(self, message: Message) -> Envelope | RejectReason | None:
         """Return the envelope of a message as a whole, if it has one."""
-        if (
-            not isinstance(message, agui.UserMessage | agui.AssistantMessage | agui.ToolMessage)
-            or not message.encrypted_value
-        ):
-            return None
-        return self._values.decode(message.role, message.id, message.encrypted_value)
+        if isinstance(message, agui.UserMessage | agui.AssistantMessage | agui.ToolMessage) and message.encrypted_value:
+            return self._values.decode(message.role, message.id, message.encrypted_value)
+        return None
 
     def _claim(self, message: Message, envelope: Envelope | RejectReason | None) -> list[agui.ReasoningMessage] | None:
         """Take the reasoning messages that an assistant message's envelope names, in order; None if one is missing."""

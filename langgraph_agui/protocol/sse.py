@@ -149,13 +149,9 @@ def decode(chunks: Iterable[bytes]) -> Iterator[Event]:
     """
     decoder = SSEDecoder()
     for chunk in chunks:
-        yield from _events(decoder.feed(chunk))
-    yield from _events(decoder.finish())
+        yield from filter(None, map(parse_event, decoder.feed(chunk)))
+    yield from filter(None, map(parse_event, decoder.finish()))
     decoder.feed(b"")
-
-
-def _events(objects: Iterable[dict[str, JsonValue]]) -> Iterator[Event]:
-    return filter(None, map(parse_event, objects))
 
 
 def _data(frame: str) -> str | None:

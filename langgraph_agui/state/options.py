@@ -198,9 +198,8 @@ def emission_in(data: object) -> Mapping[str, Any] | None:
     It has the checkpoint `namespace` of the task that called it, and either `values` by key or a `patch`.
     """
     found = data.get(_EMITTED) if isinstance(data, Mapping) and len(data) == 1 else None
-    return (
-        found if isinstance(found, Mapping) and (isinstance(found.get("values"), Mapping) or "patch" in found) else None
-    )
+    known = isinstance(found, Mapping) and (isinstance(found.get("values"), Mapping) or "patch" in found)
+    return found if known else None
 
 
 def emit_predictions(write: Any, predict: Iterable[PredictState]) -> None:
