@@ -25,6 +25,7 @@ from langgraph_agui.callbacks.run_queue import RunEventQueue, RunSerializer, Run
 from langgraph_agui.messages.options import ReasoningOptions
 from langgraph_agui.settings import Subagents, check_choice
 from langgraph_agui.translate.event_sinks import EventSink
+from langgraph_agui.translate.translation import Translation
 
 # A callback of LangChain's, as a method.
 Hook: TypeAlias = Callable[..., None]
@@ -133,9 +134,8 @@ class AGUICallbackHandler(BaseCallbackHandler):
         self._on_event = cast("Callable[[BaseEvent], object] | None", on_event)
         self._thread_id = thread_id or str(uuid4())
         self._lock = threading.RLock()
-        self._make_run = partial(
-            RootRun, lock=self._lock, messages_key=messages_key, reasoning=reasoning, subagents=subagents
-        )
+        self._messages_key = messages_key
+        self._make_translation = partial(Translation, reasoning=reasoning, subagents=subagents)
         self._runs: dict[UUID, _ActiveRun] = {}
         self._queue = RunEventQueue(keep=on_event is None)
         self._serializer = RunSerializer(self._hand_over)
@@ -192,7 +192,8 @@ class AGUICallbackHandler(BaseCallbackHandler):
                     self._end(left, asyncio.CancelledError())
         with self._lock:
             slot = self._serializer.open()
-            run = self._make_run(run_input, EventSink(partial(self._serializer.put, slot)))
+            translation = self._make_translation(run_input, EventSink(partial(self._serializer.put, slot)))
+            run = RootRun(translation, self._messages_key, self._lock)
             root = self._runs[run_id] = _ActiveRun(run, slot, [run_id])
         if calls and task is not None:
             root.task, root.alone = task, calls == 1

@@ -25,7 +25,7 @@ from langgraph_agui.messages.extract import extract_messages, find_messages
 from langgraph_agui.messages.options import ReasoningOptions
 from langgraph_agui.settings import Subagents, check_choice
 from langgraph_agui.translate.callback_source import CallbackSource
-from langgraph_agui.translate.event_sinks import EventSink, Sink
+from langgraph_agui.translate.event_sinks import EventSink
 from langgraph_agui.translate.message_tracker import ModelCall
 from langgraph_agui.translate.stream_sequencer import StreamPosition
 from langgraph_agui.translate.translation import Translation
@@ -37,29 +37,12 @@ class RootRun(CallbackSource):
     Calls reach the translation at once, one at a time under the lock: parallel branches call from several threads.
 
     Args:
-        run_input: The ids of the run, and what its client holds.
-        sink: Receives the events.
-        lock: Held while the translation works.
+        translation: The run's translation.
         messages_key: The state channel that holds the conversation, where a graph runs.
-        reasoning: Who sees the model's reasoning, and how it travels.
-        subagents: What clients see of subagents.
-        expose_errors: Whether `RUN_ERROR.message` is the exception's text.
+        lock: Held while the translation works.
     """
 
-    def __init__(
-        self,
-        run_input: RunAgentInput,
-        sink: Sink,
-        lock: threading.RLock,
-        *,
-        messages_key: str,
-        reasoning: ReasoningOptions | None,
-        subagents: Subagents,
-        expose_errors: bool = False,
-    ) -> None:
-        translation = Translation(
-            run_input, sink, reasoning=reasoning, subagents=subagents, expose_errors=expose_errors
-        )
+    def __init__(self, translation: Translation, messages_key: str, lock: threading.RLock) -> None:
         super().__init__(translation, messages_key)
         self._lock = lock
         self._outermost: UUID | None = None
@@ -111,11 +94,11 @@ class RootRun(CallbackSource):
         messages = self._agent_messages(inputs)
         if graph not in self._graphs:
             self._graphs.add(graph)
-            self.deliver(None, partial(self._translation.mark_known, messages))
+            self.deliver(None, partial(self._messages.mark_known, messages))
             return
         for message in messages:  # a subagent that hands over does not return the result of its call
             if isinstance(message, ToolMessage):
-                self.deliver(None, partial(self._translation.emit_message, message))
+                self.deliver(None, partial(self._messages.emit_message, message))
 
     def on_chain_end(self, outputs: Any, *, run_id: UUID, **kwargs: Any) -> None:
         """A chain has ended."""
@@ -147,7 +130,7 @@ class RootRun(CallbackSource):
                 if streamed_id is not None:
                     continue
                 message = message.model_copy(update={"id": str(uuid4())})
-            self.deliver(None, partial(self._translation.emit_message, message))
+            self.deliver(None, partial(self._messages.emit_message, message))
         if not self._graphs and not find_messages(output):  # a graph's state is not for its client
             self.deliver(None, partial(self._translation.set_result, output))
 
@@ -195,15 +178,9 @@ async def astream_agui(
     """
     check_choice("subagents", subagents, Subagents)
     queue = RunEventQueue(keep=True)
-    run = RootRun(
-        run_input,
-        EventSink(queue.put),
-        threading.RLock(),
-        messages_key=messages_key,
-        reasoning=reasoning,
-        subagents=subagents,
-        expose_errors=expose_errors,
-    )
+    sink = EventSink(queue.put)
+    translation = Translation(run_input, sink, reasoning=reasoning, subagents=subagents, expose_errors=expose_errors)
+    run = RootRun(translation, messages_key, threading.RLock())
     run.start()
     task = asyncio.create_task(_invoke(runnable, input, config, run), name=f"agui-run-{run_input.run_id}")
     in_run = True

@@ -51,6 +51,8 @@ class StateView:
         up_to_date: Whether the client has been sent all values that the graph has reported.
         previewed: What was previewed.
         expected: The predictions for each tool.
+        ended_owners: Tasks and calls that have ended. Their previews stay until the graph's values say what became of
+            them.
     """
 
     def __init__(
@@ -76,7 +78,7 @@ class StateView:
         self._written: dict[Namespace, set[str]] = {}
         # By owner, a task or a tool call, and key, the last one at the end.
         self._previews: dict[tuple[str, str], Maybe] = {}
-        self._ended_owners: set[str] = {""}
+        self.ended_owners: set[str] = {""}
         self._begun = False
         self._joined_early = False
         self.up_to_date = False
@@ -121,14 +123,14 @@ class StateView:
     def task_start(self, namespace: Namespace) -> None:
         """A task of the graph at `namespace` begins. In the root, previews of the last superstep end then."""
         if not namespace:
-            self._update(self._release(self._ended_owners), {})
+            self._update(self._release(self.ended_owners), {})
 
     def task_end(self, namespace: Namespace, task: str, result: object) -> None:
         """A task has ended; `result` is what it has written, by channel."""
         keys = [str(key) for key in result] if isinstance(result, Mapping) else []
         self._written.setdefault(namespace, set()).update(keys)
         if not namespace:
-            self._ended_owners |= {task, _SUPERSTEP}
+            self.ended_owners |= {task, _SUPERSTEP}
 
     def values(self, namespace: Namespace, values: object, subagent_run_id: str | None = None) -> None:
         """Take the state of the graph at `namespace` after a superstep; a declared subgraph's is a preview."""
@@ -162,7 +164,7 @@ class StateView:
 
     def settle(self) -> None:
         """Compare all values once more, and end all previews: a node may have changed an object in place."""
-        self._ended_owners.update(owner for owner, _ in self._previews)
+        self.ended_owners.update(owner for owner, _ in self._previews)
         self._take(dict(self._values), (), ())
 
     def _take(self, found: Mapping[str, object], gone: Collection[str], written: Collection[str]) -> None:
@@ -179,7 +181,7 @@ class StateView:
             self._values.pop(key, None)
             self._base[key] = NOTHING
         self._previews = {(owner, key): value for (owner, key), value in self._previews.items() if key not in written}
-        self._update(dict.fromkeys([*found, *gone, *self._release(self._ended_owners)]), steps)
+        self._update(dict.fromkeys([*found, *gone, *self._release(self.ended_owners)]), steps)
 
     def _preview_subgraph(
         self, namespace: Namespace, channels: Mapping[str, object], subagent_run_id: str | None
@@ -274,14 +276,6 @@ class StateView:
         self._update(new, {}, subagent_run_id)
         return hidden
 
-    def begin_owner(self, owner: str) -> None:
-        """A call begins; its id may have been that of an earlier one."""
-        self._ended_owners.discard(owner)
-
-    def end_owner(self, owner: str) -> None:
-        """A call has ended: its previews stay until the graph's values say what became of them."""
-        self._ended_owners.add(owner)
-
     def drop_previews(self, owners: Collection[str] | None = None) -> None:
         """End the previews of `owners` now; None means all."""
         self._update(self._release({owner for owner, _ in self._previews} if owners is None else owners), {})
@@ -344,12 +338,12 @@ class Predictor:
         self._sink.event(event)
         match event:
             case agui.ToolCallStartEvent(tool_call_id=call_id, tool_call_name=name) if name in self._state.expected:
-                self._state.begin_owner(call_id)
+                self._state.ended_owners.discard(call_id)  # its id may have been that of an earlier call
                 self._calls[call_id] = _Call(self._state.expected[name], event.subagent_run_id)
             case agui.ToolCallEndEvent(tool_call_id=call_id) if call_id in self._calls:
                 self._preview(call_id, self._calls[call_id])
             case agui.ToolCallResultEvent(tool_call_id=call_id) if call_id in self._calls:
-                self._state.end_owner(call_id)
+                self._state.ended_owners.add(call_id)
                 if (event.metadata or {}).get("status") == "error":  # a failed call has changed nothing
                     self._state.drop_previews({call_id})
 
