@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from langchain_core.output_parsers import StrOutputParser
 
-from langgraph_agui.callbacks import root_run
+from langgraph_agui.callbacks import handler
 from tests.adapter.models import Scripted
 from tests.callbacks.hearing import ReceivedEvents
 
@@ -18,12 +18,12 @@ from tests.callbacks.hearing import ReceivedEvents
 async def test_a_task_that_lives_on_holds_no_run(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[Any] = []
 
-    class Noted(root_run.Translation):
+    class Noted(handler.Translation):
         def __init__(self, *args: Any, **fields: Any) -> None:
             super().__init__(*args, **fields)
             made.append(weakref.ref(self))
 
-    monkeypatch.setattr(root_run, "Translation", Noted)
+    monkeypatch.setattr(handler, "Translation", Noted)
     received = ReceivedEvents()
     for _ in range(5):
         await make(Scripted(["a"])).ainvoke("hi", received.config)
