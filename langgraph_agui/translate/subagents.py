@@ -69,19 +69,19 @@ class PublicCallIds:
     agent's call has it already: a client has one call under one id (AG-UI 1.0, tool calls).
 
     Args:
-        conversation: What the client holds.
+        conversation: What the client holds. It is an attribute too.
     """
 
     def __init__(self, conversation: Conversation) -> None:
-        self._conversation = conversation
+        self.conversation = conversation
         self._ids: dict[tuple[str | None, str], str] = {}
 
     def assign(self, subagent_run_id: str | None, call_id: str) -> str:
         """Return the public id of a call that is about to be emitted; `call_id` is the model's."""
         public = self._ids.get((subagent_run_id, call_id))
         if public is None:
-            holder = self._conversation.holders.get(call_id)
-            free = holder is None or self._conversation.sources.get(holder, AGENT).subagent_run_id == subagent_run_id
+            holder = self.conversation.holders.get(call_id)
+            free = holder is None or self.conversation.sources.get(holder, AGENT).subagent_run_id == subagent_run_id
             public = call_id if free else _prefixed(subagent_run_id, call_id)
             self._ids[subagent_run_id, call_id] = public
         return public
@@ -91,7 +91,7 @@ class PublicCallIds:
         public = self._ids.get((subagent_run_id, call_id))
         if public is None:
             prefixed = _prefixed(subagent_run_id, call_id)
-            public = prefixed if prefixed in self._conversation.holders else call_id
+            public = prefixed if prefixed in self.conversation.holders else call_id
         return public
 
     def find_asked(self, subagent_run_id: str | None, call_id: str | None) -> str | None:
@@ -99,10 +99,6 @@ class PublicCallIds:
         public = self.find(subagent_run_id, call_id) if call_id is not None else None
         others = {agent for (agent, _), known in self._ids.items() if known == public and agent != subagent_run_id}
         return None if others else public
-
-    def holder(self, call_id: str) -> str | None:
-        """Return the id of the message that holds the call with this public id, if the client holds it."""
-        return self._conversation.holders.get(call_id)
 
 
 def _prefixed(subagent_run_id: str | None, call_id: str) -> str:
@@ -157,7 +153,7 @@ class SubagentTracker:
     def _start_event(self, subagent: SubagentRun, parent: str | None) -> agui.SubagentStartedEvent:
         around = subagent.parent.id if subagent.parent is not None else None
         call_id = self._call_ids.find(around, subagent.call_id) if subagent.call_id is not None else ""
-        message_id = self._call_ids.holder(call_id)
+        message_id = self._call_ids.conversation.holders.get(call_id)
         return agui.SubagentStartedEvent(
             subagent_run_id=subagent.id,
             name=clean_text(subagent.name),
