@@ -66,11 +66,11 @@ def start_translation(agent: AgentContext, run_input: RunAgentInput, sink: Sink)
 def emit_pending(agent: AgentContext, pending: PendingInterrupts, translation: Translation) -> list[Interrupt]:
     """Emit approvals as tool calls, if the agent decides so; return the interrupts for the run's outcome."""
     if agent.settings.approvals == "interrupt":
-        return translation.subagents.attribute_interrupts([request.interrupt for request in pending.requests])
+        return translation.attribute_interrupts([request.interrupt for request in pending.requests])
     calls, interrupts = split_approvals(pending)
     if calls:
-        translation.messages.emit_approval_calls(AIMessage("", tool_calls=calls))
-    return translation.subagents.attribute_interrupts(interrupts)
+        translation.emit_approval_calls(AIMessage("", tool_calls=calls))
+    return translation.attribute_interrupts(interrupts)
 
 
 class _PauseAbandoned(Exception):  # noqa: N818  # not an error: the client's wish
@@ -141,12 +141,12 @@ class Run:
         self._translation.replay(sink, run_input)
         self._broadcaster.add(sink)
         self._close_queues.append(reader.close)
-        self._translation.emitter.refresh_writers()
+        self._translation.refresh_writers()
 
         async def leave() -> None:
             self._broadcaster.remove(sink)
             if not self.task.done():
-                self._translation.emitter.refresh_writers()
+                self._translation.refresh_writers()
             if reader.unread:
                 self._save_client_state(reader)
 
@@ -228,7 +228,7 @@ class Run:
         if isinstance(plan, Resume | Abandon) and not pending:
             followup = await self._planner.plan_followup(plan)
             if isinstance(plan, Abandon) and isinstance(followup, Show):
-                self._translation.state.values((), followup.values)
+                self._translation.update_state(followup.values)
                 self._translation.emit_messages_snapshot()
                 raise _PauseAbandoned
             pending = await self._carry_out(followup)
@@ -243,18 +243,17 @@ class Run:
         self._translation.load_thread(plan.messages)
         match plan:
             case Show():
-                self._translation.state.values((), plan.values)
+                self._translation.update_state(plan.values)
                 return plan.pending
             case Execute():
                 # The stream answers no calls of the client's own tools (AG-UI 1.0, frontend tools).
                 client_tools = {tool.name for tool in self.input.tools or ()}
-                results = [one for one in plan.healed if one.name not in client_tools]
-                self._translation.messages.emit_added_results(results)
+                self._translation.emit_added_results([one for one in plan.healed if one.name not in client_tools])
                 if plan.settle_first:
                     await self._graph.update_state(self._config, None, END)
                 return await self._run_graph(plan.input, plan.config)
             case Resume():
-                self._translation.state.resume_superstep(plan.superstep)
+                self._translation.resume_superstep(plan.superstep)
                 return await self._run_graph(plan.command, plan.config)
             case Abandon():
                 await self._abandon(plan)
@@ -270,7 +269,7 @@ class Run:
             return PendingInterrupts()
         self._translation.paused = False
         stored = await self._graph.load_state(self._config)
-        self._translation.state.values((), stored.values)  # with what the superstep's finished tasks have written
+        self._translation.update_state(stored.values)  # with what the superstep's finished tasks have written
         return await self._agent.interrupt_reader().read(stored, self._config)
 
     async def _report_approvals(self, resolution: Resolution) -> None:
@@ -309,7 +308,7 @@ class Run:
                 await self._graph.update_state(config, {self._agent.settings.messages_key: results}, node)
             except Exception:  # the update runs the graph's own routers, which may not expect these messages
                 logger.warning("The cancelled calls are answered with the next message", exc_info=True)
-            self._translation.messages.emit_added_results(results)
+            self._translation.emit_added_results(results)
         await self._graph.update_state(config, None, END)
 
 

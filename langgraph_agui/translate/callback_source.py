@@ -263,13 +263,13 @@ class CallbackSource(BaseCallbackHandler):
         self._end_tool(run_id, failed=failed)
         if not self._inputs and isinstance(output, ToolMessage):
             output.id = output.id or str(uuid4())
-            self.deliver(None, partial(self._messages.emit_message, output))
+            self.deliver(None, partial(self._translation.emit_message, output))
 
     def on_tool_error(self, error: BaseException, *, run_id: UUID, **kwargs: object) -> None:
         """A tool failed."""
         paused = isinstance(error, GraphBubbleUp)
         if not paused:
-            self._deliver_failure(None, partial(self._translation.errors.record, error, ErrorCode.TOOL_ERROR))
+            self._deliver_failure(None, partial(self._translation.record_error, error, ErrorCode.TOOL_ERROR))
         self._end_tool(run_id, failed=True, paused=paused)
 
     def _end_tool(self, run_id: UUID, *, failed: bool, paused: bool = False) -> None:

@@ -182,7 +182,7 @@ class RemoteErrors:
         error = self._find(report) or RemoteException(report)
         self._errors.append((own, error))
         if _is_recursion_error(report):
-            self._translation.errors.record(error, ErrorCode.RECURSION_LIMIT)
+            self._translation.record_error(error, ErrorCode.RECURSION_LIMIT)
         return error
 
     def classify(self, error: RemoteException) -> ErrorCode:
@@ -190,7 +190,7 @@ class RemoteErrors:
         report = error.args[0] if error.args else None
         if _is_recursion_error(report):
             return ErrorCode.RECURSION_LIMIT
-        return self._translation.errors.classify(self._find(report) or error, ErrorCode.GRAPH_ERROR)
+        return self._translation.classify_error(self._find(report) or error)
 
     def _find(self, report: object) -> RemoteException | None:
         return next((error for _, error in reversed(self._errors) if error.args[0] == report), None)
@@ -267,7 +267,7 @@ class RemoteModels:
         call = self._by_id.get(key)
         if call is None:
             if key in self._ended:
-                self._translation.usage.add(chunk, metadata)
+                self._translation.add_usage(chunk, metadata)
                 return
             call = self._find_or_start(*key, metadata)
         call.chunks.append(chunk)

@@ -94,7 +94,7 @@ class RemoteGraphRunner(GraphRunner):
         except (BadRequestError, UnprocessableEntityError) as error:
             raise RunInputError(ErrorCode.INVALID_INPUT) from error
         except RemoteException as error:
-            self._translation.errors.record(error, self._errors.classify(error))
+            self._translation.record_error(error, self._errors.classify(error))
             raise
         except asyncio.CancelledError:
             await self._cancel()

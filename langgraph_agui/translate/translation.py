@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from uuid import UUID
 
 from ag_ui import core as agui
 from ag_ui.core import Interrupt, RunAgentInput
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage
 from langgraph.errors import GraphBubbleUp, GraphDrained
 from langgraph.errors import GraphInterrupt as GraphInterruptError
 from langgraph.types import Interrupt as GraphInterrupt
@@ -54,12 +54,7 @@ class Translation:
         expose_errors: Whether `RUN_ERROR.message` may be the exception's own text.
 
     Attributes:
-        messages: Receives the chunks of model calls and whole messages.
-        emitter: Emits the messages.
-        state: The client's copy of the state.
-        subagents: The subagents of the run.
-        errors: Knows which part of the graph raised an error.
-        usage: Counts the tokens that models report.
+        messages: Receives the chunks of model calls. Sources call it directly, because they do so for every token.
         providers: The providers whose models were called.
         paused: Whether the graph has paused; the owner of the run resets it.
         finished: Whether the terminal event was emitted.
@@ -77,22 +72,22 @@ class Translation:
     ) -> None:
         self._input = run_input
         self._sink = sink
-        self.state = state or StateView({}, None, sink.event)
+        self._state = state or StateView({}, None, sink.event)
         self._expose_errors = expose_errors
         codec = EncryptedValueCodec(reasoning, run_input.thread_id)
         # No snapshot holds activities: one that did would delete those of earlier runs in the client.
         held = [message for message in run_input.messages if not isinstance(message, agui.ActivityMessage)]
         conversation = Conversation(held)
         self._call_ids = PublicCallIds(conversation)
-        self.subagents = SubagentTracker(sink, subagents, self._call_ids, self._close_subagent)
-        self.emitter = MessageEmitter(conversation, self._call_ids, Predictor(sink, self.state), codec)
+        self._subagents = SubagentTracker(sink, subagents, self._call_ids, self._close_subagent)
+        self._emitter = MessageEmitter(conversation, self._call_ids, Predictor(sink, self._state), codec)
         self._stored = StateMessages(conversation, self._call_ids, codec)
-        self.messages = MessageTracker(conversation, self.emitter, self._stored, self.subagents)
+        self.messages = MessageTracker(conversation, self._emitter, self._stored, self._subagents)
         self._copies = CopyDetector()
-        self.usage = Usage()
+        self._usage = Usage()
         self._steps = Steps(sink)
         self._activities = Activities(sink)
-        self.errors = ErrorClassifier()
+        self._errors = ErrorClassifier()
         self._redact = redactor_for(codec.options)
         self._known_graphs: set[Namespace] = set()
         self._ended_subagents: set[str] = set()
@@ -110,17 +105,21 @@ class Translation:
     def replay(self, sink: JoinedSink, run_input: RunAgentInput) -> None:
         """Bring a client that joins up to date: by snapshots, and by what is still open, from its beginning."""
         sink.event(run_started(run_input))
-        sink.own_state = self.state.client_only(run_input.state)
-        for event in self.state.join(replace=sink.own_state != run_input.state):
+        sink.own_state = self._state.client_only(run_input.state)
+        for event in self._state.join(replace=sink.own_state != run_input.state):
             sink.event(event)
         messages = self._stored.snapshot()
-        settled = self.emitter.without_unfinished(messages)
+        settled = self._emitter.without_unfinished(messages)
         sink.retract({message.id for message in messages} - {message.id for message in settled})
         sink.event(agui.MessagesSnapshotEvent(messages=settled))
-        self.subagents.replay(sink)
+        self._subagents.replay(sink)
         self._steps.replay(sink)
-        self.emitter.replay(sink)
+        self._emitter.replay(sink)
         self._activities.replay(sink)
+
+    def refresh_writers(self) -> None:
+        """Make open messages write to the current readers: one has joined or left."""
+        self._emitter.refresh_writers()
 
     def emit_messages_snapshot(self, interrupts: Sequence[Interrupt] = ()) -> None:
         """Emit the whole conversation as the graph's state holds it. Nothing may follow but the terminal event.
@@ -130,8 +129,8 @@ class Translation:
         """
         if not self.finished:
             self._settle()
-            self.subagents.close_all(interrupts)
-            self.state.settle()
+            self._subagents.close_all(interrupts)
+            self._state.settle()
             self._sink.event(agui.MessagesSnapshotEvent(messages=self._stored.snapshot()))
 
     def finish_run(self, interrupts: Sequence[Interrupt] | None = None) -> None:
@@ -141,13 +140,13 @@ class Translation:
         self._settle()
         if interrupts is None:
             calls = open_tool_calls(self._stored.now)
-            raised = [interrupt_requests(one, calls, self._redact) for one in self.subagents.raised_interrupts]
-            interrupts = self.subagents.attribute_interrupts([one.interrupt for requests in raised for one in requests])
-        self.subagents.close_all(interrupts)
+            raised = [interrupt_requests(one, calls, self._redact) for one in self._subagents.raised_interrupts]
+            interrupts = self.attribute_interrupts([request.interrupt for requests in raised for request in requests])
+        self._subagents.close_all(interrupts)
         if interrupts:
             self._emit_finished(agui.RunFinishedInterruptOutcome(type="interrupt", interrupts=list(interrupts)))
         else:
-            pending = self.emitter.pending_calls() or None
+            pending = self._emitter.pending_calls() or None
             outcome = agui.RunFinishedSuccessOutcome(type="success", pending_tool_call_ids=pending)
             self._emit_finished(outcome, self._result)
 
@@ -155,18 +154,18 @@ class Translation:
         """End a run that was stopped on purpose."""
         if not self.finished:
             self._close()
-            self.subagents.stop_all()
+            self._subagents.stop_all()
             self._emit_finished(agui.RunFinishedCancelledOutcome(type="cancelled"))
 
     def fail_run(self, error: BaseException, otherwise: ErrorCode = ErrorCode.GRAPH_ERROR) -> None:
         """End a run that failed. The client gets a code and a safe text, the log gets the exception."""
-        code = self.errors.classify(error, otherwise)
-        event = run_error(self._input, error, code, self.usage.total(), expose=self._expose_errors)
+        code = self.classify_error(error, otherwise)
+        event = run_error(self._input, error, code, self._usage.total(), expose=self._expose_errors)
         if self.finished:
             return
         try:
             self._close()
-            self.subagents.stop_all()
+            self._subagents.stop_all()
         except Exception:
             logger.exception("Run %s: closing its open messages failed", self._input.run_id)
         self.finished = True
@@ -178,56 +177,72 @@ class Translation:
 
     def _emit_finished(self, outcome: agui.RunFinishedOutcome, result: object = None) -> None:
         self.finished = True
-        thread_id, run_id, usage = self._input.thread_id, self._input.run_id, self.usage.total()
+        thread_id, run_id, usage = self._input.thread_id, self._input.run_id, self._usage.total()
         event = agui.RunFinishedEvent(thread_id=thread_id, run_id=run_id, outcome=outcome, result=result, usage=usage)
         self._sink.event(event)
 
     def _settle(self) -> None:
         client_tools = {tool.name for tool in self._input.tools or ()}
-        self.emitter.interrupt_calls(self._ended_subagents, client_tools)
+        self._emitter.interrupt_calls(self._ended_subagents, client_tools)
         self._close()
 
     def _close(self) -> None:
         self.messages.close()
         self._steps.close()
         self._activities.close()
-        self.state.drop_previews()
+        self._state.drop_previews()
+
+    def record_error(self, error: BaseException, code: ErrorCode) -> None:
+        """Note which part of the graph raised `error`: it names the code if the run fails with it."""
+        self._errors.record(error, code)
+
+    def classify_error(self, error: BaseException, otherwise: ErrorCode = ErrorCode.GRAPH_ERROR) -> ErrorCode:
+        """Return the code of a run that fails with `error`."""
+        return self._errors.classify(error, otherwise)
 
     def pause(self, interrupts: Sequence[GraphInterrupt], subagent: SubagentRun | None = None) -> None:
         """Note that the graph has paused: at `interrupt()` calls, or (none given) at a static breakpoint."""
         self.paused = True
-        self.subagents.record_interrupts(interrupts, subagent)
+        self._subagents.record_interrupts(interrupts, subagent)
+
+    def attribute_interrupts(self, interrupts: Sequence[Interrupt]) -> list[Interrupt]:
+        """Return the interrupts with the ids that the client knows: of the subagent and of the tool call."""
+        return self._subagents.attribute_interrupts(interrupts)
 
     # -- models -------------------------------------------------------------------------------------------------
 
     def start_model_call(self, call: ModelCall) -> None:
         """A model call begins."""
-        if not call.hidden and not self.subagents.hides(call.subagent):
+        if not call.hidden and not self._subagents.hides(call.subagent):
             self.messages.start_model_call(call)
-            self.state.expect(predictions_of(call.metadata))
+            self._state.expect(predictions_of(call.metadata))
 
     def end_model_call(self, call: ModelCall, message: BaseMessage) -> None:
         """A model call has returned `message`."""
-        self.usage.add(message, call.metadata)
+        self.add_usage(message, call.metadata)
         if (provider := maker_of(message.response_metadata)) is not None:
             self.providers.add(provider)
         self.messages.end_model_call(call, message)
 
+    def add_usage(self, message: BaseMessage, metadata: Mapping[str, object]) -> None:
+        """Count the tokens that a model reports with `message`."""
+        self._usage.add(message, metadata)
+
     def fail_model_call(self, call: ModelCall, error: BaseException) -> None:
         """A model call failed: close its message at once, whether or not the run goes on without it."""
-        self.errors.record(error, ErrorCode.MODEL_ERROR)
-        self.state.drop_previews(self.messages.fail_model_call(call))
+        self._errors.record(error, ErrorCode.MODEL_ERROR)
+        self._state.drop_previews(self.messages.fail_model_call(call))
 
     def remember_model_message(self, call: ModelCall, message: BaseMessage) -> None:
         """Note what a model call has returned, for `find_copies`. Any thread may call this."""
-        if not call.hidden and not self.subagents.hides(call.subagent):
-            self._copies.add(namespace_of(call.metadata), message, self.subagents.visible_id(call.subagent))
+        if not call.hidden and not self._subagents.hides(call.subagent):
+            self._copies.add(namespace_of(call.metadata), message, self._subagents.visible_id(call.subagent))
 
     def find_copies(
         self, namespace: str, messages: Sequence[BaseMessage], subagent: SubagentRun | None = None
     ) -> NodeOutput:
         """Return a node's messages with the ids of the streamed ones that they repeat. Any thread may call this."""
-        return self._copies.find_all(namespace, messages, self.subagents.visible_id(subagent))
+        return self._copies.find_all(namespace, messages, self._subagents.visible_id(subagent))
 
     def load_thread(self, messages: Sequence[BaseMessage]) -> None:
         """Take the thread as the checkpoint holds it: none of it is new, nor is what the run starts from."""
@@ -239,18 +254,34 @@ class Translation:
         self._known_graphs.add(())
         self.messages.set_initial(messages)
 
+    def mark_known(self, messages: Iterable[BaseMessage]) -> None:
+        """Note messages that a graph was given: they are not new."""
+        self.messages.mark_known(messages)
+
+    def emit_message(self, message: BaseMessage, subagent: SubagentRun | None = None) -> None:
+        """Emit a whole message that is new, such as a tool result. Does nothing for one that the client has."""
+        self.messages.emit_message(message, subagent)
+
+    def emit_added_results(self, messages: Sequence[BaseMessage]) -> None:
+        """Emit the tool results that we ourselves have added to the thread, where the client has their calls."""
+        self.messages.emit_added_results(messages)
+
+    def emit_approval_calls(self, message: AIMessage) -> None:
+        """Emit a message of approval calls, without those that the client has from an earlier run."""
+        self.messages.emit_approval_calls(message)
+
     # -- nodes and subagents ----------------------------------------------------------------------------------------
 
     def start_node(self, run_id: UUID, node: str, subagent: SubagentRun | None = None) -> None:
         """A node begins."""
-        if not self.subagents.hides(subagent):
-            self._steps.start(run_id, node, self.subagents.announce(subagent))
+        if not self._subagents.hides(subagent):
+            self._steps.start(run_id, node, self._subagents.announce(subagent))
 
     def end_node(
         self, run_id: UUID, messages: NodeOutput, inputs: NodeInput, subagent: SubagentRun | None = None
     ) -> None:
         """A node has ended; see `MessageTracker.end_node`."""
-        if not self.subagents.hides(subagent):
+        if not self._subagents.hides(subagent):
             self.messages.end_node(messages, inputs, subagent)
             self._steps.finish(run_id)
 
@@ -261,18 +292,18 @@ class Translation:
     def end_subagent(self, subagent: SubagentRun, error: BaseException | None = None) -> None:
         """A subagent has ended: well, or with `error`."""
         if isinstance(error, GraphInterruptError | GraphDrained):
-            self.subagents.suspend(subagent)
+            self._subagents.suspend(subagent)
         elif error is None or isinstance(error, GraphBubbleUp):  # it has handed over to the graph around it
             self._ended_subagents.add(subagent.id)
-            self.subagents.finish(subagent)
+            self._subagents.finish(subagent)
         else:
-            self.emitter.abandon(subagent.id)
+            self._emitter.abandon(subagent.id)
             if isinstance(error, asyncio.CancelledError | GeneratorExit | KeyboardInterrupt | RunStopped):
-                self.subagents.fail(subagent.id)
+                self._subagents.fail(subagent.id)
             else:
-                code = self.errors.classify(error, ErrorCode.GRAPH_ERROR)
+                code = self.classify_error(error)
                 message = str(error) if self._expose_errors else code.message
-                self.subagents.fail(subagent.id, message, code.value)
+                self._subagents.fail(subagent.id, message, code.value)
 
     def _close_subagent(self, subagent_run_id: str) -> None:
         self.messages.close(subagent_run_id)
@@ -286,9 +317,9 @@ class Translation:
 
     def emit_tool_output(self, call_id: str, tool: str, delta: object, subagent: SubagentRun | None = None) -> None:
         """Emit a part of a tool's output while it runs."""
-        if not self.subagents.hides(subagent):
+        if not self._subagents.hides(subagent):
             public = self._public_call_id(call_id, subagent)
-            self._activities.add_output(public, tool, self._redact(delta), self.subagents.announce(subagent))
+            self._activities.add_output(public, tool, self._redact(delta), self._subagents.announce(subagent))
 
     def end_tool(self, call_id: str, subagent: SubagentRun | None = None, *, failed: bool = False) -> None:
         """A tool has ended its work on a call."""
@@ -299,17 +330,17 @@ class Translation:
 
     def emit_written(self, value: object, subagent: SubagentRun | None = None) -> None:
         """Emit what a node has written to the custom stream: state, or a custom event."""
-        if not self.subagents.hides(subagent) and not self.state.custom(value, self.subagents.announce(subagent)):
+        if not self._subagents.hides(subagent) and not self._state.custom(value, self._subagents.announce(subagent)):
             self.emit_custom("custom", value, subagent)
 
     def emit_custom(self, name: str, value: object, subagent: SubagentRun | None = None) -> None:
         """Emit a custom event of the graph, or the message or activity of a remote agent that it carries."""
-        if self.subagents.hides(subagent):
+        if self._subagents.hides(subagent):
             return
         if name == AGENT_OUTPUT and isinstance(value, BaseMessage):
             self.messages.emit_message(value, subagent)
             return
-        subagent_run_id = self.subagents.announce(subagent)
+        subagent_run_id = self._subagents.announce(subagent)
         if name == AGENT_OUTPUT and isinstance(value, agui.ActivitySnapshotEvent | agui.ActivityDeltaEvent):
             self._sink.event(value.model_copy(update={"subagent_run_id": subagent_run_id}))
         else:
@@ -321,7 +352,7 @@ class Translation:
         self, namespace: Namespace, values: object, messages: Sequence[BaseMessage], subagent: SubagentRun | None = None
     ) -> None:
         """Take the state of a graph after a superstep; the first one of each graph is what it started from."""
-        if namespace and self.subagents.hidden:  # the first one arrives before its subagent is known
+        if namespace and self._subagents.hidden:  # the first one arrives before its subagent is known
             return
         first = namespace not in self._known_graphs
         if first and not namespace:
@@ -332,7 +363,7 @@ class Translation:
         else:
             for message in messages:
                 self.messages.emit_message(message, subagent)
-        self.state.values(namespace, values, self.subagents.announce(subagent))
+        self._state.values(namespace, values, self._subagents.announce(subagent))
         if namespace:
             return
         if not first:
@@ -340,18 +371,26 @@ class Translation:
         if as_mapping(values) is None and not extract_messages(values, ""):
             self.set_result(values)  # a functional-API graph that returns a bare value
 
+    def update_state(self, values: object) -> None:
+        """Take the root graph's values, as the checkpoint has them; not its messages."""
+        self._state.values((), values)
+
+    def resume_superstep(self, values: object) -> None:
+        """Show what tasks of an unfinished superstep have written, until the superstep is over."""
+        self._state.resume_superstep(values)
+
     def record_task(self, namespace: Namespace, task: Mapping[str, object]) -> bool:
         """Take a task of the graph at `namespace`, as the stream reports it. Return whether it has ended."""
         ended = "result" in task or "error" in task
         if ended:
-            self.state.task_end(namespace, str(task["id"]), task.get("result"))
+            self._state.task_end(namespace, str(task["id"]), task.get("result"))
         else:
-            self.state.task_start(namespace)
+            self._state.task_start(namespace)
         return ended
 
     def save_client_state(self, cache: ClientStateCache, *, unread: bool, behind: bool) -> None:
         """Record what a client knows of the state when it leaves; see `Subscription` for `unread` and `behind`."""
-        state = self.state
+        state = self._state
         if unread:
             cache.record_left(self._input.run_id, state.previewed, None if behind else state.copy)
         elif state.up_to_date:  # else the run was refused, and its client knows no more than before
