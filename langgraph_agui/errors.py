@@ -28,10 +28,7 @@ class ErrorCode(StrEnum):
     # The input does not fit the graph; nothing was run.
     INVALID_INPUT = "invalid_input", "The input does not fit this agent."
     # The thread waits for answers that are not in the input; nothing was run.
-    INTERRUPT_UNANSWERED = (
-        "interrupt_unanswered",
-        "This thread is waiting for an answer. Answer every open interrupt to continue.",
-    )
+    INTERRUPT_UNANSWERED = "interrupt_unanswered", "This thread waits for answers. Answer every open interrupt."
     # The input answers an interrupt that is not open in the thread; nothing was run.
     INTERRUPT_UNKNOWN = "interrupt_unknown", "The answer is for an interrupt that is not open on this thread."
     # The input answers one interrupt twice; nothing was run.

@@ -268,11 +268,7 @@ def _per_call_decisions(schema: Mapping[str, object] | None) -> tuple[tuple[str,
 
 
 def _approval(
-    request_id: str,
-    call: _ToolCall,
-    action: Action,
-    redact: Redact,
-    args_schema: Mapping[str, object] | None = None,
+    request_id: str, call: _ToolCall, action: Action, redact: Redact, args_schema: Mapping[str, object] | None = None
 ) -> Interrupt:
     description = call.description if isinstance(call.description, str) else ""
     return Interrupt(

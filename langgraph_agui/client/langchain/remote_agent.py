@@ -188,7 +188,8 @@ class RemoteAgent(Runnable[Any, dict[str, Any]]):
             self._messages_key: Overwrite([]),
             "given": _messages(values[self._messages_key]),
             "shared": {there: to_jsonable(values[here]) for there, here in self._state_keys.items() if here in values},
-            "branch": _is_branch(config),
+            # A `Send` began the task that calls, as LangGraph's metadata say.
+            "branch": "__pregel_push" in (ensure_config(config).get("metadata") or {}).get("langgraph_triggers", ()),
         }
 
     def _output(self, given: Mapping[str, Any], result: Mapping[str, Any]) -> dict[str, Any]:
@@ -297,11 +298,6 @@ def _messages(given: Any) -> list[BaseMessage]:
     """Convert one message or many, in all forms that LangGraph's `add_messages` accepts."""
     is_pair = isinstance(given, tuple) and isinstance(next(iter(given), None), str)
     return convert_to_messages([given] if is_pair or isinstance(given, str | Mapping | BaseMessage) else given)
-
-
-def _is_branch(config: RunnableConfig | None) -> bool:
-    """Return whether a `Send` began the task that calls, as LangGraph's metadata say."""
-    return "__pregel_push" in (ensure_config(config).get("metadata") or {}).get("langgraph_triggers", ())
 
 
 def _ask(state: _State) -> _State:
