@@ -238,13 +238,11 @@ class LangGraphAgent:
     ) -> Subscription[T]:
         """Connect to the thread and return the reader; `sink` is that of `begin`. See `connect`."""
         reader = Subscription(sink)
-        running = next(
-            (run for run in self._running if run.input.thread_id == run_input.thread_id and not run.finished), None
-        )
-        if running is not None:
-            running.join(reader, run_input)
-        else:
-            ThreadSnapshot(self._context, run_input, merge_run_configs(self.config, config), reader)
+        for run in self._running:
+            if run.input.thread_id == run_input.thread_id and not run.finished:
+                run.join(reader, run_input)
+                return reader
+        ThreadSnapshot(self._context, run_input, merge_run_configs(self.config, config), reader)
         return reader
 
     def cancel(self, thread_id: str, run_id: str) -> bool:

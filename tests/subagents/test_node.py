@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from langgraph_agui import LangGraphAgent, agui_router
 from tests.adapter.streams import record_run, run_input
 from tests.approvals.kinds import Mode
-from tests.deep import each_value
+from tests.deep import deep, each_value
 from tests.http.serving import serving
 from tests.node_client import ClientRun, NodeClient
 from tests.subagents.graphs import GRAPHS, failing, guarded
@@ -55,6 +55,7 @@ async def test_every_graph(shown: Any, node_client: NodeClient) -> None:
         assert ran.messages == wire(one.messages)
 
 
+@deep
 @modes
 @pytest.mark.parametrize(
     ("name", "stored"), [("deep", True), ("deep", False), ("declared_shared", False), ("sent", True)]

@@ -24,6 +24,7 @@ from langgraph_agui.errors import ErrorCode, RunInputError, StateError
 from langgraph_agui.threads import locks_for
 from langgraph_agui.threads.locks import ThreadLocks
 from langgraph_agui.threads.postgres_locks import PostgresLocks, key_of
+from tests.deep import deep
 from tests.waiting import PATIENCE, eventually
 
 pytestmark = pytest.mark.xdist_group("postgres")
@@ -95,6 +96,7 @@ async def refused(locks: ThreadLocks, thread_id: str = "t") -> None:
     assert caught.value.code is ErrorCode.THREAD_BUSY
 
 
+@deep  # tests/threads/test_workers.py has two workers
 async def test_processes_exclude_each_other(fresh_database: str, holders: Callable[..., Holder]) -> None:
     here, other = holders(fresh_database, "t", "wait"), holders(fresh_database, "t", "refuse")
     async with AsyncPostgresSaver.from_conn_string(fresh_database) as saver:
