@@ -155,7 +155,7 @@ class RemoteRun(EventStream):
     last of them. It raises the errors of :mod:`langgraph_agui.client.errors`, each after the events that came before
     it, `RUN_ERROR` included.
 
-    When you stop reading, the connection closes, and so the agent is told to stop;
+    When you stop reading, the connection closes, and so the agent stops;
     :class:`~langgraph_agui.client.event_stream.EventStream` lists the ways to stop.
     """
 

@@ -51,7 +51,7 @@ class Thread(NamedTuple):
 class GraphAdapter(ABC):
     """What a run needs to know of its graph. Every method that takes a `config` reads `thread_id` from it.
 
-    Where nothing else is said, the methods here answer for a graph that publishes nothing of itself.
+    By default, the methods here answer for a graph that publishes nothing of itself.
     """
 
     # -- schema -----------------------------------------------------------------------------------------------------

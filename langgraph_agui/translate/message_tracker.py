@@ -267,7 +267,7 @@ class CopyDetector:
         self._lock = Lock()
 
     def add(self, namespace: str, message: BaseMessage, subagent_run_id: str | None) -> None:
-        """Note what a model said in the task with this checkpoint namespace, and under which `subagentRunId`."""
+        """Note what a model generated in the task with this checkpoint namespace, and under which `subagentRunId`."""
         if isinstance(message, AIMessage) and message.id is not None:
             self._streamed.append((namespace, subagent_run_id, message))
 

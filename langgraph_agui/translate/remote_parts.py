@@ -69,7 +69,7 @@ class RemoteTasks:
         return subagent.run if subagent is not None else None
 
     def start(self, namespace: Namespace, task: Task) -> None:
-        """A task starts, or is said to. The first one of a graph starts that graph's subagent.
+        """A task starts, or the stream reports so. The first one of a graph starts that graph's subagent.
 
         Not the task that runs the graph: when a paused run resumes, a server reports the start of finished tasks again.
         """
@@ -131,7 +131,7 @@ class RemoteTasks:
     def take_skipped(self, namespace: Namespace, node: str, call_ids: Iterable[str]) -> list[StartedTask]:
         """The same, when a task of `node` was not run, whose result answers these tool calls.
 
-        If they do not tell which task it is, that is known when the others have ended.
+        If they do not name the task, it is known when the others have ended.
         """
         answered = set(call_ids)
         of_node = self._of_node(namespace, node)

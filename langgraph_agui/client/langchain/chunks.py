@@ -200,7 +200,7 @@ class ChunkBuilder:
     """Makes the chunks of one message, of events that are expanded and checked.
 
     Args:
-        history: What the run has said so far. It observes each event before `feed` gets it.
+        history: What the run has emitted so far. It observes each event before `feed` gets it.
         tools: The names of the tools that the caller runs; see `MessageChunks`.
     """
 

@@ -1,4 +1,4 @@
-"""What one run of a remote agent has said so far.
+"""What one run of a remote agent has emitted so far.
 
 In: the run's events, after the reducer has applied them. Out: the messages and calls that the reducer holds, also those
 that a snapshot has dropped or renamed; events for what only a snapshot contains.
