@@ -149,7 +149,8 @@ def test_one_character_of_a_sealed_value_is_another(
     held = held_by_client()
     value = entity(held, holder)["encryptedValue"]
     place = said.draw(st.integers(0, len(value) - 1))
-    other = said.draw(st.sampled_from("ABCXYZabcxyz0189-_+/ \n!é\ud800").filter(lambda char: char != value[place]))
+    drawn = said.draw(st.sampled_from("ABCXYZabcxyz0189-_+/ \n!é\ud800"))
+    other = drawn if drawn != value[place] else "~"  # not a filter: a sealed value is another each time
     entity(held, holder)["encryptedValue"] = value[:place] + other + value[place + 1 :]
     check_plain(held, holder, caplog)
 
