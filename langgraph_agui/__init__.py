@@ -6,8 +6,9 @@ Wrap a graph with `LangGraphAgent`, mount it with `add_langgraph_fastapi_endpoin
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from langgraph_agui.lazy import lazy_names
 
 if TYPE_CHECKING:
     from langgraph_agui.agent import LangGraphAgent as LangGraphAgent
@@ -47,18 +48,10 @@ _PUBLIC = {
     "state.options": "PredictState Private StateOptions emit_state state_update",
 }
 
-_MODULES = {name: module for module, names in _PUBLIC.items() for name in names.split()}
-
-__all__ = [*_MODULES]
-
-
-def __getattr__(name: str) -> object:
-    """Import a public name on its first use: the parts that need no graph do not import LangGraph."""
-    if name in _MODULES:
-        return getattr(import_module(f"langgraph_agui.{_MODULES[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+# Imported on first use: the parts that need no graph do not import LangGraph.
+__all__, __getattr__ = lazy_names(__name__, _PUBLIC)
 
 
 def __dir__() -> list[str]:
     """Return the names in this module."""
-    return sorted({*globals(), *_MODULES})
+    return sorted({*globals(), *__all__})

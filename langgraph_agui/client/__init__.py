@@ -12,10 +12,10 @@ The errors are in :mod:`langgraph_agui.client.errors`. HTTP needs the extra ``cl
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from langgraph_agui.client import errors as errors
+from langgraph_agui.lazy import lazy_names
 
 if TYPE_CHECKING:
     from langgraph_agui.client.agent import AGUIClient as AGUIClient
@@ -54,13 +54,5 @@ _PUBLIC = {
     "session": "AGUISession Turn",
 }
 
-_MODULES = {name: module for module, names in _PUBLIC.items() for name in names.split()}
-
-__all__ = [*_MODULES]
-
-
-def __getattr__(name: str) -> object:
-    """Import a public name on its first use: some need an extra."""
-    if name in _MODULES:
-        return getattr(import_module(f"langgraph_agui.client.{_MODULES[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+# Imported on first use: some need an extra.
+__all__, __getattr__ = lazy_names(__name__, _PUBLIC)
