@@ -18,6 +18,8 @@ from tests.subagents.owners import check_all, check_lifecycle, check_untold, che
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ag_ui.core import RunAgentInput
+
     Mode = Literal["attributed", "inline", "hidden"]
     Agents = Callable[..., LangGraphAgent]
 
@@ -36,13 +38,18 @@ def agent(server: str) -> Agents:
     return make
 
 
-async def received(agent: LangGraphAgent) -> RecordedRun:
-    """A run that comes to its end."""
-    recorded = await record_run(agent, run_input("hi", thread=str(uuid4())))
+async def finished(agent: LangGraphAgent, outcome: str, request: RunAgentInput | None = None) -> RecordedRun:
+    """A run that ends with this outcome."""
+    recorded = await record_run(agent, request or run_input("hi", thread=str(uuid4())))
     assert recorded.last.type.value == "RUN_FINISHED", recorded.last
-    assert recorded.last.outcome.type == "success"
+    assert recorded.last.outcome.type == outcome
     recorded.check_snapshot()
     return recorded
+
+
+async def received(agent: LangGraphAgent) -> RecordedRun:
+    """A run that comes to its end."""
+    return await finished(agent, "success")
 
 
 def speakers(recorded: RecordedRun) -> list[str]:
@@ -90,21 +97,13 @@ async def test_hidden_tells_nothing_of_lanes(agent: Agents, name: str) -> None:
 
 
 async def paused(agent: LangGraphAgent) -> RecordedRun:
-    recorded = await record_run(agent, run_input("hi", thread=str(uuid4())))
-    assert recorded.last.type.value == "RUN_FINISHED", recorded.last
-    assert recorded.last.outcome.type == "interrupt"
-    recorded.check_snapshot()
-    return recorded
+    return await finished(agent, "interrupt")
 
 
 async def approve(agent: LangGraphAgent, before: RecordedRun) -> RecordedRun:
     asked = before.last.outcome.interrupts
     answers = [ResumeEntry(interrupt_id=one.id, status="resolved", payload={"approved": True}) for one in asked]
-    recorded = await record_run(agent, run_input(*before.messages, thread=before.input.thread_id, resume=answers))
-    assert recorded.last.type.value == "RUN_FINISHED", recorded.last
-    assert recorded.last.outcome.type == "success"
-    recorded.check_snapshot()
-    return recorded
+    return await finished(agent, "success", run_input(*before.messages, thread=before.input.thread_id, resume=answers))
 
 
 def result_of(recorded: RecordedRun, call_id: str) -> Any:
