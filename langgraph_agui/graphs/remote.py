@@ -147,7 +147,10 @@ class RemoteGraphAdapter(GraphAdapter):
 
     async def stopped_before(self, stored: StateSnapshot) -> tuple[str, ...]:
         """See `GraphAdapter`. A server does not publish breakpoints: every stop without an error counts as one."""
-        return () if any(task.error is not None for task in stored.tasks) else stored.next
+        if not stored.next or any(task.error is not None for task in stored.tasks):
+            return ()
+        thread = await self._client.threads.get(stored.config["configurable"]["thread_id"])
+        return () if thread["status"] == "busy" or thread.get("error") else stored.next
 
     async def find_holders(self, config: RunnableConfig, interrupt_ids: Collection[str]) -> dict[str, InterruptHolder]:
         """See `GraphAdapter`. Looks only into graphs inside the root graph."""

@@ -315,10 +315,11 @@ async def test_leaving_stops_the_run_on_the_server(agent: Agents, tmp_path: Path
 
 
 async def test_a_busy_thread_refuses(server: str, agent: Agents, tmp_path: Path) -> None:
-    thread = str(uuid4())
+    thread, file = str(uuid4()), tmp_path / "beats"
     runs = get_client(url=server).runs
-    given = {"messages": [{"type": "human", "content": "go"}], "file": str(tmp_path / "beats")}
+    given = {"messages": [{"type": "human", "content": "go"}], "file": str(file)}
     run = await runs.create(thread, "slowly", input=given, if_not_exists="create")
+    await eventually(file.exists, "the node has begun, so the thread's state has a next node")
     other = await record_run(agent("slowly"), run_input("and this", thread=thread))
     assert (other.last.type, other.last.code) == ("RUN_ERROR", "thread_busy")
     await runs.cancel(thread, run["run_id"], wait=True)
