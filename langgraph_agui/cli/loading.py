@@ -21,6 +21,7 @@ from langchain_core.tools import tool as make_tool
 from langgraph_agui import LangGraphAgent
 from langgraph_agui.cli.formatting import CommandError
 from langgraph_agui.client.tools import LocalTools
+from langgraph_agui.models.reasoning_support import is_adaptive
 
 _KEY_VARIABLES: Final = {"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}
 
@@ -64,24 +65,22 @@ def load_model(spec: str, *, reasoning: bool = True) -> BaseChatModel:
         raise CommandError(f"--model {spec} needs an API key: set {variable}.")
     try:
         model = init_chat_model(name, model_provider=provider)
-        options = _reasoning_options(provider, model.profile) if reasoning else {}
+        options = _reasoning_options(provider, model) if reasoning else {}
         return init_chat_model(name, model_provider=provider, **options) if options else model
     except Exception as error:  # each provider raises its own errors for a wrong name or a missing key
         raise CommandError(f"--model {spec} cannot be used: {error}") from error
 
 
-def _reasoning_options(provider: str, profile: Any) -> dict[str, Any]:
+def _reasoning_options(provider: str, model: BaseChatModel) -> dict[str, Any]:
     """Return the options that make reasoning visible. A model without a profile is assumed to be recent."""
-    facts: dict[str, Any] = dict(profile or {})
-    if not facts.get("reasoning_output", True):
+    if not (model.profile or {}).get("reasoning_output", True):
         return {}
-    adaptive = not facts or "xhigh" in facts.get("reasoning_effort_levels", ())
-    anthropic = {"type": "enabled", "budget_tokens": 2048}
+    by_budget = {"type": "enabled", "budget_tokens": 2048}
     options: dict[str, dict[str, Any]] = {
         "openai": {"reasoning": {"effort": "medium", "summary": "auto"}},
         "google_genai": {"include_thoughts": True},
         "ollama": {"reasoning": True},
-        "anthropic": {"thinking": {"type": "adaptive", "display": "summarized"} if adaptive else anthropic},
+        "anthropic": {"thinking": {"type": "adaptive", "display": "summarized"} if is_adaptive(model) else by_budget},
     }
     return options.get(provider, {})
 

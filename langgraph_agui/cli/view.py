@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Literal, TypeAlias
+from typing import Final, TypeAlias
 
 from ag_ui import core as agui
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
@@ -19,11 +19,11 @@ from rich.spinner import Spinner
 
 from langgraph_agui.cli import formatting
 from langgraph_agui.cli.formatting import json_text, one_line, plain_text, printable, safe, shorten
+from langgraph_agui.protocol.event_order import ItemKind, item_of
 
 _REDRAWS_PER_SECOND: Final = 12
 _MAX_TITLE: Final = 60
 
-Kind: TypeAlias = Literal["text", "thinking", "call"]
 Content: TypeAlias = str | Sequence[agui.ContentPart]
 
 
@@ -31,7 +31,7 @@ Content: TypeAlias = str | Sequence[agui.ContentPart]
 class Item:
     """Something that streams: a text, a reasoning, or a tool call with its result."""
 
-    kind: Kind
+    kind: ItemKind
     # What stands before its text, such as the name of its subagent.
     prefix: str
     # What stands before each further line.
@@ -53,7 +53,7 @@ class Item:
 
     def end(self) -> None:
         """Complete its text."""
-        self.ended, self.final = True, self.kind != "call"
+        self.ended, self.final = True, self.kind != "tool call"
         self.seconds = time.monotonic() - self.started
 
 
@@ -93,7 +93,7 @@ class View:
         """Print something that the person asked for, or must answer."""
         self.console.print(what)
 
-    def _new_item(self, kind: Kind, run: str | None, name: str) -> Item:
+    def _new_item(self, kind: ItemKind, run: str | None, name: str) -> Item:
         """Return a new item of the subagent `run`; a call has a name."""
         indent = self.subagents.indent(run)
         return Item(kind, self.subagents.prefix(run).removeprefix(indent), indent, name)
@@ -101,16 +101,16 @@ class View:
     def _update(self) -> None:
         """Show how the items have changed."""
 
-    def _open(self, kind: Kind, id_: str, run: str | None, name: str = "") -> None:
+    def _open(self, kind: ItemKind, id_: str, run: str | None, name: str = "") -> None:
         self._items.setdefault((kind, id_), self._new_item(kind, run, name))
         self._update()
 
-    def _extend(self, kind: Kind, id_: str, delta: str) -> None:
+    def _extend(self, kind: ItemKind, id_: str, delta: str) -> None:
         if delta and (item := self._items.get((kind, id_))):
             item.parts.append(delta)
             self._update()
 
-    def _end(self, kind: Kind, id_: str) -> None:
+    def _end(self, kind: ItemKind, id_: str) -> None:
         if item := self._items.get((kind, id_)):
             item.end()
             self._update()
@@ -121,24 +121,14 @@ class View:
         match event:
             case agui.RunStartedEvent():
                 self.begin()
-            case agui.TextMessageStartEvent(message_id=id_, subagent_run_id=run):
-                self._open("text", id_, run)
-            case agui.ReasoningMessageStartEvent(message_id=id_, subagent_run_id=run):
-                self._open("thinking", id_, run)
-            case agui.ToolCallStartEvent(tool_call_id=id_, tool_call_name=name, subagent_run_id=run):
-                self._open("call", id_, run, name)
-            case agui.TextMessageContentEvent(message_id=id_, delta=delta):
-                self._extend("text", id_, delta)
-            case agui.ReasoningMessageContentEvent(message_id=id_, delta=delta):
-                self._extend("thinking", id_, delta)
-            case agui.ToolCallArgsEvent(tool_call_id=id_, delta=delta):
-                self._extend("call", id_, delta)
-            case agui.TextMessageEndEvent(message_id=id_):
-                self._end("text", id_)
-            case agui.ReasoningMessageEndEvent(message_id=id_):
-                self._end("thinking", id_)
-            case agui.ToolCallEndEvent(tool_call_id=id_):
-                self._end("call", id_)
+            case agui.TextMessageStartEvent() | agui.ReasoningMessageStartEvent():
+                self._open(*item_of(event), event.subagent_run_id)
+            case agui.ToolCallStartEvent():
+                self._open(*item_of(event), event.subagent_run_id, event.tool_call_name)
+            case agui.TextMessageContentEvent() | agui.ReasoningMessageContentEvent() | agui.ToolCallArgsEvent():
+                self._extend(*item_of(event), event.delta)
+            case agui.TextMessageEndEvent() | agui.ReasoningMessageEndEvent() | agui.ToolCallEndEvent():
+                self._end(*item_of(event))
             case agui.ToolCallResultEvent(tool_call_id=id_, content=content, subagent_run_id=run):
                 failed = (event.metadata or {}).get("status") == "error"  # a convention of `LangGraphAgent`
                 self.show_result(id_, content, failed=failed, run=run)
@@ -147,21 +137,17 @@ class View:
 
     def _show_other(self, event: agui.BaseEvent) -> None:
         """Show an event that belongs to no item."""
-        subagents = self.subagents
         match event:
             case agui.ActivitySnapshotEvent(subagent_run_id=run) | agui.ActivityDeltaEvent(subagent_run_id=run):
                 for line in self._activities.receive(event):
-                    self.line(f"{subagents.prefix(run)}  {shorten(line)}", "note", subagents.indent(run))
+                    self.line(f"{self.subagents.prefix(run)}  {shorten(line)}", "note", self.subagents.indent(run))
             case agui.SubagentStartedEvent(subagent_run_id=run, description=task):
-                started = f"started: {shorten(task)}" if task else "started"
-                self.line(f"{subagents.heading(run)} {started}", "subagent", subagents.indent(run))
+                self._subagent_line(run, f"started: {shorten(task)}" if task else "started")
             case agui.SubagentFinishedEvent(subagent_run_id=run, outcome=outcome):
                 suspended = isinstance(outcome, agui.SubagentFinishedSuspendedOutcome)
-                ended = "waits for an answer" if suspended else "done"
-                self.line(f"{subagents.heading(run)} {ended}", "subagent", subagents.indent(run))
+                self._subagent_line(run, "waits for an answer" if suspended else "done")
             case agui.SubagentErrorEvent(subagent_run_id=run, message=message, code=code):
-                ended = "stopped" if code == "cancelled" else f"failed: {message}"
-                self.line(f"{subagents.heading(run)} {ended}", "failed", subagents.indent(run))
+                self._subagent_line(run, "stopped" if code == "cancelled" else f"failed: {message}", "failed")
             case agui.RunErrorEvent(message=message, code=code):
                 self.finish()
                 self.line(f"error: {code}: {message}" if code else f"error: {message}", "error")
@@ -171,6 +157,10 @@ class View:
                 self.finish()
                 if isinstance(outcome, agui.RunFinishedCancelledOutcome):
                     self.line("The agent cancelled the run.")
+
+    def _subagent_line(self, run: str, text: str, style: str = "subagent") -> None:
+        """Print what happens to a subagent, behind its name."""
+        self.line(f"{self.subagents.heading(run)} {text}", style, self.subagents.indent(run))
 
     def end_turn(self, state: str | None, usage: Iterable[agui.TokenUsage]) -> None:
         """Show the result of a turn: the state as JSON if it changed, and the tokens of each model."""
@@ -209,7 +199,7 @@ class PlainView(View):
 
     def line(self, text: str, style: str = "note", indent: str = "") -> None:
         """Print `text` once every item before it has ended."""
-        item = Item("text", "", indent, style=style, parts=[text], ended=True)
+        item = Item("text message", "", indent, style=style, parts=[text], ended=True)
         self._items["line", str(id(item))] = item
         self._update()
 
@@ -217,8 +207,9 @@ class PlainView(View):
         """Print something and leave long lines to the terminal."""
         self.console.print(what, soft_wrap=True)
 
-    def _new_item(self, kind: Kind, run: str | None, name: str) -> Item:
-        label, style = {"text": "", "thinking": "thinking: ", "call": f"tool {name} "}[kind], kind.removeprefix("text")
+    def _new_item(self, kind: ItemKind, run: str | None, name: str) -> Item:
+        label = {"reasoning message": "thinking: ", "tool call": f"tool {name} "}.get(kind, "")
+        style = {"reasoning message": "thinking", "tool call": "call"}.get(kind, "")
         return Item(kind, self.subagents.prefix(run) + label, self.subagents.indent(run), name, style)
 
     def _update(self) -> None:
@@ -226,7 +217,7 @@ class PlainView(View):
         while self._items:
             key, item = next(iter(self._items.items()))
             # An item without text would leave an empty line, but a call without arguments counts.
-            if not item.printed and (item.parts or item.kind == "call"):
+            if not item.printed and (item.parts or item.kind == "tool call"):
                 item.printed = True
                 self._print(item.prefix, item.style)
             if item.parts:
@@ -264,8 +255,8 @@ class LiveView(View):
 
     def show_result(self, call_id: str, content: Content, *, failed: bool, run: str | None = None) -> None:
         """Add the result to its call; if the call was printed already, print a card with the result alone."""
-        self._open("call", call_id, run, self._tools.get(call_id, "tool"))
-        item = self._items["call", call_id]
+        self._open("tool call", call_id, run, self._tools.get(call_id, "tool"))
+        item = self._items["tool call", call_id]
         item.result, item.failed, item.final = plain_text(content), failed, True
         self._update()
 
@@ -280,8 +271,8 @@ class LiveView(View):
         """Print `text` above what is still open."""
         self.show(safe(text.replace("\n", f"\n{indent}"), style))
 
-    def _open(self, kind: Kind, id_: str, run: str | None, name: str = "") -> None:
-        if kind == "call":
+    def _open(self, kind: ItemKind, id_: str, run: str | None, name: str = "") -> None:
+        if kind == "tool call":
             self._tools[id_] = name
         super()._open(kind, id_, run, name)
 
@@ -295,11 +286,11 @@ class LiveView(View):
     def _render(self, item: Item) -> RenderableType | None:
         """Return how an item looks now; None if there is nothing to see."""
         text = "".join(item.parts)
-        if item.kind == "call":
+        if item.kind == "tool call":
             body: RenderableType = self._render_call(item, text)
-        elif item.kind == "thinking" and text.strip():
+        elif item.kind == "reasoning message" and text.strip():
             body = self._render_reasoning(item, text)
-        elif item.kind == "text" and text:
+        elif item.kind == "text message" and text:
             body = safe(item.prefix + text)
         else:
             return None

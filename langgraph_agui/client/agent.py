@@ -287,9 +287,8 @@ class RemoteRun(EventStream):
             except httpx2.RequestError as error:
                 if self.outcome is None:  # a connection that breaks after the run's end does no harm
                     what = "fell silent" if isinstance(error, httpx2.ReadTimeout) else "broke off"
-                    raise self.broken(
-                        errors.StreamTruncatedError(f"The stream {what} before its run had ended.")
-                    ) from error
+                    fault = errors.StreamTruncatedError(f"The stream {what} before its run had ended.")
+                    raise self.broken(fault) from error
             for event in self._feed(None):
                 yield event
             self._check_end()
@@ -367,10 +366,9 @@ async def _error_body(response: httpx2.Response, blocking: bool) -> bytes:
 
 def _check_interrupt_ids(event: Event, wire: Mapping[str, object]) -> None:
     """Refuse interrupts that share an id (AG-UI 1.0, interrupts): an answer could not tell them apart."""
-    outcome = event.outcome if isinstance(event, agui.RunFinishedEvent) else None
-    if isinstance(outcome, agui.RunFinishedInterruptOutcome):
-        ids = [interrupt.id for interrupt in outcome.interrupts]
-        if repeated := [name for name in ids if ids.count(name) > 1]:
-            raise ProtocolError(
-                "duplicate-interrupt", f"RUN_FINISHED: two interrupts have the id {repeated[0]!r}.", wire
-            )
+    match event:
+        case agui.RunFinishedEvent(outcome=agui.RunFinishedInterruptOutcome(interrupts=interrupts)):
+            ids = [interrupt.id for interrupt in interrupts]
+            if repeated := [name for name in ids if ids.count(name) > 1]:
+                fault = f"RUN_FINISHED: two interrupts have the id {repeated[0]!r}."
+                raise ProtocolError("duplicate-interrupt", fault, wire)

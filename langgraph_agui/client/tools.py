@@ -73,13 +73,12 @@ class LocalTools:
             else:
                 output = tool.invoke(request)
         except Exception as error:
-            result, failed = as_content(_error_text(call, error)), True
-        else:
-            is_message = isinstance(output, LCToolMessage)
-            result = as_content(output.content if is_message else str(output))
-            failed = is_message and output.status == "error"
-        content = content_parts(result)
+            output = LCToolMessage(_error_text(call, error), tool_call_id=call.id, status="error")
+        if not isinstance(output, LCToolMessage):
+            output = LCToolMessage(str(output), tool_call_id=call.id)
+        content = content_parts(as_content(output.content))
         error_text = content if isinstance(content, str) else _FAILED
+        failed = output.status == "error"
         return ToolMessage(id=str(uuid4()), content=content, tool_call_id=call.id, error=error_text if failed else None)
 
 

@@ -174,10 +174,9 @@ class TypedState(Generic[StateT]):
         return self._adapter.validate_json(text)
 
     def _dump(self, value: StateT, by_alias: bool = True) -> JsonValue:
-        if self._adapter is None:
-            return to_jsonable(value)
-        dumped = self._adapter.dump_python(value, mode="json", by_alias=by_alias, round_trip=True, warnings=False)
-        return to_jsonable(dumped)
+        if self._adapter is not None:
+            value = self._adapter.dump_python(value, mode="json", by_alias=by_alias, round_trip=True, warnings=False)
+        return to_jsonable(value)
 
 
 def _log(error: ValidationError) -> None:

@@ -47,7 +47,7 @@ def examine(model: BaseChatModel, *, splits: bool = False) -> Finding:
         splits: Whether its agent splits text at think tags (`ReasoningOptions.think_tags`).
     """
     name, family = type(model).__name__, family_of(model) or ""
-    if _profile(model).get("reasoning_output") is False:
+    if _mapping(model, "profile").get("reasoning_output") is False:
         judgement: Judgement = (None, None, (f"{name_of(model)} does not reason, so there is nothing to carry.",))
     elif family not in _RULES or not _is_known(model):
         judgement = (None, None, (_UNKNOWN.format(name=name),))
@@ -174,7 +174,7 @@ def _google(model: BaseChatModel) -> Judgement:
 
 
 def _anthropic(model: BaseChatModel) -> Judgement:
-    if not _mapping(model, "thinking") and getattr(model, "reasoning_effort", None) and _is_adaptive(model):
+    if not _mapping(model, "thinking") and getattr(model, "reasoning_effort", None) and is_adaptive(model):
         return True, True, ()  # the package then asks for summarised thinking
     return _claude(model, _mapping(model, "thinking"), "thinking={}")
 
@@ -190,19 +190,19 @@ def _converse(model: BaseChatModel) -> Judgement:
 
 def _claude(model: BaseChatModel, thinking: Mapping[str, Any], setting: str) -> Judgement:
     """Claude: `thinking` and its signatures always go back; the words come if they are asked for."""
-    wanted = setting.format(_ADAPTIVE if _is_adaptive(model) else _ENABLED)
+    wanted = setting.format(_ADAPTIVE if is_adaptive(model) else _ENABLED)
     if thinking.get("type") not in ("adaptive", "enabled"):
         return False, True, (f"No reasoning is requested: {wanted}.",)
-    # Models that think by a budget say their thoughts; of the others, those of `_is_adaptive` only if asked.
-    silent = thinking["type"] == "adaptive" and _is_adaptive(model)
+    # Models that think by a budget say their thoughts; of the others, those of `is_adaptive` only if asked.
+    silent = thinking["type"] == "adaptive" and is_adaptive(model)
     if thinking.get("display", "omitted" if silent else "summarized") == "omitted":
         return False, True, (f"This model thinks without saying its thoughts: {wanted}.",)
     return True, True, ()
 
 
-def _is_adaptive(model: BaseChatModel) -> bool:
+def is_adaptive(model: BaseChatModel) -> bool:
     """Whether a Claude is of those (4.7 and later) that take adaptive thinking and omit the words unless asked."""
-    profile = _profile(model)
+    profile = _mapping(model, "profile")
     return not profile or "xhigh" in (profile.get("reasoning_effort_levels") or ())
 
 
@@ -259,10 +259,6 @@ def _own_method(model: BaseChatModel) -> str | None:
 def _mapping(model: BaseChatModel, name: str) -> Mapping[str, Any]:
     value = getattr(model, name, None)
     return value if isinstance(value, Mapping) else {}
-
-
-def _profile(model: BaseChatModel) -> Mapping[str, Any]:
-    return _mapping(model, "profile")
 
 
 def name_of(model: BaseChatModel) -> str:

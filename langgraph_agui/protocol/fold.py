@@ -17,7 +17,6 @@ from langgraph_agui.protocol.patch import PatchError, apply_patch
 from langgraph_agui.protocol.schema import parse_event
 from langgraph_agui.protocol.wire import wire_fields
 
-_TextStart: TypeAlias = agui.TextMessageStartEvent | agui.ReasoningMessageStartEvent
 _TextContent: TypeAlias = agui.TextMessageContentEvent | agui.ReasoningMessageContentEvent
 _TextEnd: TypeAlias = agui.TextMessageEndEvent | agui.ReasoningMessageEndEvent
 
@@ -117,7 +116,7 @@ class Fold:
 
     # -- text and reasoning -----------------------------------------------------------------------------------------
 
-    def _begin_text(self, event: _TextStart) -> None:
+    def _begin_text(self, event: agui.TextMessageStartEvent | agui.ReasoningMessageStartEvent) -> None:
         stored = self.conversation.find(event.message_id)
         if stored is None:
             fields: dict[str, Any] = {"id": event.message_id, "subagent_run_id": event.subagent_run_id, "content": ""}
@@ -188,14 +187,9 @@ class Fold:
 
     def _encrypted_value(self, event: agui.ReasoningEncryptedValueEvent) -> None:
         """Attach the value. One whose target is not held is lost without a warning, as in the client."""
-        if event.subtype == "tool-call":
-            call = self.conversation.find_call(event.entity_id)
-            if call is not None:
-                call.update(encrypted_value=event.encrypted_value)
-            return
-        stored = self.conversation.find(event.entity_id)
-        if stored is not None and stored.model.role != "activity":
-            stored.update(encrypted_value=event.encrypted_value)
+        entity = self.conversation.find_entity(event)
+        if entity is not None:
+            entity.update(encrypted_value=event.encrypted_value)
 
     # -- activities -------------------------------------------------------------------------------------------------
 

@@ -121,6 +121,13 @@ class MessageStore:
         """Return the message that has the first tool call of that id."""
         return self._calls[call_id][0] if call_id in self._calls else None
 
+    def find_entity(self, event: agui.ReasoningEncryptedValueEvent) -> StoredMessage | StoredToolCall | None:
+        """Return what an encrypted value belongs to. Activities take none."""
+        if event.subtype == "tool-call":
+            return self.find_call(event.entity_id)
+        stored = self.find(event.entity_id)
+        return None if stored is None or stored.model.role == "activity" else stored
+
     def add(self, message: agui.Message) -> StoredMessage:
         """Append a message."""
         stored = StoredMessage(message)

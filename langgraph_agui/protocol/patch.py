@@ -72,20 +72,17 @@ class _Patched:
         self._add(path, value, strict=False)
 
     def _get(self, path: list[str], *, exact: bool) -> object:
-        node = self.root
+        node: Any = self.root
         for token in path:
-            node = _child(node, token, path, exact=exact)
+            node = node[_key(node, token, path, exact=exact)]
         return node
 
     def _parent(self, path: list[str], *, exact: bool) -> dict[str, object] | list[object]:
         """Return the container of `path`, made writable together with everything above it."""
         node = self.root = self._writable(self.root, path)
         for token in path[:-1]:
-            child = self._writable(_child(node, token, path, exact=exact), path)
-            if isinstance(node, list):
-                node[_index(token, node, exact=exact)] = child
-            else:
-                node[token] = child
+            key = _key(node, token, path, exact=exact)
+            child = node[key] = self._writable(node[key], path)
             node = child
         return node
 
@@ -116,20 +113,20 @@ class _Patched:
         if not path:
             self.root = value
             return
-        container: Any = self._parent(path, exact=True)
-        _child(container, path[-1], path, exact=True)
-        key = path[-1] if isinstance(container, dict) else int(path[-1])
+        container = self._parent(path, exact=True)
+        key = _key(container, path[-1], path, exact=True)
         if remove:
             del container[key]
         else:
             container[key] = value
 
 
-def _child(node: object, token: str, path: list[str], *, exact: bool) -> object:
+def _key(node: object, token: str, path: list[str], *, exact: bool) -> Any:
+    """Return the key or the index of the value in `node` that `token` names."""
     if isinstance(node, dict) and token in node:
-        return node[token]
+        return token
     if isinstance(node, list) and (index := _index(token, node, exact=exact)) < len(node):
-        return node[index]
+        return index
     raise _error("there is nothing", path)
 
 

@@ -215,17 +215,14 @@ class _Walk:
         for key, value in values.items():
             known = shape.fields.get(key)
             if known is None:
-                if shape.open:
-                    result[key] = value
-                else:
-                    self.removed.append(f"{path}/{key}")
-                continue
-            if value is None and not known.nullable:
-                self.errors.append(f"{path}/{key} is null; an optional field without a value is left out")
-            kept = value if known.shape is None else self.cut(value, known.shape, f"{path}/{key}")
+                kept = value if shape.open else _DROP
+            else:
+                if value is None and not known.nullable:
+                    self.errors.append(f"{path}/{key} is null; an optional field without a value is left out")
+                kept = value if known.shape is None else self.cut(value, known.shape, f"{path}/{key}")
             if kept is not _DROP:
                 result[key] = kept
-            elif known.required:
+            elif known is not None and known.required:
                 return _DROP
             else:
                 self.removed.append(f"{path}/{key}")

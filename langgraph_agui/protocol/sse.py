@@ -108,10 +108,7 @@ class SSEDecoder:
 
     def finish(self) -> list[dict[str, JsonValue]]:
         """End the body; return the object of an unterminated last frame. Raises as `feed` does."""
-        frames = self._split(self._decoder.decode(b"", final=True))
-        rest = "".join(self._pieces)
-        self._pieces, self._size = [], 0
-        return self._read([*frames, rest])
+        return self._read(self._split(self._decoder.decode(b"", final=True) + "\n\n"))
 
     def _split(self, text: str) -> list[str]:
         """Return the frames that `text` completes; a long frame is searched once, not per chunk."""

@@ -193,13 +193,7 @@ class _ProducerRules:
         self._run_answers.add(call_id)
 
     def _encrypted_value(self, event: agui.ReasoningEncryptedValueEvent) -> None:
-        conversation = self._fold.conversation
-        if event.subtype == "tool-call":
-            known = conversation.find_call(event.entity_id) is not None
-        else:
-            stored = conversation.find(event.entity_id)
-            known = stored is not None and stored.model.role != "activity"
-        if not known:
+        if self._fold.conversation.find_entity(event) is None:
             refuse("unknown-entity", event, f"the client holds no {event.subtype} {event.entity_id!r}")
 
     def _snapshot(self, event: agui.MessagesSnapshotEvent) -> None:

@@ -161,9 +161,8 @@ class AGUIChatModel(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> Iterator[ChatGenerationChunk]:
-        request, run_input = self._input(messages, stop, kwargs)
-        with self._client(self.http_client).run(run_input) as run:
-            answer = _Answer(run, request, kwargs)
+        answer = self._answer(messages, stop, kwargs, self.http_client)
+        with answer.run as run:
             for event in run:
                 yield from answer.feed(event)
         yield from answer.finish()
@@ -175,9 +174,8 @@ class AGUIChatModel(BaseChatModel):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> AsyncIterator[ChatGenerationChunk]:
-        request, run_input = self._input(messages, stop, kwargs)
-        async with self._client(self.http_async_client).run(run_input) as run:
-            answer = _Answer(run, request, kwargs)
+        answer = self._answer(messages, stop, kwargs, self.http_async_client)
+        async with answer.run as run:
             async for event in run:
                 for chunk in answer.feed(event):
                     yield chunk
@@ -190,9 +188,10 @@ class AGUIChatModel(BaseChatModel):
     async def _agenerate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
         return await agenerate_from_stream(self._astream(messages, *args, **kwargs))
 
-    def _input(
-        self, messages: Sequence[BaseMessage], stop: list[str] | None, kwargs: Mapping[str, Any]
-    ) -> tuple[AGUIRequest, agui.RunAgentInput]:
+    def _answer(
+        self, messages: list[BaseMessage], stop: list[str] | None, kwargs: Mapping[str, Any], http: HTTPClient | None
+    ) -> _Answer:
+        """Return the answer to `messages`, of a run that has not started."""
         if unknown := [*(name for name in kwargs if name not in _CALL_ARGUMENTS), *(["stop"] if stop else [])]:
             logger.warning("AG-UI has no place for %s, which was left out.", ", ".join(sorted(unknown)))
         request = to_agui_request(messages, agent_key(self.url), kwargs.get("thread_id") or self.thread_id)
@@ -207,7 +206,7 @@ class AGUIChatModel(BaseChatModel):
             forwarded_props=to_jsonable(kwargs.get("forwarded_props", self.forwarded_props)),
             resume=resume or None,
         )
-        return request, run_input
+        return _Answer(self._client(http).run(run_input), request, kwargs)
 
 
 class _Answer:
@@ -224,7 +223,7 @@ class _Answer:
     """
 
     def __init__(self, run: RemoteRun, request: AGUIRequest, options: Mapping[str, Any]) -> None:
-        self._run, self._request, self._options = run, request, options
+        self.run, self._request, self._options = run, request, options
         self._tools = {tool.name for tool in run.input.tools or ()}
         self._history = EventHistory(run._fold)
         self._builder = ChunkBuilder(self._history, self._tools)
@@ -242,7 +241,7 @@ class _Answer:
         Raises:
             ToolNotCalledError: The run was a success, but without a call of a `wanted` tool.
         """
-        run, asked = self._run, [one for one in self._history.open_calls if one in self._request.asked_calls]
+        run, asked = self.run, [one for one in self._history.open_calls if one in self._request.asked_calls]
         settled = [chunk for call_id in asked for chunk in self._settle(call_id)]
         leaves_calls, wanted = self._builder.leaves_calls, self._options.get("wanted")
         if wanted and run.outcome == "success" and not leaves_calls:
@@ -276,7 +275,7 @@ class _Answer:
             call: The call.
             may_edit: Whether it gets the arguments of its approval. The agent has them, and need not send them back.
         """
-        run, name, arguments = self._run, call.function.name, normalized_args(call.function.arguments)
+        run, name, arguments = self.run, call.function.name, normalized_args(call.function.arguments)
         if run.outcome not in ("success", "interrupt") or arguments is None or name not in self._tools:
             return None
         if call.id in self._history.answered or interrupts_about(run.interrupts, call.id, name):
@@ -294,7 +293,7 @@ class _Answer:
 
     def _generations(self, chunks: Iterable[AIMessageChunk]) -> Iterator[ChatGenerationChunk]:
         for chunk in chunks:
-            chunk.id = self._run.input.run_id
+            chunk.id = self.run.input.run_id
             yield ChatGenerationChunk(message=chunk)
 
 

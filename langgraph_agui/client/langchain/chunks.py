@@ -15,9 +15,8 @@ from typing import Any, Final, TypeAlias
 from ag_ui import core as agui
 from ag_ui.core import Event, Message
 from langchain_core.messages import AIMessage, AIMessageChunk
-from langchain_core.messages.tool import tool_call_chunk
 
-from langgraph_agui.client.langchain.event_history import EventHistory, result_event
+from langgraph_agui.client.langchain.event_history import EventHistory, results_in
 from langgraph_agui.client.langchain.to_agui_request import AGUI, PROVIDER, interrupts_about, normalized_args
 from langgraph_agui.protocol.event_order import ChunkExpander, EventOrder, Growing, ItemKind, item_of
 from langgraph_agui.protocol.fold import Fold
@@ -191,8 +190,7 @@ class _Block:
         call_id, name = (self.id, self.name) if is_opening else (None, None)
         block = {"type": self.type, "id": call_id, "name": name, "args": text, "index": self.index}
         if self.type == "tool_call_chunk":
-            calls = [tool_call_chunk(name=name, args=text, id=call_id, index=self.index)]
-            return _chunk(self.message_id, block, tool_call_chunks=calls)
+            return _chunk(self.message_id, block, tool_call_chunks=[block])
         return _chunk(self.message_id, {key: value for key, value in block.items() if value is not None})
 
 
@@ -224,8 +222,7 @@ class ChunkBuilder:
             case agui.ToolCallResultEvent():
                 return self._add_result(event)
             case agui.MessagesSnapshotEvent():
-                results = [result_event(one) for one in event.messages if isinstance(one, agui.ToolMessage)]
-                return [chunk for result in results for chunk in self._add_result(result)]
+                return [chunk for result in results_in(event.messages) for chunk in self._add_result(result)]
             case agui.RunFinishedEvent(outcome=agui.RunFinishedInterruptOutcome(interrupts=asked)):
                 calls = [key for key, call in self._calls.items() if interrupts_about(asked, key, call.name)]
                 return [chunk for call_id in calls for chunk in self.withhold(call_id)]
@@ -367,11 +364,10 @@ class ChunkBuilder:
 
     def _extras(self) -> list[dict[str, Any]]:
         """Return the details of reasoning, as parts of its blocks."""
-        blocks = [(block, self._history.details(block.stored)) for block in self._blocks.values()]
         return [
             {"type": "reasoning", "index": block.index, "extras": details}
-            for block, details in blocks
-            if block.type == "reasoning" and details
+            for block in self._blocks.values()
+            if block.type == "reasoning" and (details := self._history.details(block.stored))
         ]
 
 

@@ -6,6 +6,7 @@ that a snapshot has dropped or renamed; events for what only a snapshot contains
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from ag_ui import core as agui
@@ -66,10 +67,10 @@ class EventHistory:
         if (stored := self.store.find_call(call_id)) is not None:
             self.calls.setdefault(call_id, stored)
 
-    def _add_result(self, message_id: str, call_id: str, subagent_run_id: str | None) -> None:
-        stored = self.store.find(message_id)
-        if stored is not None and call_id in self.calls and self.is_own(subagent_run_id):
-            self.results.setdefault(call_id, stored)
+    def _add_result(self, result: agui.ToolCallResultEvent) -> None:
+        stored = self.store.find(result.message_id)
+        if stored is not None and result.tool_call_id in self.calls and self.is_own(result.subagent_run_id):
+            self.results.setdefault(result.tool_call_id, stored)
 
     def _find_open_calls(self) -> dict[str, agui.ToolCall]:
         calls = open_tool_calls(self.store.views())
@@ -94,12 +95,11 @@ class EventHistory:
                 self._add_call(event.tool_call_id)
             case agui.ToolCallResultEvent() if event.tool_call_id in self.calls:
                 self.answered.add(event.tool_call_id)
-                self._add_result(event.message_id, event.tool_call_id, event.subagent_run_id)
+                self._add_result(event)
             case agui.MessagesSnapshotEvent():
                 self._snapshot = event.messages
-                for message in event.messages:
-                    if isinstance(message, agui.ToolMessage):
-                        self._add_result(message.id, message.tool_call_id, message.subagent_run_id)
+                for result in results_in(event.messages):
+                    self._add_result(result)
             case agui.RunStartedEvent() if event.input is not None:
                 self.open_calls = self._find_open_calls()
             case agui.SubagentStartedEvent() if self._joins_subagents and event.parent_tool_call_id is None:
@@ -163,13 +163,10 @@ class EventHistory:
         earlier = self._earlier if users else ()
         messages = messages[users[-1] + 1 :] if users else messages
         texts = {stored.view().content for message_id, stored in self._messages.items() if message_id not in earlier}
-        results = [message for message in messages if isinstance(message, agui.ToolMessage)]
         waiting = self.calls.keys() - self.answered
-        events: list[agui.Event] = [result_event(result) for result in results if result.tool_call_id in waiting]
+        events: list[agui.Event] = [result for result in results_in(messages) if result.tool_call_id in waiting]
         # A result may have been streamed after the snapshot that introduced its call.
-        by_call = {
-            message.tool_call_id: message for message in self.store.views() if isinstance(message, agui.ToolMessage)
-        }
+        by_call = {result.tool_call_id: result for result in results_in(self.store.views())}
         for message in messages:
             if message.id in self._messages or not isinstance(message, agui.AssistantMessage | agui.ReasoningMessage):
                 continue
@@ -188,7 +185,7 @@ class EventHistory:
                 )
                 for call in calls
             ]
-            events += [result_event(by_call[call.id]) for call in calls if call.id in by_call]
+            events += [by_call[call.id] for call in calls if call.id in by_call]
         return events
 
 
@@ -197,12 +194,16 @@ def fields_of(model: agui.Message | agui.ToolCall, *names: str) -> dict[str, Any
     return {name: value for name in names if (value := getattr(model, name, None)) is not None}
 
 
-def result_event(message: agui.ToolMessage) -> agui.ToolCallResultEvent:
-    """Return the event that a result in a snapshot stands for."""
-    return agui.ToolCallResultEvent(
-        message_id=message.id,
-        tool_call_id=message.tool_call_id,
-        content=message.content,
-        metadata=message.metadata,
-        subagent_run_id=message.subagent_run_id,
-    )
+def results_in(messages: Iterable[agui.Message]) -> list[agui.ToolCallResultEvent]:
+    """Return the results among the messages, each as the event that it stands for."""
+    return [
+        agui.ToolCallResultEvent(
+            message_id=message.id,
+            tool_call_id=message.tool_call_id,
+            content=message.content,
+            metadata=message.metadata,
+            subagent_run_id=message.subagent_run_id,
+        )
+        for message in messages
+        if isinstance(message, agui.ToolMessage)
+    ]

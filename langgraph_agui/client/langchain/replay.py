@@ -115,12 +115,9 @@ class Replay:
 
     async def _peek(self) -> agui.Event | None:
         """Return the next event without consuming it; before the end, those for what only a snapshot contains."""
-        if not self._queue:
-            event = await anext(self._events, None)
-            if event is None:
-                return None
+        if not self._queue and (event := await anext(self._events, None)) is not None:
             self._queue.extend(self._history.receive(event))
-        return self._queue[0]
+        return self._queue[0] if self._queue else None
 
     def _opens_item(self, event: agui.Event) -> bool:
         """Return whether an event opens something that the agent itself says, and was not sent already."""
