@@ -231,12 +231,12 @@ class ClientState:
         """Return the thread's channels at earlier times, if the client may still hold values from then.
 
         It may if it left the last run's stream too early to know what it received, if the thread has changed since, if
-        a run was `stopped` (as far as this process knows no better), or if it lacks messages. A client that wants to
-        `rerun` from an earlier message lacks the later ones on purpose. The search ends at the state that the client
-        received, or before the input when it had missed nothing yet.
+        a run was `stopped` (what tasks of its last superstep wrote is stored, and was not sent), or if it lacks
+        messages. A client that wants to `rerun` from an earlier message lacks the later ones on purpose. The search
+        ends at the state that the client received, or before the input when it had missed nothing yet.
         """
         sent, complete = self.cache.version, self.cache.complete
-        stale = stopped if sent is None else sent != state_version(stored) or not complete
+        stale = stopped or (sent is not None and (sent != state_version(stored) or not complete))
         if not stale and (rerun or not self._lacks(messages[-1:])):
             return []
         older: list[Mapping[str, object]] = []

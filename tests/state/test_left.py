@@ -11,6 +11,7 @@ import pytest
 from ag_ui.core import AssistantMessage, FunctionCall, ToolCall
 from langchain_core.messages import AIMessage, AnyMessage
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, StateGraph
 from langgraph.graph.message import add_messages
 from langgraph.types import interrupt
 from typing_extensions import TypedDict
@@ -200,6 +201,33 @@ async def test_an_undo_of_what_a_failed_run_has_made_counts() -> None:
     client.state["doc"] = "one"
     await client.say("go on")
     assert (writer.saw[-1], client.state["doc"]) == ("one", "one")
+
+
+async def test_what_was_stored_beside_a_failure_is_not_taken_back() -> None:
+    saver, saw = InMemorySaver(), []
+
+    async def write(state: Paper) -> dict[str, Any]:
+        saw.append(state.get("doc"))
+        return {"doc": "theirs", "messages": [AIMessage("done")]}
+
+    async def fail(state: Paper) -> dict[str, Any]:
+        if state["messages"][-1].content == "fail":
+            while not any(channel == "doc" for *_, channel, _ in saver.get_tuple(config).pending_writes or ()):  # type: ignore[union-attr]
+                await asyncio.sleep(0.001)
+            raise RuntimeError
+        return {}
+
+    builder = StateGraph(Paper)
+    for node in (write, fail):
+        builder.add_node(node)
+        builder.add_edge(START, node.__name__)
+    config: Any = {"configurable": {"thread_id": "t"}}
+    agent = LangGraphAgent(builder.compile(checkpointer=saver))
+    first = await record_run(agent, run_input("fail", thread="t", state={"doc": "mine"}))
+    assert (first.last.code, first.state["doc"]) == ("graph_error", "mine")
+    second = await record_run(agent, run_input(*first.messages, user("go on"), thread="t", state=first.state))
+    assert saw == ["mine", "theirs"]
+    assert second.state["doc"] == "theirs"
 
 
 async def test_a_key_that_was_only_previewed_goes_away_again() -> None:
