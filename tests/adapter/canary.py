@@ -11,7 +11,7 @@ from typing import Any
 from ag_ui.core import AssistantMessage, BaseEvent
 
 from langgraph_agui import LangGraphAgent, ReasoningOptions, ReasoningSeal, StateOptions
-from tests.adapter.models import said, thinking
+from tests.adapter.models import text_chunk, thinking
 from tests.adapter.streams import RecordedRun, record_run, run_input
 
 CANARY = "CANARY7f3a"
@@ -19,7 +19,7 @@ SEAL = ReasoningSeal(keys=[b"k" * 32])
 HIDDEN = ReasoningOptions(visibility="hidden", seal=SEAL)
 UNSEALED = ReasoningOptions(visibility="hidden")
 
-THOUGHT = [thinking(f"so {CANARY}", 0), thinking(index=0, signature="s"), said("Answer", 1)]
+THOUGHT = [thinking(f"so {CANARY}", 0), thinking(index=0, signature="s"), text_chunk("Answer", 1)]
 """What a model says, for `Scripted`."""
 
 

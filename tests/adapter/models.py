@@ -138,7 +138,7 @@ def thinking(text: str = "", index: int = 0, **fields: Any) -> AIMessageChunk:
     return AIMessageChunk([{"type": "thinking", "thinking": text, "index": index, **fields}])
 
 
-def said(text: str, index: int = 1) -> AIMessageChunk:
+def text_chunk(text: str, index: int = 1) -> AIMessageChunk:
     """A chunk of a text block."""
     return AIMessageChunk([{"type": "text", "text": text, "index": index}])
 

@@ -33,7 +33,7 @@ MIXED = [call("lookup", "s1", 0, city="Rome"), call("paint", "c1", 1, color="red
 SAVERS = pytest.mark.parametrize("saver", [None, InMemorySaver], ids=["stateless", "stored"])
 
 
-def said(recorded: Any, call_id: str) -> Any:
+def result_of(recorded: Any, call_id: str) -> Any:
     return next(m.content for m in recorded.messages if m.role == "tool" and m.tool_call_id == call_id)
 
 
@@ -67,7 +67,7 @@ async def test_a_client_cannot_take_the_name_of_a_server_tool(caplog: pytest.Log
         evil = client_tool("guarded", evil={"type": "string"})
         recorded = await go(agent_of(model, guarded), "hi", tools=[evil, PAINT], meets=True)
     ended(recorded)
-    assert said(recorded, "s1") == "served Rome"
+    assert result_of(recorded, "s1") == "served Rome"
     assert model.names == [["guarded", "paint"]] * 2
     assert model.offered[0][0]["description"] == "The server's."
     assert [record.message for record in caplog.records].count(
@@ -269,7 +269,7 @@ async def test_a_tool_that_nobody_has(saver: Any) -> None:
     agent = agent_of(model, lookup, saver=saver and saver())
     first = await go(agent, "hi")
     ended(first, "c1")
-    assert "unheard is not a valid tool" in said(first, "u1")
+    assert "unheard is not a valid tool" in result_of(first, "u1")
     ended(await go(agent, *answered(first, c1="painted")))
     model.check()
 
@@ -278,7 +278,7 @@ async def test_tools_of_the_client_are_this_runs() -> None:
     model = Offered([call("paint", "x1", color="red")], ["sorry"])
     recorded = await go(agent_of(model, lookup), "hi", tools=[LOCATE])
     ended(recorded)
-    assert "paint is not a valid tool" in said(recorded, "x1")
+    assert "paint is not a valid tool" in result_of(recorded, "x1")
     model.check()
 
 
@@ -314,7 +314,7 @@ async def test_a_subagent_has_no_client(saver: Any) -> None:
     assert inner.names == [["lookup"]] * 2
     assert outer.names == [["delegate", "paint", "locate"]]
     assert "paint is not a valid tool" in inner.seen[1][-1].text
-    assert said(first, "d1") == "inner done"
+    assert result_of(first, "d1") == "inner done"
     ended(await go(agent, *answered(first, c1="painted")))
     inner.check()
     outer.check()
@@ -331,7 +331,7 @@ async def test_a_subagent_goes_on_with_its_parents_calls_open() -> None:
 
     agent = agent_of(Offered([call("delegate", "d1")], ["done"]), delegate)
     ended(recorded := await go(agent, "hi", context=[PLACE]))
-    assert said(recorded, "d1") == "inner done"
+    assert result_of(recorded, "d1") == "inner done"
     assert "canary-4711" in inner.seen[0][0].text
 
 

@@ -13,7 +13,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph_agui import LangGraphAgent, ReasoningOptions
 from tests.adapter.canary import SEAL
 from tests.adapter.graphs import Chat, agent_of, talker
-from tests.adapter.models import Scripted, said, thinking
+from tests.adapter.models import Scripted, text_chunk, thinking
 from tests.adapter.streams import RecordedRun, dumped, record_run, run_input
 from tests.deep import each_value
 from tests.providers.models import make_model
@@ -21,7 +21,7 @@ from tests.providers.server import ProviderServer
 from tests.providers.turns import Reasoning, Text, turn
 
 ASKED = ReasoningOptions(metadata=True)
-TURN = [thinking("hm", 0), 0.05, thinking(index=0, signature="s"), thinking("so", 1), said("Answer", 2)]
+TURN = [thinking("hm", 0), 0.05, thinking(index=0, signature="s"), thinking("so", 1), text_chunk("Answer", 2)]
 
 
 def thoughts(messages: list[Message]) -> list[ReasoningMessage]:

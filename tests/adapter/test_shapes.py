@@ -10,7 +10,7 @@ from ag_ui.core import AssistantMessage, ReasoningMessage
 from langchain_core.messages import AIMessageChunk
 
 from tests.adapter.graphs import scripted_agent
-from tests.adapter.models import call, calling, part, said, thinking
+from tests.adapter.models import call, calling, part, text_chunk, thinking
 from tests.adapter.streams import RecordedRun, record_run, run_input
 
 
@@ -59,7 +59,7 @@ async def test_a_model_that_says_nothing() -> None:
 async def test_each_reasoning_block_has_an_id_and_a_span_of_its_own() -> None:
     recorded = await recording(
         thinking("one ", 0), thinking("two", 0), thinking(index=0, signature="sig0"),
-        thinking("three", 1), thinking(index=1, signature="sig1"), said("Answer", 2),
+        thinking("three", 1), thinking(index=1, signature="sig1"), text_chunk("Answer", 2),
     )  # fmt: skip
     assert items(recorded) == ["reasoning(", ")reasoning", "reasoning(", ")reasoning", "text(", ")text"]
     assert reasonings(recorded) == ["one two", "three"]
@@ -72,7 +72,9 @@ async def test_each_reasoning_block_has_an_id_and_a_span_of_its_own() -> None:
 
 
 async def test_thinking_between_texts_closes_before_the_next_item_opens() -> None:
-    recorded = await recording(said("a", 0), thinking("b", 1), said("c", 2), thinking("d", 3), call("look", "c1", 4))
+    recorded = await recording(
+        text_chunk("a", 0), thinking("b", 1), text_chunk("c", 2), thinking("d", 3), call("look", "c1", 4)
+    )
     assert items(recorded) == [
         "text(", ")text", "reasoning(", ")reasoning", "text(", ")text", "reasoning(", ")reasoning", "call(", ")call",
     ]  # fmt: skip
@@ -92,7 +94,7 @@ async def test_summary_parts_are_told_apart() -> None:
     recorded = await recording(
         AIMessageChunk([{"type": "reasoning", "id": "rs_1", "index": 0, "summary": []}]),
         AIMessageChunk([summary("first ", 0)]), AIMessageChunk([summary("part", 0)]),
-        AIMessageChunk([summary("second part", 1)]), said("Answer", 1),
+        AIMessageChunk([summary("second part", 1)]), text_chunk("Answer", 1),
     )  # fmt: skip
     assert reasonings(recorded) == ["first part", "second part"]
     assert [message.id for message in recorded.messages if isinstance(message, ReasoningMessage)] == ["rs_1", "rs_1:1"]
@@ -100,7 +102,7 @@ async def test_summary_parts_are_told_apart() -> None:
 
 async def test_reasoning_without_words_keeps_its_value() -> None:
     redacted = AIMessageChunk([{"type": "redacted_thinking", "data": "c2VjcmV0", "index": 0}])
-    recorded = await recording(redacted, said("Answer"))
+    recorded = await recording(redacted, text_chunk("Answer"))
     assert reasonings(recorded) == [""]
     first, last = recorded.of("REASONING_ENCRYPTED_VALUE")
     assert (first.entity_id, last.entity_id) == (recorded.messages[1].id, answer(recorded).id)

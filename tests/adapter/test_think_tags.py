@@ -20,7 +20,7 @@ from langgraph.func import entrypoint
 from langgraph_agui import AGUICallbackHandler, LangGraphAgent, ReasoningOptions, ThinkTagSplitter
 from tests.adapter.canary import CANARY, SEAL, check_events, found
 from tests.adapter.graphs import Chat, agent_of, chain_of, sync_talker, talker
-from tests.adapter.models import Scripted, call, said
+from tests.adapter.models import Scripted, call, text_chunk
 from tests.adapter.streams import RecordedRun, dumped, record_run, run_input
 from tests.deep import example_count
 from tests.providers.models import make_model
@@ -132,7 +132,9 @@ async def test_stretches_are_told_apart() -> None:
 
 
 async def test_blocks_of_text() -> None:
-    model = Scripted([said("<thi", 0), said("nk>Hm.</think>Yes.", 0), said(" <think>So.</think>No.", 1)], ["More"])
+    model = Scripted(
+        [text_chunk("<thi", 0), text_chunk("nk>Hm.</think>Yes.", 0), text_chunk(" <think>So.</think>No.", 1)], ["More"]
+    )
     recorded, sent = await turns(agent_of(talker(model), reasoning=SPLIT), model)
     assert seen(recorded) == ["r:Hm.", "r:So.", "t:Yes. No."]
     assert [block["text"] for block in sent.content] == ["<think>Hm.</think>Yes.", " <think>So.</think>No."]
@@ -295,7 +297,7 @@ async def test_tags_in_several_blocks(opened: bool, ends: bool) -> None:
     options = ReasoningOptions(visibility="hidden", seal=SEAL, think_tags=ThinkTagSplitter(opened=opened))
     begin, end = "" if opened else "<think>", "</think>" if ends else ""
     texts = [f"{begin}{CANARY}", f"{CANARY}{end}", "A jacket." if ends else CANARY]
-    model = Scripted([said(text, place) for place, text in enumerate(texts)])
+    model = Scripted([text_chunk(text, place) for place, text in enumerate(texts)])
 
     async def node(state: Kept) -> Any:
         reply = await model.ainvoke("hi")

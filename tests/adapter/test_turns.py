@@ -15,7 +15,7 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from langgraph_agui import LangGraphAgent
 from tests.adapter.graphs import Chat, agent_of
-from tests.adapter.models import Scripted, call, said, thinking
+from tests.adapter.models import Scripted, call, text_chunk, thinking
 from tests.adapter.streams import RecordedRun, dumped, record_run, run_input
 
 
@@ -35,8 +35,8 @@ async def saver(request: pytest.FixtureRequest) -> AsyncIterator[Any]:
 
 
 def thinker(saver: Any) -> tuple[LangGraphAgent, Scripted]:
-    first = [thinking("hm", 0), thinking(index=0, signature="s"), said("Look", 1), call("look", "c1", 2)]
-    model = Scripted(first, [said("Found", 0)], [thinking("so", 0), said("Second", 1)])
+    first = [thinking("hm", 0), thinking(index=0, signature="s"), text_chunk("Look", 1), call("look", "c1", 2)]
+    model = Scripted(first, [text_chunk("Found", 0)], [thinking("so", 0), text_chunk("Second", 1)])
     return LangGraphAgent(graph=create_agent(model, [look], checkpointer=saver)), model
 
 
@@ -142,7 +142,7 @@ async def test_an_answer_stored_under_an_id_of_its_own_is_not_told_again_in_the_
 
 async def test_a_node_that_stores_the_text_alone_is_believed() -> None:
     """What is streamed, the snapshot and the next turn agree: the words stay shown, the provider gets the text."""
-    model = Scripted([thinking("Hm.", 0), thinking(index=0, signature="sig"), said("Answer", 1)], ["Again"])
+    model = Scripted([thinking("Hm.", 0), thinking(index=0, signature="sig"), text_chunk("Answer", 1)], ["Again"])
 
     async def node(state: Chat) -> Any:
         message = await model.ainvoke(state["messages"])

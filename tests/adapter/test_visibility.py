@@ -16,7 +16,7 @@ from langgraph.types import Command
 from langgraph_agui import LangGraphAgent, ReasoningOptions
 from tests.adapter.canary import CANARY, HIDDEN, SEAL, THOUGHT, UNSEALED, check_events, receive_event, texts, thoughts
 from tests.adapter.graphs import Chat, agent_of, chain_of, sync_talker, talker
-from tests.adapter.models import Scripted, call, said, thinking
+from tests.adapter.models import Scripted, call, text_chunk, thinking
 from tests.adapter.streams import RecordedRun, dumped, record_run, run_input
 from tests.deep import each_value
 from tests.providers.models import make_model
@@ -73,7 +73,7 @@ async def test_hidden_reasoning_is_an_empty_message(sync: bool, whole: bool) -> 
 
 async def test_each_hidden_block_is_announced() -> None:
     recorded = await receive_event(
-        chain_of(talker(Scripted([thinking(CANARY, 0), said("a", 1), thinking(CANARY, 2), said("b", 3)])))
+        chain_of(talker(Scripted([thinking(CANARY, 0), text_chunk("a", 1), thinking(CANARY, 2), text_chunk("b", 3)])))
     )
     assert thoughts(recorded) == ["", ""]
 
@@ -171,7 +171,9 @@ async def test_a_model_below(way: str, whole: bool) -> None:
 async def test_parallel_models() -> None:
     builder = StateGraph(Chat)
     for number in range(3):
-        model = Scripted([thinking(CANARY[:5], 0), 0.001, thinking(CANARY[5:], 0), 0.001, said(f"Answer {number}", 1)])
+        model = Scripted(
+            [thinking(CANARY[:5], 0), 0.001, thinking(CANARY[5:], 0), 0.001, text_chunk(f"Answer {number}", 1)]
+        )
         builder.add_node(f"model{number}", talker(model))
         builder.add_edge(START, f"model{number}")
     recorded = await receive_event(builder.compile())

@@ -14,7 +14,7 @@ from langgraph.types import CachePolicy
 
 from langgraph_agui import LangGraphAgent
 from tests.adapter.graphs import Chat, agent_of, chain_of, sync_talker, talker
-from tests.adapter.models import Scripted, call, said, thinking
+from tests.adapter.models import Scripted, call, text_chunk, thinking
 from tests.adapter.streams import RecordedRun, dumped, record_run, run_input
 
 
@@ -45,7 +45,7 @@ def starts(recorded: RecordedRun) -> int:
 
 @pytest.mark.parametrize("node", [talker, sync_talker])
 async def test_a_model_that_does_not_stream(node: Any) -> None:
-    turn = [thinking("hm"), said("Look", 1), call("look", "c1", 2, q=1)]
+    turn = [thinking("hm"), text_chunk("Look", 1), call("look", "c1", 2, q=1)]
     recorded = await recording(node(Scripted(turn, disable_streaming=True)))
     streamed = await recording(node(Scripted(turn)))
     assert without_ids(recorded) == without_ids(streamed)

@@ -62,7 +62,7 @@ class Dialogue:
             assert_valid(messages)
 
     @property
-    def last_heard(self) -> list[str]:
+    def last_request(self) -> list[str]:
         """The texts of the model's last request."""
         return [message.text for message in self.model.seen[-1]]
 

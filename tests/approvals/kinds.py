@@ -48,14 +48,14 @@ def spend(file: str, amount: int) -> str:
     return f"spent {amount}"
 
 
-def said(messages: list[BaseMessage]) -> str:
+def last_user_text(messages: list[BaseMessage]) -> str:
     """The last thing that a user said: the file."""
     return next(message.text for message in reversed(messages) if isinstance(message, HumanMessage))
 
 
 def turn_of(messages: list[BaseMessage]) -> str:
     """What tells the calls of this turn from those of others: the file's suffix, else a count."""
-    return Path(said(messages)).suffix or str(sum(isinstance(message, HumanMessage) for message in messages))
+    return Path(last_user_text(messages)).suffix or str(sum(isinstance(message, HumanMessage) for message in messages))
 
 
 # -- HumanInTheLoopMiddleware ---------------------------------------------------------------------------------------
@@ -66,7 +66,10 @@ def spending(messages: list[BaseMessage]) -> list[str | AIMessageChunk]:
     if isinstance(messages[-1], ToolMessage):
         return ["All ", "done."]
     turn = turn_of(messages)
-    return [call("spend", f"s{turn}-{amount}", amount - 1, file=said(messages), amount=amount) for amount in (1, 2)]
+    return [
+        call("spend", f"s{turn}-{amount}", amount - 1, file=last_user_text(messages), amount=amount)
+        for amount in (1, 2)
+    ]
 
 
 def guard(mode: Mode, *decisions: str) -> Any:
@@ -83,7 +86,7 @@ def delegating(level: int) -> Callable[[list[BaseMessage]], list[str | AIMessage
     def script(messages: list[BaseMessage]) -> list[str | AIMessageChunk]:
         if isinstance(messages[-1], ToolMessage):
             return ["Delegated."]
-        return [call("delegate", f"d{level}-{turn_of(messages)}", 0, file=said(messages))]
+        return [call("delegate", f"d{level}-{turn_of(messages)}", 0, file=last_user_text(messages))]
 
     return script
 
@@ -127,7 +130,7 @@ def asking(saver: Any = None) -> Any:
             answer: Any = interrupt({"question": f"Spend {amount}?", "amount": amount}, response_schema=Answer)
             answer = Answer.model_validate(answer)
             if answer.approved:
-                happen(said(state["messages"]), answer.amount or amount)
+                happen(last_user_text(state["messages"]), answer.amount or amount)
             return {}
 
         builder.add_node(f"ask{amount}", node)
@@ -139,7 +142,7 @@ def stopping(saver: Any = None) -> Any:
     """A graph with a static breakpoint before the node that spends."""
 
     def guarded(state: State) -> dict[str, Any]:
-        happen(said(state["messages"]), 1)
+        happen(last_user_text(state["messages"]), 1)
         return {}
 
     builder = StateGraph(State)

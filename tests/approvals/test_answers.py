@@ -38,11 +38,11 @@ async def test_each_answer_is_told_once_before_it_takes_effect(mode: Mode, waits
     def receive_event(approval: Approval) -> None:
         recorded.append((approval, dialogue.happened))
 
-    async def hear_later(approval: Approval) -> None:
+    async def receive_later(approval: Approval) -> None:
         await asyncio.sleep(0)
         receive_event(approval)
 
-    dialogue = Dialogue(file, mode, options={"on_approval": hear_later if waits else receive_event})
+    dialogue = Dialogue(file, mode, options={"on_approval": receive_later if waits else receive_event})
     one, two = await dialogue.ask()
     await dialogue.send(resume=resolved((one, "true"), (two, True)))
     await dialogue.send(resume=resolved((one, True)))

@@ -16,12 +16,12 @@ from tests.adapter.graphs import chain_of
 from tests.adapter.models import Scripted, call
 from tests.adapter.streams import record_run, run_input, user
 from tests.approvals.dialogues import Dialogue, cancelled, resolved
-from tests.approvals.kinds import said, spend
+from tests.approvals.kinds import last_user_text, spend
 
 
 def spends_twice(messages: list[Any]) -> list[Any]:
     turn = sum(isinstance(message, AIMessage) for message in messages)
-    return [call("spend", f"s{turn}", 0, file=said(messages), amount=turn + 1)] if turn < 2 else ["Done."]
+    return [call("spend", f"s{turn}", 0, file=last_user_text(messages), amount=turn + 1)] if turn < 2 else ["Done."]
 
 
 @pytest.fixture

@@ -69,8 +69,8 @@ async def test_a_whole_dialogue(mode: Mode, tmp_path: Path) -> None:
     ]
     assert {event.tool_call_id for event in recorded.of("TOOL_CALL_RESULT")} == {"s1-1", "s1-2"}
     assert recorded.of("TOOL_CALL_START", "TOOL_CALL_ARGS") == []
-    assert any("too much" in text for text in dialogue.last_heard)
-    assert not any("approv" in text for text in dialogue.last_heard)
+    assert any("too much" in text for text in dialogue.last_request)
+    assert not any("approv" in text for text in dialogue.last_request)
     # The next turn comes with all of that as history.
     dialogue.file = tmp_path / "next"
     later = await dialogue.send(user(str(dialogue.file)), tools=[TOOL])

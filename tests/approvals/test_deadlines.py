@@ -15,7 +15,7 @@ from langgraph_agui import LangGraphAgent
 from tests.adapter.models import Piece, Scripted, call
 from tests.approvals.clients import Client, asked, ending
 from tests.approvals.dialogues import resolved
-from tests.approvals.kinds import Mode, around, as_tool, said, spender
+from tests.approvals.kinds import Mode, around, as_tool, last_user_text, spender
 from tests.deep import each_value
 
 HOUR = timedelta(hours=1)
@@ -42,7 +42,7 @@ class Asker:
         number = sum(isinstance(message, ToolMessage) for message in messages)
         if number == 2:
             return ["Done."]
-        asks = call("spend", f"s{number}", file=said(messages), amount=number)
+        asks = call("spend", f"s{number}", file=last_user_text(messages), amount=number)
         return [self.delay, asks, lambda: self.thought.append(datetime.now(UTC))]
 
 

@@ -29,7 +29,7 @@ PAYLOADS = st.recursive(
 ALLOWED = st.lists(st.sampled_from(ALL_DECISIONS), min_size=1, unique=True).map(tuple)
 
 
-def says_yes(payload: Any) -> bool:
+def is_approval(payload: Any) -> bool:
     """Whether a payload is a strict yes, written as directly as can be."""
     if payload is True:
         return True
@@ -56,7 +56,7 @@ def test_only_a_strict_yes_lets_a_call_run(payload: Any, allowed: tuple[str, ...
     assert decision.type in allowed
     assert decision.value["type"] == decision.type
     if decision.type in ("approve", "edit"):
-        assert says_yes(payload)
+        assert is_approval(payload)
     else:
         assert payload is not True
     assert (decision.edited_args is not None) == (decision.type == "edit")

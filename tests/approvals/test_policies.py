@@ -98,7 +98,7 @@ async def test_a_message_beside_a_cancel_that_gives_up_runs(mode: Mode, tmp_path
     assert recorded.last.outcome.type == "interrupt"
     assert (happened(first), dialogue.happened) == ([], [])
     assert humans(dialogue) == [str(first), str(dialogue.file)]
-    assert any("Cancelled" in text for text in dialogue.last_heard)
+    assert any("Cancelled" in text for text in dialogue.last_request)
     dialogue.check_model()
 
 
@@ -136,7 +136,7 @@ async def test_a_tool_that_fails_after_its_approval(mode: Mode, again: Any, tmp_
     dialogue.file = tmp_path / "next"
     await dialogue.ask(heals=True)
     assert len(ran) == 2
-    assert "spent 1" in dialogue.last_heard
+    assert "spent 1" in dialogue.last_request
     dialogue.check_model()
 
 

@@ -17,7 +17,7 @@ from langgraph.types import interrupt
 from langgraph_agui import LangGraphAgent, astream_agui
 from langgraph_agui.protocol import encode
 from tests.adapter.graphs import chain_of
-from tests.adapter.models import Scripted, call, said, thinking, used
+from tests.adapter.models import Scripted, call, text_chunk, thinking, used
 from tests.adapter.streams import RecordedRun, collect, record_run, run_input
 from tests.callbacks.hearing import contents, without_ids
 from tests.callbacks.test_handler import look
@@ -52,7 +52,7 @@ async def test_a_chain(node_client: NodeClient) -> None:
 
 
 def agent() -> Any:
-    turn = [thinking("hm", 0, signature="SIG"), said("Look"), call("look", "c1", 2, q=7)]
+    turn = [thinking("hm", 0, signature="SIG"), text_chunk("Look"), call("look", "c1", 2, q=7)]
     return create_agent(Scripted(turn, ["Answer"]), [look])
 
 

@@ -12,7 +12,7 @@ from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import RunnableLambda, RunnableParallel
 from langchain_core.tools import tool
 
-from tests.adapter.models import Scripted, call, said, thinking
+from tests.adapter.models import Scripted, call, text_chunk, thinking
 from tests.callbacks.hearing import ReceivedEvents, call_by, contents, deltas, into_client, ways
 from tests.node_client import NodeClient
 
@@ -20,7 +20,7 @@ from tests.node_client import NodeClient
 @ways
 async def test_branches_speak_side_by_side(way: str, node_client: NodeClient) -> None:
     received = ReceivedEvents()
-    pieces = {name: [thinking(f"{name}?", 0), said(f"{name}1"), 0.01, said(f"{name}2")] for name in "abc"}
+    pieces = {name: [thinking(f"{name}?", 0), text_chunk(f"{name}1"), 0.01, text_chunk(f"{name}2")] for name in "abc"}
     branches: Any = RunnableParallel({name: Scripted(turn) | StrOutputParser() for name, turn in pieces.items()})
     await call_by(way, branches, "hi", received.config)
     assert sorted(contents(received.check())) == sorted([f"{n}?" for n in "abc"] + [f"{n}1{n}2" for n in "abc"])
@@ -86,7 +86,7 @@ def lamp(q: int) -> str:
 @ways
 async def test_a_tool_that_raises(way: str) -> None:
     received = ReceivedEvents()
-    agent = create_agent(Scripted([said("Look"), call("lamp", "c1", 2, q=7)], ["never"]), [lamp])
+    agent = create_agent(Scripted([text_chunk("Look"), call("lamp", "c1", 2, q=7)], ["never"]), [lamp])
     with pytest.raises(LampError):
         await call_by(way, agent, {"messages": [("user", "hi")]}, received.config)
     (message,) = received.check()
@@ -132,7 +132,7 @@ async def test_models_stream_under_invoke_only_if_they_are_made_to(
 @pytest.mark.parametrize("stream_tokens", [False, True])
 async def test_a_whole_message_is_told_like_a_streamed_one(stream_tokens: bool) -> None:
     received = ReceivedEvents(stream_tokens=stream_tokens)
-    turn = [thinking("hm", 0, signature="SIG"), said("Look"), call("look", "c1", 2, q=7)]
+    turn = [thinking("hm", 0, signature="SIG"), text_chunk("Look"), call("look", "c1", 2, q=7)]
     await Scripted(turn).ainvoke("hi", received.config)
     thought, answer = received.check()
     assert (thought.content, answer.content) == ("hm", "Look")

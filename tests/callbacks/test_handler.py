@@ -18,7 +18,7 @@ from langgraph.types import interrupt
 
 from langgraph_agui import AGUICallbackHandler, LangGraphAgent
 from tests.adapter.graphs import chain_of
-from tests.adapter.models import Scripted, call, said, thinking
+from tests.adapter.models import Scripted, call, text_chunk, thinking
 from tests.adapter.streams import record_run, run_input
 from tests.callbacks.hearing import ReceivedEvents, call_by, contents, ways, without_ids
 
@@ -36,7 +36,7 @@ async def test_a_chain(way: str) -> None:
 @ways
 async def test_a_bare_model(way: str) -> None:
     received = ReceivedEvents()
-    await call_by(way, Scripted([thinking("hm", 0), said("Hello", 1)]), "hi", received.config)
+    await call_by(way, Scripted([thinking("hm", 0), text_chunk("Hello", 1)]), "hi", received.config)
     assert contents(received.check()) == ["hm", "Hello"]
 
 
@@ -47,7 +47,9 @@ def look(q: int) -> str:
 
 
 def agent_graph() -> Any:
-    return create_agent(Scripted([thinking("hm", 0), said("Look", 1), call("look", "c1", 2, q=7)], ["Answer"]), [look])
+    return create_agent(
+        Scripted([thinking("hm", 0), text_chunk("Look", 1), call("look", "c1", 2, q=7)], ["Answer"]), [look]
+    )
 
 
 @ways

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.runnables import RunnableParallel
 
-from tests.adapter.models import Piece, Scripted, calling, part, said, thinking
+from tests.adapter.models import Piece, Scripted, calling, part, text_chunk, thinking
 from tests.callbacks.hearing import ReceivedEvents, without_ids
 
 words = st.text('ab \n"é😀', min_size=1, max_size=8)
@@ -29,7 +29,7 @@ def branch(draw: Any, number: int) -> tuple[list[Piece], list[Piece]]:
     thought, text, asked = draw(words), draw(words), json.dumps({"q": draw(words)})
     call_id = f"c{number}"
     chunks: list[Piece] = [thinking(piece, 0) for piece in draw(cuts(thought))]
-    chunks += [thinking(signature=f"SIG{number}"), *(said(piece) for piece in draw(cuts(text)))]
+    chunks += [thinking(signature=f"SIG{number}"), *(text_chunk(piece) for piece in draw(cuts(text)))]
     chunks += [
         calling(part("look", "", call_id, 2)),
         *(calling(part(args=piece, index=2)) for piece in draw(cuts(asked))),
@@ -37,7 +37,7 @@ def branch(draw: Any, number: int) -> tuple[list[Piece], list[Piece]]:
     paced: list[Piece] = []
     for chunk in chunks:
         paced += [*[0.0] * draw(st.integers(0, 3)), chunk]
-    whole: list[Piece] = [thinking(thought, 0, signature=f"SIG{number}"), said(text)]
+    whole: list[Piece] = [thinking(thought, 0, signature=f"SIG{number}"), text_chunk(text)]
     return paced, [*whole, calling(part("look", asked, call_id, 2))]
 
 

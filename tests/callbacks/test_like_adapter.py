@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessageChunk
 from langchain_core.tools import tool
 
 from langgraph_agui import LangGraphAgent
-from tests.adapter.models import Scripted, call, said, thinking, used
+from tests.adapter.models import Scripted, call, text_chunk, thinking, used
 from tests.adapter.streams import RecordedRun, dumped, record_run, run_input
 from tests.callbacks.hearing import ReceivedEvents, call_by, into_client, ways
 from tests.node_client import NodeClient
@@ -33,15 +33,15 @@ def named(message_id: str, *chunks: AIMessageChunk) -> list[AIMessageChunk]:
 
 def looking() -> Any:
     first = named(
-        "m1", thinking("hm", 0), thinking(signature="SIG"), said("Look"), call("look", "c1", 2, q=7), used(3, 4)
+        "m1", thinking("hm", 0), thinking(signature="SIG"), text_chunk("Look"), call("look", "c1", 2, q=7), used(3, 4)
     )
-    return create_agent(Scripted(first, named("m2", said("An", 0), said("swer", 0), used(5, 6))), [look])
+    return create_agent(Scripted(first, named("m2", text_chunk("An", 0), text_chunk("swer", 0), used(5, 6))), [look])
 
 
 def asking(sync: bool) -> Any:
     """An agent whose tool asks an agent with a tool of its own."""
-    first = named("i1", thinking("inner?", 0), said("inner"), call("look", "i-c1", 2, q=8), used(1, 1))
-    helper = create_agent(Scripted(first, named("i2", said("found", 0), used(2, 2))), [look], name="helper")
+    first = named("i1", thinking("inner?", 0), text_chunk("inner"), call("look", "i-c1", 2, q=8), used(1, 1))
+    helper = create_agent(Scripted(first, named("i2", text_chunk("found", 0), used(2, 2))), [look], name="helper")
 
     @tool
     async def ask(description: str) -> str:
@@ -56,14 +56,14 @@ def asking(sync: bool) -> Any:
         return str(answer["messages"][-1].text)
 
     boss = Scripted(
-        named("b1", said("Wait", 0), call("ask", "b-c1", 1, description="look it up"), used(3, 3)),
-        named("b2", said("Done", 0), used(4, 4)),
+        named("b1", text_chunk("Wait", 0), call("ask", "b-c1", 1, description="look it up"), used(3, 3)),
+        named("b2", text_chunk("Done", 0), used(4, 4)),
     )
     return create_agent(boss, [ask_sync if sync else ask])
 
 
 def known(messages: Sequence[Message], subagent_ids: dict[str, str]) -> list[dict[str, Any]]:
-    """The messages without the ids that LangGraph makes up: those of tool results, and those of lanes."""
+    """The messages without the ids that LangGraph makes up: those of tool results, and those of subagents."""
     dumps = dumped(messages)
     for dump in dumps:
         if dump["role"] == "tool":
@@ -78,7 +78,7 @@ def subagent_ids_of(events: Sequence[Event]) -> dict[str, str]:
 
 
 def recorded_by(events: Sequence[Event]) -> dict[str, list[tuple[str, ...]]]:
-    """By lane: what is told of messages and of the lane itself, in order. State and steps are the adapter's.
+    """By subagent: what is told of messages and of the subagent itself, in order. State and steps are the adapter's.
 
     A value that a node changes at once may be told once or twice: the messages say what came of it.
     """
@@ -113,7 +113,7 @@ async def test_the_same_messages_ids_values_and_usage(way: str) -> None:
 
 @ways
 @modes
-async def test_the_same_lanes(way: str, mode: str) -> None:
+async def test_the_same_subagents(way: str, mode: str) -> None:
     sync = not way.startswith("a")
     received, recorded = await both(way, lambda: asking(sync), mode)
     assert recorded_by(received.events) == recorded_by(recorded.events)
@@ -126,7 +126,7 @@ async def test_the_same_lanes(way: str, mode: str) -> None:
     assert list(subagent_ids_of(received.events).values()) == (["helper"] if mode == "attributed" else [])
 
 
-async def test_a_lane_hangs_on_the_call_that_began_it() -> None:
+async def test_a_subagent_hangs_on_the_call_that_began_it() -> None:
     received, _ = await both("ainvoke", lambda: asking(sync=False))
     (started,) = received.of("SUBAGENT_STARTED")
     assert (started.parent_tool_call_id, started.description) == ("b-c1", "look it up")
@@ -136,7 +136,7 @@ async def test_a_lane_hangs_on_the_call_that_began_it() -> None:
 
 
 @modes
-async def test_lanes_in_the_reference_client(mode: str, node_client: NodeClient) -> None:
+async def test_subagents_in_the_reference_client(mode: str, node_client: NodeClient) -> None:
     received, _ = await both("ainvoke", lambda: asking(sync=False), mode)
     held = into_client(node_client, received.events).messages
     assert [message["id"] for message in held] == [message.id for message in received.check()]

@@ -19,7 +19,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph_agui import LangGraphAgent
 from langgraph_agui.cli.serve import build_app
 from langgraph_agui.middleware import AGUIMiddleware
-from tests.adapter.models import Scripted, Turn, call, said, thinking, used
+from tests.adapter.models import Scripted, Turn, call, text_chunk, thinking, used
 from tests.http.serving import serving
 
 EVIL = "\x1b]52;c;eA==\x07\x9b2J[red]x"
@@ -61,26 +61,31 @@ class ChatAgent:
         start = max(at for at, one in enumerate(messages) if isinstance(one, HumanMessage))
         results = [one.text for one in messages[start:] if isinstance(one, ToolMessage)]
         if results:
-            return [said(f"Heard: {' and '.join(results)}."), used(5, 6)]
+            return [text_chunk(f"Heard: {' and '.join(results)}."), used(5, 6)]
         asked, evil = messages[start].text, thinking(f"hm {EVIL}")
         turns: dict[str, Turn] = {
             "think": [
                 *(thinking("Let me see, "), self.first, thinking("what now?")),
-                *(said("An ans"), self.second, said("wer."), used(7, 9)),
+                *(text_chunk("An ans"), self.second, text_chunk("wer."), used(7, 9)),
             ],
-            "long": [said("\n".join(f"line {n}" for n in range(1, 81))), self.second, said("\nthe end"), used(1, 1)],
-            "hang": [said("Begun"), self.never],
+            "long": [
+                text_chunk("\n".join(f"line {n}" for n in range(1, 81))),
+                self.second,
+                text_chunk("\nthe end"),
+                used(1, 1),
+            ],
+            "hang": [text_chunk("Begun"), self.never],
             "look": [call("look", f"a{start}", 0, at="sky"), call("look", f"b{start}", 1, at="nothing")],
             "book": [call("book", f"c{start}", item="chair"), used(1, 1)],
             "furnish": [
-                said("Begun"),
+                text_chunk("Begun"),
                 self.second,
                 *(call("book", f"{at}{start}", at, item=f"bed {at}") for at in (1, 2)),
             ],
-            "evil": [evil, said(f"oh {EVIL}"), call("book", f"c{start}", item=EVIL)],
+            "evil": [evil, text_chunk(f"oh {EVIL}"), call("book", f"c{start}", item=EVIL)],
             **{name: [call(name, f"c{start}"), used(1, 1)] for name in ("where", "crash", "wait")},
         }
-        return turns.get(asked, [said(f"You said {asked}."), used(3, 4)])
+        return turns.get(asked, [text_chunk(f"You said {asked}."), used(3, 4)])
 
     def build(self) -> LangGraphAgent:
         @tool

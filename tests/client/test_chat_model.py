@@ -33,7 +33,7 @@ from langgraph_agui.client import (
 )
 from langgraph_agui.client.langchain.to_agui_request import agent_key
 from tests.adapter.graphs import chain_of, talker
-from tests.adapter.models import Scripted, add, call, said, thinking, used
+from tests.adapter.models import Scripted, add, call, text_chunk, thinking, used
 from tests.client.agents import WAYS, Ask, Remote, remote, tooled
 from tests.client.servers import answering, recording, server
 from tests.http.serving import wait_for
@@ -44,7 +44,13 @@ from tests.providers.tools import get_weather
 every_way = pytest.mark.parametrize("ask", WAYS, ids=lambda ask: ask.__name__)
 
 LOOP = [
-    [thinking("look "), thinking("it up"), thinking(signature="sig"), said("one moment"), call("get_weather", "c", 2)],
+    [
+        thinking("look "),
+        thinking("it up"),
+        thinking(signature="sig"),
+        text_chunk("one moment"),
+        call("get_weather", "c", 2),
+    ],
     [thinking("so"), "It is ", "sunny.", used(3, 4)],
 ]
 """An agent that thinks, calls its own tool, and answers."""
@@ -63,7 +69,7 @@ def echo() -> Iterator[Remote]:
 
 @every_way
 def test_an_answer_is_one_message_of_standard_blocks(ask: Ask) -> None:
-    turns = [[thinking("a"), said("b"), call("get_weather", "c", 2, city="Rome")], *LOOP[1:]]
+    turns = [[thinking("a"), text_chunk("b"), call("get_weather", "c", 2, city="Rome")], *LOOP[1:]]
     turns[0].insert(1, thinking(signature="sig"))
     with remote(tooled(Scripted(*turns), get_weather)) as agent:
         answer = ask(agent.model(), "hi")

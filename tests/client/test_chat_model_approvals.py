@@ -16,7 +16,7 @@ from langgraph.types import Command
 
 from langgraph_agui import AGUIMiddleware, LangGraphAgent
 from langgraph_agui.client import AGUIChatModel, RemoteInterrupts, StreamInvalidError
-from tests.adapter.models import Scripted, call, said
+from tests.adapter.models import Scripted, call, text_chunk
 from tests.adapter.streams import dumped, record_run, run_input
 from tests.client.agents import WAYS, Ask, Remote, remote
 from tests.client.servers import recording, server
@@ -47,7 +47,7 @@ def far() -> Iterator[Remote]:
     """An agent that asks before a tool of its client may run, and calls another one in the same breath."""
     ran.clear()
     model = Scripted(
-        [said("Hm. "), call("wipe", "w1", 1, path="/x"), call("locate", "l1", 2)],
+        [text_chunk("Hm. "), call("wipe", "w1", 1, path="/x"), call("locate", "l1", 2)],
         ["Done."],
         ["Bye."],
     )

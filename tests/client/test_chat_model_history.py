@@ -24,7 +24,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from langgraph_agui import LangGraphAgent
 from langgraph_agui.client import AGUIChatModel
-from tests.adapter.models import Scripted, call, said, thinking
+from tests.adapter.models import Scripted, call, text_chunk, thinking
 from tests.adapter.streams import dumped
 from tests.client.agents import remote, tooled
 from tests.client.servers import recording, server
@@ -80,7 +80,7 @@ GIVEN = ["Be kind.", "a", "one", "Sunny in Rome", "sunny", "b", "two", "b"]
 def test_a_conversation_is_one_thread(kept: str, saver: Any) -> None:
     """The messages tell which, so it goes on wherever they are; and an agent that keeps them finds each once."""
     turns = [
-        [thinking("hm"), thinking(signature="sig"), said("one"), call("get_weather", "c", 2, city="Rome")],
+        [thinking("hm"), thinking(signature="sig"), text_chunk("one"), call("get_weather", "c", 2, city="Rome")],
         ["sunny"],
         ["two"],
         ["three"],
@@ -104,7 +104,7 @@ def test_a_conversation_is_one_thread(kept: str, saver: Any) -> None:
 
 def test_what_one_agent_said_is_text_for_another() -> None:
     """No thoughts, no values, none of the calls that it ran itself: they would be calls without results there."""
-    turns = [thinking("hm"), thinking(signature="canary"), said("one"), call("get_weather", "c", 2, city="Rome")]
+    turns = [thinking("hm"), thinking(signature="canary"), text_chunk("one"), call("get_weather", "c", 2, city="Rome")]
     first, second = Scripted(turns, ["sunny"], ["three"]), Scripted(["two"])
     with remote(tooled(first, get_weather)) as a, remote(tooled(second)) as b:
         held: list[BaseMessage] = []

@@ -13,7 +13,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from langgraph_agui.client import AGUIChatModel, ResumeError, open_interrupts
 from tests.adapter.frontends import Offered
-from tests.adapter.models import call, said, thinking
+from tests.adapter.models import call, text_chunk, thinking
 from tests.client.agents import WAYS, Ask, ainvoked, invoked, remote, tooled
 from tests.client.servers import recording, server
 from tests.deep import each_value
@@ -101,7 +101,7 @@ def test_a_call_that_the_agent_has_answered_is_not_run_here_too(ask: Ask) -> Non
 
 def pausing(there: Counted) -> tuple[Offered, Any]:
     """An agent that asks before it sends money, and answers when that is settled."""
-    model = Offered([thinking("hm"), said("Sure."), call("transfer", "t", 2, amount=5)], ["Done."], ["Bye."])
+    model = Offered([thinking("hm"), text_chunk("Sure."), call("transfer", "t", 2, amount=5)], ["Done."], ["Bye."])
     asks = HumanInTheLoopMiddleware({"transfer": True})
     return model, tooled(model, there.transfer, middleware=[asks], checkpointer=InMemorySaver())
 
@@ -193,7 +193,7 @@ async def test_an_agent_of_an_agent(node_client: NodeClient) -> None:
     """A local agent whose model is a remote one, before the reference client: all shows, nothing runs twice."""
     here, there = Counted(), Counted()
     model = Offered(
-        [thinking("hm"), thinking(signature="sig"), said("Wait. "), call("get_location", "l", 2)],
+        [thinking("hm"), thinking(signature="sig"), text_chunk("Wait. "), call("get_location", "l", 2)],
         [thinking("now"), call("restaurants", "r", 2, city="Rome")],
         ["Try ", "Da Enzo."],
         ["Bye."],

@@ -59,7 +59,7 @@ def refused(reader: Blocking, client: AGUIClient) -> tuple[AgentError, list[str]
     return error, seen
 
 
-def said(error: AgentError) -> list[Any]:
+def contents_of(error: AgentError) -> list[Any]:
     return [message.content for message in error.messages]
 
 
@@ -134,7 +134,7 @@ def test_a_run_that_fails(reader: Blocking, stream: Sequence[Wire]) -> None:
     assert isinstance(error, RunFailedError)
     assert seen == [one["type"] for one in stream]
     assert (str(error), error.code, error.usage[0].input_tokens) == ("boom [E1]", "E1", 3)
-    assert said(error) == ["hi", "a"]
+    assert contents_of(error) == ["hi", "a"]
 
 
 def breaking(body: bytes) -> Script:
@@ -168,7 +168,7 @@ def test_a_stream_that_ends_too_early(reader: Blocking, way: Any, body: bytes, c
     with server(way(body), recording(*WHOLE)) as agent:
         error, _ = refused(reader, AGUIClient(agent.url))
     assert type(error) is StreamTruncatedError
-    assert said(error) == contents
+    assert contents_of(error) == contents
     assert len(agent.asked) == 1  # never again once an answer has begun
 
 
@@ -191,7 +191,7 @@ def test_an_agent_that_falls_silent(reader: Blocking) -> None:
         error, _ = refused(reader, AGUIClient(agent.url, timeout=httpx2.Timeout(10, read=0.2)))
     assert type(error) is StreamTruncatedError
     assert "silent" in str(error)
-    assert said(error) == ["hi", "a"]
+    assert contents_of(error) == ["hi", "a"]
 
 
 @both
@@ -219,7 +219,7 @@ def test_a_stream_that_breaks_the_rules(reader: Blocking, fault: bytes, code: st
         error, seen = refused(reader, AGUIClient(agent.url, max_event=1000))
     assert type(error) is (EventTooLargeError if code == "frame-too-large" else StreamInvalidError)
     assert error.code == code
-    assert said(error) == ["hi", "a"]
+    assert contents_of(error) == ["hi", "a"]
     assert seen == ["RUN_STARTED", "TEXT_MESSAGE_START", "TEXT_MESSAGE_CONTENT"]
 
 
@@ -251,7 +251,7 @@ def test_answers_that_are_no_streams(reader: Blocking) -> None:
             error, seen = refused(reader, AGUIClient(agent.url))
             assert type(error) is NotAnEventStreamError
             assert kind in str(error)
-            assert (said(error), seen) == (["hi"], [])
+            assert (contents_of(error), seen) == (["hi"], [])
 
 
 @both
@@ -276,7 +276,7 @@ def test_http_errors(reader: Blocking) -> None:
     assert len(long.body) == 64 * 1024
     assert isinstance(half, AgentStatusError)
     assert (half.status, half.body) == (500, "half")
-    assert said(half) == ["hi"]
+    assert contents_of(half) == ["hi"]
     assert len(agent.asked) == 4  # 500 and a broken body are no reason to ask again
 
 

@@ -9,7 +9,7 @@ from langchain_core.messages import HumanMessage
 
 from langgraph_agui import LangGraphAgent
 from langgraph_agui.client import agui_messages_of
-from tests.adapter.models import Scripted, said, thinking
+from tests.adapter.models import Scripted, text_chunk, thinking
 from tests.adapter.models import call as scripted_call
 from tests.adapter.streams import RecordedRun, dumped, record_run, run_input
 from tests.adapter.test_providers import run
@@ -35,7 +35,7 @@ async def test_an_agent_that_thinks_calls_and_answers() -> None:
             thinking("look "),
             thinking("it up"),
             thinking(signature="sig"),
-            said("one moment"),
+            text_chunk("one moment"),
             scripted_call("get_weather", "c", 2),
         ],
         [thinking("so"), "It is ", "sunny."],
@@ -56,7 +56,7 @@ async def test_every_provider(case: Case, provider_server: ProviderServer) -> No
 
 async def test_the_history_goes_back_unchanged() -> None:
     """The agent's values come back to it: a second run finds in its input what it said in the first."""
-    model = Scripted([thinking("hm"), thinking(signature="sig"), said("one")], ["two"])
+    model = Scripted([thinking("hm"), thinking(signature="sig"), text_chunk("one")], ["two"])
     agent = LangGraphAgent(graph=create_agent(model, []))
     first = await record_run(agent, run_input(UserMessage(id="u", content="hi")))
     back = agui_messages_of(whole(chunks_of(first.events)))

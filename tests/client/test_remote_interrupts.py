@@ -17,7 +17,7 @@ from langgraph.types import Command
 
 from langgraph_agui import AGUIMiddleware, LangGraphAgent, agui_router
 from langgraph_agui.client import AGUIChatModel, RemoteInterrupts, RunFailedError
-from tests.adapter.models import Scripted, said
+from tests.adapter.models import Scripted, text_chunk
 from tests.adapter.streams import record_run, run_input
 from tests.http.serving import serving
 
@@ -45,7 +45,7 @@ def remote() -> Iterator[Scripted]:
     sent.clear()
     model = Scripted(
         [
-            said("One moment."),
+            text_chunk("One moment."),
             asked("transfer", "t1", 1, '{"to": "Ada"}'),
             asked("transfer", "t2", 2, '{"to": "Ben"}'),
         ],

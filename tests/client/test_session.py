@@ -48,7 +48,9 @@ def contents(session: AGUISession[Any]) -> list[Any]:
 @both
 def test_a_turn(reader: Blocking) -> None:
     usage = [{"model": "m", "inputTokens": 3, "outputTokens": 1}]
-    recorded = in_run(*text("m", "a", "b"), *text("s", "sub", subagentRunId="lane"), *text("v", "echo", role="user"))
+    recorded = in_run(
+        *text("m", "a", "b"), *text("s", "sub", subagentRunId="subagent"), *text("v", "echo", role="user")
+    )
     recorded[-1] = {**FINISHED, "usage": usage, "result": {"x": 1}}
     with server(recording(*recorded)) as agent:
         session = AGUISession[Any](

@@ -17,7 +17,7 @@ from langgraph_agui import AGUIMiddleware, LangGraphAgent, add_langgraph_fastapi
 from langgraph_agui.client import AgentError, AGUISession, RunFailedError, StreamTruncatedError
 from langgraph_agui.protocol import to_jsonable
 from tests.adapter.frontends import client_tool, lookup
-from tests.adapter.models import Scripted, call, said, thinking
+from tests.adapter.models import Scripted, call, text_chunk, thinking
 from tests.adapter.models import Turn as Said
 from tests.agreement import canonical
 from tests.client.servers import Awaiting, Blocking, Recorder, frames, recording, server
@@ -40,7 +40,7 @@ def answer(messages: list[BaseMessage]) -> Said:
     place = max(place for place, one in enumerate(messages) if isinstance(one, HumanMessage))
     asked = messages[place].text
     if any(isinstance(one, ToolMessage) for one in messages[place:]):
-        return [thinking("so"), thinking(signature=f"sig-{place}"), said("It is done.")]
+        return [thinking("so"), thinking(signature=f"sig-{place}"), text_chunk("It is done.")]
     match asked:
         case "fail":
             return ["not ", RuntimeError("secret")]
@@ -50,7 +50,7 @@ def answer(messages: list[BaseMessage]) -> Said:
             return ["Painting.", call("paint", f"p{place}", color="red"), call("lookup", f"q{place}", 1, city="Oslo")]
         case "delete":
             return [call("delete", f"d{place}", 0, path="/a"), call("delete", f"e{place}", 1, path="/b")]
-    return [thinking("hm "), thinking("hm"), thinking(signature="sig"), said(f"You said {asked}.")]
+    return [thinking("hm "), thinking("hm"), thinking(signature="sig"), text_chunk(f"You said {asked}.")]
 
 
 @tool
@@ -197,7 +197,10 @@ TURNS: Sequence[tuple[dict[str, Any], list[Wire]]] = [
             *in_run(*text("p", "second")),
         ],
     ),
-    ({}, in_run(*text("s", "sub", subagentRunId="lane"), event("TEXT_MESSAGE_CHUNK", messageId="t", delta="chunk"))),
+    (
+        {},
+        in_run(*text("s", "sub", subagentRunId="subagent"), event("TEXT_MESSAGE_CHUNK", messageId="t", delta="chunk")),
+    ),
 ]
 
 

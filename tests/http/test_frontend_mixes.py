@@ -192,13 +192,13 @@ def compared(messages: Sequence[dict[str, Any]]) -> list[Row]:
     rows: list[Row] = []
     for is_tool, group in groupby(messages, lambda message: message["role"] == "tool"):
         if is_tool:
-            rows += sorted(((m["toolCallId"], said(m)) for m in group), key=lambda row: row[0])
+            rows += sorted(((m["toolCallId"], row_of(m)) for m in group), key=lambda row: row[0])
         else:
-            rows += [(m["role"], said(m)) for m in group]
+            rows += [(m["role"], row_of(m)) for m in group]
     return rows
 
 
-def said(message: dict[str, Any]) -> Any:
+def row_of(message: dict[str, Any]) -> Any:
     content = message.get("content") or ""
     if isinstance(content, list):
         content = [part.get("text") or IMAGE * (IMAGE in json.dumps(part)) for part in content]

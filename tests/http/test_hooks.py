@@ -74,7 +74,7 @@ def post(served: Served, thread: str = "t", **headers: str) -> Answer:
     return ask(served.port, "POST", "/agent", body_of(run_input("who am I?", thread=thread)), {**JSON, **headers})
 
 
-def said(answer: Answer) -> str:
+def first_text(answer: Answer) -> str:
     assert answer.status == 200, answer.body
     events = list(decode([answer.body]))
     assert events[-1].type.value == "RUN_FINISHED"
@@ -105,7 +105,7 @@ class TestDependencies:
     def test_let_through(self) -> None:
         office = Office(dependencies=[Depends(signed_in)])
         with serving(office.app) as served:
-            assert said(post(served, authorization="Bearer good")) == "nobody of None on t"
+            assert first_text(post(served, authorization="Bearer good")) == "nobody of None on t"
             good = {"authorization": "Bearer good"}
             assert ask(served.port, "GET", "/agent/health", headers=good).status == 200
 
@@ -152,7 +152,7 @@ class TestThreads:
             answer = post(served, "ann/1", user="bob")
             assert (answer.status, answer.json) == (status, {"detail": detail})
             assert office.untouched
-            assert said(post(served, "ann/1", user="ann")) == "nobody of None on ann/1"
+            assert first_text(post(served, "ann/1", user="ann")) == "nobody of None on ann/1"
             assert office.saver.reads > 0
 
     def test_are_authorized_before_factories_run(self) -> None:
@@ -191,8 +191,8 @@ class TestFactories:
         )
         with serving(office.app) as served:
             answer = post(served, user="ann", tenant="acme")
-            assert said(answer) == "ann of acme on t"
-            assert said(post(served, "u", user="bob", tenant="else")) == "bob of else on u"
+            assert first_text(answer) == "ann of acme on t"
+            assert first_text(post(served, "u", user="bob", tenant="else")) == "bob of else on u"
         assert b"ann" not in answer.body.replace(b"ann of acme", b"")
 
     def test_runs_at_once_keep_their_identities(self) -> None:
@@ -200,18 +200,18 @@ class TestFactories:
         with serving(office.app) as served:
             names = [f"user-{number}" for number in range(12)]
             with ThreadPoolExecutor(12) as pool:
-                answers = list(pool.map(lambda name: said(post(served, name, user=name)), names))
+                answers = list(pool.map(lambda name: first_text(post(served, name, user=name)), names))
         assert answers == [f"{name} of None on {name}" for name in names]
 
     def test_the_thread_is_always_the_authorized_one(self) -> None:
         office = Office(config_factory=lambda request: {"configurable": {"thread_id": "elsewhere"}})
         with serving(office.app) as served:
-            assert said(post(served, "mine")) == "nobody of None on mine"
+            assert first_text(post(served, "mine")) == "nobody of None on mine"
 
     def test_a_factory_may_have_nothing_to_say(self) -> None:
         office = Office(config_factory=lambda request: None, context_factory=lambda request: None)
         with serving(office.app) as served:
-            assert said(post(served)) == "nobody of None on t"
+            assert first_text(post(served)) == "nobody of None on t"
 
     def test_a_factory_may_refuse(self) -> None:
         def refuse(request: Request) -> RunnableConfig:

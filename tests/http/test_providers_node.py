@@ -80,7 +80,7 @@ def test_two_turns(
 
     first = node_client.run(**turn, add=[user(case.prompt, "question-1")])
     check_run(stage.recorded(path, first), first)
-    check_said(first.messages, case.seen)
+    check_messages(first.messages, case.seen)
     check_opaque(case, first.messages)
 
     second = node_client.run(**turn, add=[user("Anything else?", "question-2")])
@@ -121,7 +121,7 @@ def plain(messages: Iterable[Message]) -> list[dict[str, Any]]:
     return [message.model_dump(by_alias=True, mode="json") for message in messages]
 
 
-def check_said(messages: list[dict[str, Any]], seen: tuple[Seen, ...]) -> None:
+def check_messages(messages: list[dict[str, Any]], seen: tuple[Seen, ...]) -> None:
     answers = [message for message in messages if message["role"] == "assistant"]
     texts = [turn.text for turn in seen if turn.text or turn.calls]
     assert [message.get("content") or "" for message in answers] == texts

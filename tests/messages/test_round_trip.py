@@ -77,14 +77,14 @@ def as_bytes(value: object) -> object:
     return {"bytes": b64encode(value).decode()}
 
 
-def says_nothing(message: BaseMessage) -> bool:
+def is_empty(message: BaseMessage) -> bool:
     """A message of which nothing would be held."""
     return isinstance(message, AIMessage) and sent(message) == sent(AIMessage("", id=message.id))
 
 
 def check_same(messages: list[BaseMessage], options: ReasoningOptions = FULL) -> list[dict[str, Any]]:
     held = wire(messages, options)
-    kept = [sent(message) for message in messages if not says_nothing(message)]
+    kept = [sent(message) for message in messages if not is_empty(message)]
     assert [sent(message) for message in back(held, options)] == kept
     return held
 

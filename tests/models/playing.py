@@ -49,6 +49,6 @@ async def play(model: BaseChatModel, turns: int, *, stream: bool) -> list[AIMess
     return answers
 
 
-def said(body: dict[str, Any]) -> list[dict[str, Any]]:
+def assistant_messages(body: dict[str, Any]) -> list[dict[str, Any]]:
     """The assistant's messages in a request."""
     return [message for message in body["messages"] if message["role"] == "assistant"]

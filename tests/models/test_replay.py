@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from langgraph_agui import models
 from langgraph_agui.messages.blocks import read_blocks
 from langgraph_agui.models import provider_of
-from tests.models.playing import REPLAYING, ask, make_replaying, play, said
+from tests.models.playing import REPLAYING, ask, assistant_messages, make_replaying, play
 from tests.providers.cases import BY_ID
 from tests.providers.models import KEY, make_model
 from tests.providers.reading import run_case
@@ -62,7 +62,7 @@ async def sent_back(
     server.script(provider, turn(Text("ok")))
     model = make_replaying(provider, server, **options)
     await (model.bind_tools([get_weather]) if tools else model).ainvoke(history)
-    return [message.get(REPLAYING[provider][2]) for message in said(server.bodies[-1])]
+    return [message.get(REPLAYING[provider][2]) for message in assistant_messages(server.bodies[-1])]
 
 
 @HOW
@@ -74,7 +74,7 @@ async def test_a_tool_loop_brings_reasoning_back(provider: str, stream: bool, pr
     answers = await play(make_replaying(provider, provider_server), len(case.turns), stream=stream)
 
     assert [request.streamed for request in provider_server.requests] == [stream, stream]
-    (message,) = said(provider_server.bodies[1])
+    (message,) = assistant_messages(provider_server.bodies[1])
     assert message[REPLAYING[provider][2]] == case.turns[0].reasoning
     assert message["tool_calls"][0]["id"] == "call_paris"
     assert [part.text for part in read_blocks(answers[1]) if part.kind == "reasoning"] == [case.turns[1].reasoning]
@@ -85,7 +85,7 @@ async def test_a_tool_loop_brings_reasoning_back(provider: str, stream: bool, pr
 async def test_the_package_alone_does_not(provider: str, stream: bool, provider_server: ProviderServer) -> None:
     await run_case(BY_ID[f"{provider}-tool-loop"], provider_server, stream=stream)
 
-    assert not {"reasoning", "reasoning_content"} & said(provider_server.bodies[1])[0].keys()
+    assert not {"reasoning", "reasoning_content"} & assistant_messages(provider_server.bodies[1])[0].keys()
 
 
 @PROVIDER
@@ -155,14 +155,14 @@ async def test_a_compatible_server_is_heard_and_answered_in_its_own_words(
     assert first.additional_kwargs["reasoning_content"] == case.turns[0].reasoning
     assert second.additional_kwargs["reasoning_content"] == case.turns[1].reasoning
     assert [block["type"] for block in second.content_blocks] == ["reasoning", "text"]
-    (message,) = said(provider_server.bodies[1])
+    (message,) = assistant_messages(provider_server.bodies[1])
     assert message["reasoning"] == case.turns[0].reasoning
     assert "reasoning_content" not in message
 
     named = model.model_copy(update={"reasoning_field": "reasoning_content"})
     await named.ainvoke([HumanMessage("hi"), first, ToolMessage("Sunny", tool_call_id="call_paris")])
-    assert said(provider_server.bodies[-1])[0]["reasoning_content"] == case.turns[0].reasoning
-    assert "reasoning" not in said(provider_server.bodies[-1])[0]
+    assert assistant_messages(provider_server.bodies[-1])[0]["reasoning_content"] == case.turns[0].reasoning
+    assert "reasoning" not in assistant_messages(provider_server.bodies[-1])[0]
 
 
 @HOW
@@ -222,7 +222,7 @@ async def test_in_an_agent(provider_server: ProviderServer) -> None:
     state = await agent.ainvoke({"messages": [HumanMessage("What should I wear in Paris?")]})
     await agent.ainvoke({"messages": [*state["messages"], HumanMessage("Thanks!")]})
 
-    later = [message["reasoning_content"] for message in said(provider_server.bodies[-1])]
+    later = [message["reasoning_content"] for message in assistant_messages(provider_server.bodies[-1])]
     assert later == [given.reasoning for given in case.turns]
 
 
@@ -233,7 +233,7 @@ def mistral(server: ProviderServer, **options: Any) -> BaseChatModel:
 
 def _contents(body: dict[str, Any]) -> list[Any]:
     """What is not empty of the assistant's contents: a stream begins with an empty text."""
-    contents = [message["content"] for message in said(body)]
+    contents = [message["content"] for message in assistant_messages(body)]
     return [
         [block for block in content if block != {"type": "text", "text": ""}] if isinstance(content, list) else content
         for content in contents
@@ -252,14 +252,14 @@ async def test_mistral_keeps_what_stands_beside_calls(
 
     thinking = {"type": "thinking", "thinking": [{"type": "text", "text": case.turns[0].reasoning}]}
     assert _contents(provider_server.bodies[1]) == [[thinking, {"type": "text", "text": case.turns[0].text}]]
-    assert said(provider_server.bodies[1])[0]["tool_calls"][0]["id"] == "callParis"
+    assert assistant_messages(provider_server.bodies[1])[0]["tool_calls"][0]["id"] == "callParis"
 
 
 @HOW
 async def test_mistral_alone_empties_it(stream: bool, provider_server: ProviderServer) -> None:
     await run_case(BY_ID["mistral-text-then-call"], provider_server, stream=stream)
 
-    assert said(provider_server.bodies[1])[0]["content"] == ""
+    assert assistant_messages(provider_server.bodies[1])[0]["content"] == ""
 
 
 @pytest.mark.parametrize(

@@ -57,9 +57,9 @@ pytestmark = pytest.mark.xdist_group("pairs")
 @pytest.mark.parametrize("source", SOURCES)
 @each_value(also=lambda source, target: source == target)
 def test_pair(source: str, target: str, rig: Rig) -> None:
-    history, opaque = said(rig, source)
+    history, opaque = tool_loop(rig, source)
     for request in requests(rig, target, history):
-        check_heard(request, target, 1)
+        check_request(request, target, 1)
         if foreign(source, target):
             check_nothing_of(request, opaque)
         elif source == target:
@@ -68,10 +68,10 @@ def test_pair(source: str, target: str, rig: Rig) -> None:
 
 @pytest.mark.parametrize(("first", "second", "target"), MIXED)
 def test_mixed(first: str, second: str, target: str, rig: Rig) -> None:
-    begun, of_first = said(rig, first)
-    history, of_second = said(rig, second, 1, begun)
+    begun, of_first = tool_loop(rig, first)
+    history, of_second = tool_loop(rig, second, 1, begun)
     for request in requests(rig, target, history):
-        check_heard(request, target, 2)
+        check_request(request, target, 2)
         for source, opaque in ((first, of_first), (second, of_second)):
             if foreign(source, target):
                 check_nothing_of(request, opaque)
@@ -87,7 +87,7 @@ class Opaque:
     ids: set[str]
 
 
-def said(rig: Rig, source: str, number: int = 0, before: Sequence[Message] = ()) -> tuple[list[Message], Opaque]:
+def tool_loop(rig: Rig, source: str, number: int = 0, before: Sequence[Message] = ()) -> tuple[list[Message], Opaque]:
     """The conversation after one more tool loop of `source`."""
     question = user(f"Question {number}?", f"question-{number}")
     recorded, _ = run(rig, source, [*before, question], number)
@@ -136,7 +136,7 @@ def foreign(source: str, target: str) -> bool:
     return package(source) != package(target)
 
 
-def check_heard(request: Json, target: str, count: int) -> None:
+def check_request(request: Json, target: str, count: int) -> None:
     """Questions, calls, results and answers are there, in blocks that the target knows."""
     received = [*strings(request["body"])]
     for number in range(count):

@@ -21,7 +21,7 @@ from typing_extensions import TypedDict
 from langgraph_agui import emit_state
 from langgraph_agui.frontend import frontend_tools
 from tests.adapter.graphs import chain_of, talker
-from tests.adapter.models import Scripted, call, calling, part, said, thinking, used
+from tests.adapter.models import Scripted, call, calling, part, text_chunk, thinking, used
 
 
 class State(TypedDict, total=False):
@@ -48,7 +48,13 @@ text = _graph(talker(Scripted(script=_echo)))
 def _signed(messages: list[Any]) -> list[Any]:
     blocks = [block for message in messages if isinstance(message.content, list) for block in message.content]
     seen = [block["signature"] for block in blocks if "signature" in block]
-    return [thinking("Let me "), thinking("think."), thinking(signature="SIG-1"), said(f"Seen: {seen}."), used(7, 9)]
+    return [
+        thinking("Let me "),
+        thinking("think."),
+        thinking(signature="SIG-1"),
+        text_chunk(f"Seen: {seen}."),
+        used(7, 9),
+    ]
 
 
 reasoning = _graph(talker(Scripted(script=_signed)))

@@ -13,7 +13,7 @@ from langgraph.types import Send, interrupt
 from typing_extensions import TypedDict
 
 from tests.adapter.graphs import Chat
-from tests.subagents.graphs import BOSS, Built, Lane, Mend, agent_of, agent_tool, asking, boss_of, graph_of
+from tests.subagents.graphs import BOSS, Built, ExpectedSubagent, Mend, agent_of, agent_tool, asking, boss_of, graph_of
 from tests.subagents.graphs import guarded as deep_guarded
 from tests.subagents.graphs import guarded_leaf as leaf
 from tests.subagents.voices import breaking, voice
@@ -22,9 +22,9 @@ MODES = ("batched", "per_call")
 WHY = {"question": "why"}
 
 
-def called(*speakers: str) -> dict[str, Lane]:
-    """The lanes of the boss's tools, of their names."""
-    return {name: Lane(name, BOSS, f"boss.{number}") for number, name in enumerate(speakers)}
+def called(*speakers: str) -> dict[str, ExpectedSubagent]:
+    """The subagents of the boss's tools, of their names."""
+    return {name: ExpectedSubagent(name, BOSS, f"boss.{number}") for number, name in enumerate(speakers)}
 
 
 def tools_of(**agents: Any) -> Built:
@@ -45,7 +45,7 @@ def second(mode: Any) -> Built:
     """A tool that asks two agents one after the other, of which the second one asks for leave."""
     asks, _ = leaf("ann", mode, [])
     graph, boss = boss_of(None, [agent_tool("both", agent_of(voice("bob")), asks)], ("both", WHY))
-    subagent_ids = {"bob": Lane("both", BOSS, "boss.0"), "ann": Lane("ann", BOSS, "boss.0")}
+    subagent_ids = {"bob": ExpectedSubagent("both", BOSS, "boss.0"), "ann": ExpectedSubagent("ann", BOSS, "boss.0")}
     return Built(graph, boss, subagent_ids)
 
 
@@ -57,7 +57,7 @@ def in_a_node(mode: Any) -> Built:
         return {"messages": (await asks.ainvoke(asking("why")))["messages"][-1:]}
 
     graph, boss = boss_of(None, [agent_tool("mid", graph_of(Chat, consult=consult))], ("mid", WHY))
-    return Built(graph, boss, {"mid": Lane("mid", BOSS, "boss.0"), "ann": Lane("ann", "mid")})
+    return Built(graph, boss, {"mid": ExpectedSubagent("mid", BOSS, "boss.0"), "ann": ExpectedSubagent("ann", "mid")})
 
 
 def half(mode: Any) -> Built:
@@ -65,7 +65,10 @@ def half(mode: Any) -> Built:
     asks, _ = leaf("ann", mode, [])
     tools = [agent_tool("ann", asks), agent_tool("bob", agent_of(voice("bob"), name="bob"))]
     built = tools_of(mid=create_agent(voice("mid", ("ann", WHY), ("bob", WHY)), tools, name="mid"))
-    built.subagent_ids |= {"ann": Lane("ann", "mid", "mid.0"), "bob": Lane("bob", "mid", "mid.1")}
+    built.subagent_ids |= {
+        "ann": ExpectedSubagent("ann", "mid", "mid.0"),
+        "bob": ExpectedSubagent("bob", "mid", "mid.1"),
+    }
     return built
 
 
@@ -110,7 +113,9 @@ def _inside(*, handled: bool) -> Built:
     bob = agent_tool("bob", agent_of(voice("bob", pace=0.5), name="bob"))
     mid = create_agent(voice("mid", ("ann", WHY), ("bob", WHY)), [ann, bob], name="mid")
     graph, boss = boss_of(None, [agent_tool("mid", mid)], ("mid", WHY), middleware=[Mend()] if handled else [])
-    return Built(graph, boss, {"mid": Lane("mid", BOSS, "boss.0"), "bob": Lane("bob", "mid", "mid.1")})
+    return Built(
+        graph, boss, {"mid": ExpectedSubagent("mid", BOSS, "boss.0"), "bob": ExpectedSubagent("bob", "mid", "mid.1")}
+    )
 
 
 def _pausing_and_failing() -> Built:

@@ -11,7 +11,7 @@ UNTOLD = {"nostream"}
 """Graphs whose point is `nostream`, of which a server does not tell."""
 
 
-def _as_told(built: Built, *, by_tools: bool) -> Built:
+def _as_server_reports(built: Built, *, by_tools: bool) -> Built:
     """What a client of a server must be told: not what a tool is for, which the server does not tell."""
     if not by_tools:
         return built
@@ -24,7 +24,7 @@ def _as_told(built: Built, *, by_tools: bool) -> Built:
 
 
 ENDING = {
-    name: _as_told(build(None), by_tools=not name.startswith("deep"))
+    name: _as_server_reports(build(None), by_tools=not name.startswith("deep"))
     for name, build in BUILDS.items()
     if name not in UNTOLD
 }
@@ -33,7 +33,7 @@ ENDING = {
 PAUSING = {mode: guarded(None, mode, []) for mode in ("batched", "per_call")}
 """Graphs that pause in their innermost agent, by how it asks."""
 
-FAILING = {handled: _as_told(failing(handled=handled), by_tools=True) for handled in (True, False)}
+FAILING = {handled: _as_server_reports(failing(handled=handled), by_tools=True) for handled in (True, False)}
 """Graphs in which an agent within an agent fails; with True the root's agent goes on."""
 
 _graphs = {

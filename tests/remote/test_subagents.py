@@ -13,7 +13,16 @@ from langgraph_agui import LangGraphAgent
 from tests.adapter.streams import RecordedRun, record_run, run_input
 from tests.remote.subagent_graphs import ENDING, FAILING, PAUSING
 from tests.subagents.graphs import BOSS
-from tests.subagents.owners import check_all, check_lifecycle, check_untold, check_words, ends, sayings, starts, tag
+from tests.subagents.owners import (
+    check_all,
+    check_lifecycle,
+    check_no_subagents,
+    check_words,
+    ends,
+    sayings,
+    starts,
+    tag,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -78,17 +87,17 @@ async def test_a_second_agent_of_a_task_counts(agent: Agents) -> None:
 
 
 @few
-async def test_inline_says_all_and_nothing_of_lanes(agent: Agents, name: str) -> None:
+async def test_inline_says_all_and_nothing_of_subagents(agent: Agents, name: str) -> None:
     inline, attributed = await received(agent(name, "inline")), await received(agent(name))
-    check_untold(inline)
+    check_no_subagents(inline)
     if not ENDING[name].copied:  # what the parent repeats of a subagent is told once only here
         assert speakers(inline) == speakers(attributed)
 
 
 @few
-async def test_hidden_tells_nothing_of_lanes(agent: Agents, name: str) -> None:
+async def test_hidden_tells_nothing_of_subagents(agent: Agents, name: str) -> None:
     recorded, built = await received(agent(name, "hidden")), ENDING[name]
-    check_untold(recorded)
+    check_no_subagents(recorded)
     assert set(speakers(recorded)) == {BOSS} | built.shared
     assert sum(usage.input_tokens or 0 for usage in recorded.last.usage) >= 10 * (1 + len(built.subagent_ids))
 
@@ -144,12 +153,12 @@ async def test_a_resumed_subagent_is_the_same(agent: Agents, how: str) -> None:
 
 @asks
 @pytest.mark.parametrize("mode", ["inline", "hidden"])
-async def test_an_approval_without_lanes(agent: Agents, how: str, mode: Mode) -> None:
+async def test_an_approval_without_subagents(agent: Agents, how: str, mode: Mode) -> None:
     before = await paused(agent(f"guarded_{how}", mode))
-    check_untold(before)
+    check_no_subagents(before)
     assert [one.subagent_run_id for one in before.last.outcome.interrupts] == [None]
     recorded = await approve(agent(f"guarded_{how}", mode), before)
-    check_untold(recorded)
+    check_no_subagents(recorded)
     said = set(speakers(before)) | set(speakers(recorded))
     assert said == ({BOSS} if mode == "hidden" else {BOSS, *PAUSING[how].subagent_ids})
 

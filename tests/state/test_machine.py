@@ -198,7 +198,7 @@ class Paced(Scripted):
                 yield chunk
 
 
-def said(talk: Talk, prefix: str) -> Iterator[Any]:
+def chunks_of(talk: Talk, prefix: str) -> Iterator[Any]:
     """The chunks of a model's turn, one for each piece of arguments."""
     known: set[int] = set()
     for index, text in talk.pieces:
@@ -278,7 +278,7 @@ class World:
         async def done() -> None:
             await self._done(step)
 
-        pieces = [one for chunk in said(talk, prefix) for one in (turn, chunk, done)]
+        pieces = [one for chunk in chunks_of(talk, prefix) for one in (turn, chunk, done)]
         model = Paced([*pieces, turn, *([BrokenError()] if talk.breaks else [])])
         try:
             return await model.ainvoke("go")
@@ -297,7 +297,7 @@ def exact(value: Any) -> str:
 
 
 @dataclass
-class _Said:
+class _OpenCall:
     tool: str
     text: str = ""
     due: int = 0
@@ -310,7 +310,7 @@ class Oracle:
         self.truth: dict[str, Any] = deepcopy(START_VALUES)
         self.before: dict[str, Any] | None = None
         self.shown: list[Any] = []
-        self.open: dict[str, _Said] = {}
+        self.open: dict[str, _OpenCall] = {}
         self.passed = False
         self.life = ""
         self._own: dict[str, Any] = {}
@@ -399,7 +399,7 @@ class Oracle:
             call_id = f"{prefix}-{index}"
             if call_id not in mine:
                 mine.append(call_id)
-                self.open[call_id] = _Said(talk.calls[index][0])
+                self.open[call_id] = _OpenCall(talk.calls[index][0])
             one = self.open[call_id]
             one.text += text
             if text and len(one.text) >= one.due:
@@ -413,7 +413,7 @@ class Oracle:
                 del self.open[call_id]
         yield ""
 
-    def _look(self, call_id: str, one: _Said) -> None:
+    def _look(self, call_id: str, one: _OpenCall) -> None:
         one.due = len(one.text) + 1 + len(one.text) // 32
         try:
             recorded = from_json(one.text, allow_partial="trailing-strings")

@@ -1,4 +1,4 @@
-"""Graphs with subagents of every kind, and who speaks in which lane."""
+"""Graphs with subagents of every kind, and who speaks in which subagent."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ BOSS = "boss"
 
 
 @dataclass(frozen=True)
-class Lane:
-    """What must be told of one lane when it starts."""
+class ExpectedSubagent:
+    """What must be told of one subagent when it starts."""
 
     name: str
     parent: str = BOSS
@@ -39,18 +39,18 @@ class Lane:
 
 @dataclass
 class Built:
-    """A graph, the model of its root, and its lanes by their speakers."""
+    """A graph, the model of its root, and its subagents by their speakers."""
 
     graph: Any
     boss: Scripted
-    subagent_ids: dict[str, Lane]
+    subagent_ids: dict[str, ExpectedSubagent]
     models: dict[str, Scripted] = field(default_factory=dict)
     shared: frozenset[str] = frozenset()
     """The speakers whose words the root graph's own state holds."""
     copied: frozenset[str] = frozenset()
     """Those of them whose words the root repeats in a message of its own."""
     silent: tuple[str, ...] = ()
-    """The names of lanes in which no word is told."""
+    """The names of subagents in which no word is told."""
 
 
 Build = Callable[[Any], Built]
@@ -95,10 +95,10 @@ def task(name: str, description: str) -> tuple[str, dict[str, Any]]:
 # -- deepagents -----------------------------------------------------------------------------------------------------
 
 DEEP = {
-    "mid_a": Lane("mid_a", BOSS, "boss.0", "do a"),
-    "mid_b": Lane("mid_b", BOSS, "boss.1", "do b"),
-    "leaf_a": Lane("leaf_a", "mid_a", "mid_a.0", "do a leaf_a"),
-    "leaf_b": Lane("leaf_b", "mid_b", "mid_b.0", "do b leaf_b"),
+    "mid_a": ExpectedSubagent("mid_a", BOSS, "boss.0", "do a"),
+    "mid_b": ExpectedSubagent("mid_b", BOSS, "boss.1", "do b"),
+    "leaf_a": ExpectedSubagent("leaf_a", "mid_a", "mid_a.0", "do a leaf_a"),
+    "leaf_b": ExpectedSubagent("leaf_b", "mid_b", "mid_b.0", "do b leaf_b"),
 }
 
 
@@ -149,7 +149,7 @@ def deep_specs(saver: Any) -> Built:
     spec: Any = {"name": "worker", "description": "Works.", "system_prompt": "Work.", "model": voice("worker")}
     boss = voice(BOSS, task("worker", "do it"))
     graph = create_deep_agent(boss, subagents=[spec], checkpointer=saver)
-    return Built(graph, boss, {"worker": Lane("worker", BOSS, "boss.0", "do it")})
+    return Built(graph, boss, {"worker": ExpectedSubagent("worker", BOSS, "boss.0", "do it")})
 
 
 # -- agents as tools ------------------------------------------------------------------------------------------------
@@ -164,7 +164,9 @@ def tools_of(saver: Any, *, sync: bool) -> Built:
     """Two tools at once, each of which asks an agent without a name."""
     tools = [agent_tool(name, agent_of(voice(name, pace=0.01)), sync=sync) for name in ("ann", "bob")]
     graph, boss = boss_of(saver, tools, *((name, {"question": "why"}) for name in ("ann", "bob")))
-    subagent_ids = {name: Lane(name, BOSS, f"boss.{n}", f"Ask {name}.") for n, name in enumerate(("ann", "bob"))}
+    subagent_ids = {
+        name: ExpectedSubagent(name, BOSS, f"boss.{n}", f"Ask {name}.") for n, name in enumerate(("ann", "bob"))
+    }
     return Built(graph, boss, subagent_ids)
 
 
@@ -179,15 +181,17 @@ def sync_tools(saver: Any) -> Built:
 def same_tool_twice(saver: Any) -> Built:
     helper = agent_tool("help", agent_of(voice("help", each=True, pace=0.01)))
     graph, boss = boss_of(saver, [helper], *(("help", {"question": which}) for which in "xy"))
-    return Built(graph, boss, {f"help-{x}": Lane("help", BOSS, f"boss.{n}", "Ask help.") for n, x in enumerate("xy")})
+    return Built(
+        graph, boss, {f"help-{x}": ExpectedSubagent("help", BOSS, f"boss.{n}", "Ask help.") for n, x in enumerate("xy")}
+    )
 
 
 def two_agents_in_a_tool(saver: Any) -> Built:
     both = agent_tool("both", agent_of(voice("one")), agent_of(voice("two"), name="second"))
     graph, boss = boss_of(saver, [both], ("both", {"question": "why"}))
     subagent_ids = {
-        "one": Lane("both", BOSS, "boss.0", "Ask both."),
-        "two": Lane("second", BOSS, "boss.0", "Ask both."),
+        "one": ExpectedSubagent("both", BOSS, "boss.0", "Ask both."),
+        "two": ExpectedSubagent("second", BOSS, "boss.0", "Ask both."),
     }
     return Built(graph, boss, subagent_ids)
 
@@ -196,8 +200,8 @@ def tools_in_tools(saver: Any) -> Built:
     inner = create_agent(voice("outer", ("deeper", {"question": "q"})), [agent_tool("deeper", agent_of(voice("in")))])
     graph, boss = boss_of(saver, [agent_tool("outer", inner)], ("outer", {"question": "why"}))
     subagent_ids = {
-        "outer": Lane("outer", BOSS, "boss.0", "Ask outer."),
-        "in": Lane("deeper", "outer", "outer.0", "Ask deeper."),
+        "outer": ExpectedSubagent("outer", BOSS, "boss.0", "Ask outer."),
+        "in": ExpectedSubagent("deeper", "outer", "outer.0", "Ask deeper."),
     }
     return Built(graph, boss, subagent_ids)
 
@@ -237,7 +241,7 @@ def declared(saver: Any, state: Any, key: str) -> Built:
     outer = graph_of(state, speak=talker(voice("outer"), "speak", key), inside=inner)
     boss = voice(BOSS)
     graph = graph_of(Topic, saver, part=outer, speak=talker(boss, "speak"))
-    return Built(graph, boss, {"outer": Lane("part"), "inner": Lane("inside", "outer")})
+    return Built(graph, boss, {"outer": ExpectedSubagent("part"), "inner": ExpectedSubagent("inside", "outer")})
 
 
 def declared_shared(saver: Any) -> Built:
@@ -256,7 +260,7 @@ def declared_agent(saver: Any) -> Built:
     """An agent with a name of its own as a node."""
     boss = voice(BOSS)
     graph = graph_of(Chat, saver, writer=agent_of(voice("writer"), name="author"), speak=talker(boss, "speak"))
-    return Built(graph, boss, {"writer": Lane("author")}, shared=frozenset({"writer"}))
+    return Built(graph, boss, {"writer": ExpectedSubagent("author")}, shared=frozenset({"writer"}))
 
 
 def in_a_node(saver: Any) -> Built:
@@ -268,7 +272,7 @@ def in_a_node(saver: Any) -> Built:
         return {"topic": answer["messages"][-1].text}
 
     graph = graph_of(Topic, saver, consult=consult, speak=talker(boss, "speak"))
-    return Built(graph, boss, {"asked": Lane("consult")})
+    return Built(graph, boss, {"asked": ExpectedSubagent("consult")})
 
 
 def copied(saver: Any) -> Built:
@@ -280,7 +284,7 @@ def copied(saver: Any) -> Built:
         return {"messages": [AIMessage(answer["messages"][-1].content)]}
 
     graph = graph_of(Topic, saver, consult=consult, speak=talker(boss, "speak"))
-    return Built(graph, boss, {"asked": Lane("consult")}, shared=copies, copied=copies)
+    return Built(graph, boss, {"asked": ExpectedSubagent("consult")}, shared=copies, copied=copies)
 
 
 def quoting(saver: Any) -> Built:
@@ -288,7 +292,7 @@ def quoting(saver: Any) -> Built:
     quote: Any = lambda state: {"messages": [HumanMessage("Obey me.", id=str(uuid4()))]}  # noqa: E731
     inner = graph_of(Chat, quote=quote, speak=talker(voice("inner"), "speak"))
     graph, boss = boss_of(saver, [agent_tool("ask", inner)], ("ask", {"question": "why"}))
-    return Built(graph, boss, {"inner": Lane("ask", BOSS, "boss.0", "Ask ask.")})
+    return Built(graph, boss, {"inner": ExpectedSubagent("ask", BOSS, "boss.0", "Ask ask.")})
 
 
 def sent(saver: Any) -> Built:
@@ -303,7 +307,9 @@ def sent(saver: Any) -> Built:
         "fan", lambda state: [Send("worker", {"notes": [HumanMessage(which)]}) for which in "xy"], ["worker"]
     )
     builder.add_edge("worker", "speak")
-    return Built(builder.compile(checkpointer=saver), boss, {f"work-{which}": Lane("worker") for which in "xy"})
+    return Built(
+        builder.compile(checkpointer=saver), boss, {f"work-{which}": ExpectedSubagent("worker") for which in "xy"}
+    )
 
 
 GRAPHS: dict[str, Build] = {
@@ -357,8 +363,8 @@ def failing(*, handled: bool) -> Built:
     outer = agent_tool("outer", create_agent(voice("outer", ("inner", {"question": "q"})), [broken]))
     graph, boss = boss_of(None, [outer], ("outer", {"question": "q"}), middleware=[Mend()] if handled else [])
     subagent_ids = {
-        "outer": Lane("outer", BOSS, "boss.0", "Ask outer."),
-        "inner": Lane("inner", "outer", "outer.0", "Ask inner."),
+        "outer": ExpectedSubagent("outer", BOSS, "boss.0", "Ask outer."),
+        "inner": ExpectedSubagent("inner", "outer", "outer.0", "Ask inner."),
     }
     return Built(graph, boss, subagent_ids)
 

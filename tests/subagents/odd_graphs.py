@@ -15,7 +15,7 @@ from langgraph.types import Command, RetryPolicy
 
 from tests.adapter.graphs import Chat, talker
 from tests.adapter.models import Scripted
-from tests.subagents.graphs import BOSS, Build, Built, Lane, agent_of, agent_tool, asking, boss_of
+from tests.subagents.graphs import BOSS, Build, Built, ExpectedSubagent, agent_of, agent_tool, asking, boss_of
 from tests.subagents.voices import spoken, voice
 
 WHY = {"question": "why"}
@@ -32,7 +32,7 @@ def at_once_in_a_tool(saver: Any) -> Built:
         return "asked"
 
     graph, boss = boss_of(saver, [both], ("both", WHY))
-    return Built(graph, boss, {name: Lane(name, BOSS, "boss.0", "Ask both.") for name in ("ann", "bob")})
+    return Built(graph, boss, {name: ExpectedSubagent(name, BOSS, "boss.0", "Ask both.") for name in ("ann", "bob")})
 
 
 def on_threads_of_their_own(saver: Any) -> Built:
@@ -47,14 +47,14 @@ def on_threads_of_their_own(saver: Any) -> Built:
         return "asked"
 
     graph, boss = boss_of(saver, [ask], ("ask", WHY))
-    return Built(graph, boss, {name: Lane(name, BOSS, "boss.0", "Ask.") for name in ("ann", "bob")})
+    return Built(graph, boss, {name: ExpectedSubagent(name, BOSS, "boss.0", "Ask.") for name in ("ann", "bob")})
 
 
 def that_remembers(saver: Any) -> Built:
     """An agent that keeps its own state from turn to turn."""
     agent = agent_of(voice("old"), name="old", checkpointer=True if saver else None)
     graph, boss = boss_of(saver, [agent_tool("ask", agent)], ("ask", WHY))
-    return Built(graph, boss, {"old": Lane("old", BOSS, "boss.0", "Ask ask.")})
+    return Built(graph, boss, {"old": ExpectedSubagent("old", BOSS, "boss.0", "Ask ask.")})
 
 
 def streamed_by_a_tool(saver: Any) -> Built:
@@ -68,7 +68,7 @@ def streamed_by_a_tool(saver: Any) -> Built:
         return str(parts[-1]["messages"][-1].text)
 
     graph, boss = boss_of(saver, [ask], ("ask", WHY))
-    return Built(graph, boss, {"other": Lane("other", BOSS, "boss.0", "Ask.")})
+    return Built(graph, boss, {"other": ExpectedSubagent("other", BOSS, "boss.0", "Ask.")})
 
 
 def batched(saver: Any) -> Built:
@@ -82,7 +82,7 @@ def batched(saver: Any) -> Built:
         return "asked"
 
     graph, boss = boss_of(saver, [ask], ("ask", WHY))
-    return Built(graph, boss, {f"help-{which}": Lane("help", BOSS, "boss.0", "Ask.") for which in "xy"})
+    return Built(graph, boss, {f"help-{which}": ExpectedSubagent("help", BOSS, "boss.0", "Ask.") for which in "xy"})
 
 
 def handing_over(saver: Any) -> Built:
@@ -96,7 +96,7 @@ def handing_over(saver: Any) -> Built:
     builder.add_node("part", inner.compile(), destinations=("last",))
     builder.add_node("last", talker(boss, "last"))
     builder.add_edge(START, "part")
-    return Built(builder.compile(checkpointer=saver), boss, {"inner": Lane("part")})
+    return Built(builder.compile(checkpointer=saver), boss, {"inner": ExpectedSubagent("part")})
 
 
 def functional(saver: Any) -> Built:
@@ -113,7 +113,7 @@ def functional(saver: Any) -> Built:
         received = [*(previous or {}).get("messages", []), *given["messages"]]
         return {"messages": [*received, await boss.ainvoke(received)]}
 
-    return Built(work, boss, {"other": Lane("other")})
+    return Built(work, boss, {"other": ExpectedSubagent("other")})
 
 
 ODD: dict[str, Build] = {
@@ -145,4 +145,4 @@ def retried() -> Built:
     builder.add_node("speak", talker(boss, "speak"))
     builder.add_edge(START, "part")
     builder.add_edge("part", "speak")
-    return Built(builder.compile(), boss, {name: Lane("part") for name in ("first", "second")})
+    return Built(builder.compile(), boss, {name: ExpectedSubagent("part") for name in ("first", "second")})

@@ -1,4 +1,4 @@
-"""The oracle: whose each event and message must be, by the words in it, and what must be told of a lane around it."""
+"""The oracle: whose each event and message must be, by the words in it, and what is sent about a subagent itself."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from ag_ui.core import AssistantMessage, Event, Message, ToolMessage
 
 from tests.adapter.streams import RecordedRun
-from tests.subagents.graphs import BOSS, Built, Lane
+from tests.subagents.graphs import BOSS, Built, ExpectedSubagent
 
 OPENS = {"TEXT_MESSAGE_START", "REASONING_MESSAGE_START", "REASONING_START", "TOOL_CALL_START", "STEP_STARTED"}
 CLOSES = {"TEXT_MESSAGE_END", "REASONING_MESSAGE_END", "REASONING_END", "TOOL_CALL_END", "STEP_FINISHED"}
@@ -21,17 +21,17 @@ def tag(recorded: Any) -> str | None:
 
 
 def starts(events: Iterable[Event]) -> dict[str, Any]:
-    """The lanes that were told to start, by id."""
+    """The subagents that were told to start, by id."""
     return {event.subagent_run_id: event for event in events if event.type.value == "SUBAGENT_STARTED"}  # type: ignore[union-attr]
 
 
 def ends(events: Iterable[Event]) -> dict[str, Any]:
-    """How the lanes have ended, by id."""
+    """How the subagents have ended, by id."""
     return {event.subagent_run_id: event for event in events if event.type.value in ENDS}  # type: ignore[union-attr]
 
 
 def check_all(recorded: RecordedRun, built: Built) -> dict[str, str]:
-    """Check a run in mode "attributed" that did not fail; return the lanes' ids by their speakers."""
+    """Check a run in mode "attributed" that did not fail; return the subagents' ids by their speakers."""
     recorded.check_snapshot()
     check_lifecycle(recorded.events)
     check_tags(recorded)
@@ -45,35 +45,35 @@ def check_all(recorded: RecordedRun, built: Built) -> dict[str, str]:
 
 
 def check_lifecycle(events: Sequence[Event]) -> None:
-    """Each lane starts and ends once, within its parent, before and after all that is tagged with it."""
-    open_lanes: dict[str, str | None] = {}
+    """Each subagent starts and ends once, within its parent, before and after all that is tagged with it."""
+    open_subagents: dict[str, str | None] = {}
     open_items: dict[str, list[tuple[str, str]]] = defaultdict(list)
     ended: set[str] = set()
     for event in events:
         kind, subagent_id = event.type.value, tag(event)
         if kind == "SUBAGENT_STARTED":
             assert subagent_id is not None
-            assert subagent_id not in open_lanes, event
+            assert subagent_id not in open_subagents, event
             assert subagent_id not in ended, event
             parent = event.parent_subagent_run_id  # type: ignore[union-attr]
-            assert parent is None or parent in open_lanes, event
-            open_lanes[subagent_id] = parent
+            assert parent is None or parent in open_subagents, event
+            open_subagents[subagent_id] = parent
         elif kind in ENDS:
-            assert subagent_id in open_lanes, event
-            assert subagent_id not in open_lanes.values(), f"{subagent_id} ends before its children"
+            assert subagent_id in open_subagents, event
+            assert subagent_id not in open_subagents.values(), f"{subagent_id} ends before its children"
             assert not open_items[subagent_id], f"{subagent_id} ends with open items: {open_items[subagent_id]}"
-            del open_lanes[subagent_id]
+            del open_subagents[subagent_id]
             ended.add(subagent_id)
         elif subagent_id is not None and subagent_id in ended:
-            # Whether the root's own state holds a message is known when the node that ran the lane has ended.
-            assert kind == "REASONING_ENCRYPTED_VALUE", f"{kind} after the end of its lane: {event}"
+            # Whether the root's own state holds a message is known when the node that ran the subagent has ended.
+            assert kind == "REASONING_ENCRYPTED_VALUE", f"{kind} after the end of its subagent: {event}"
         elif subagent_id is not None:
-            assert subagent_id in open_lanes, f"{kind} before the start of its lane: {event}"
+            assert subagent_id in open_subagents, f"{kind} before the start of its subagent: {event}"
             if kind in OPENS:
                 open_items[subagent_id].append(_item(event))
             elif kind in CLOSES:
                 open_items[subagent_id].remove(_item(event))
-    assert not open_lanes
+    assert not open_subagents
 
 
 def _item(event: Any) -> tuple[str, str]:
@@ -148,9 +148,9 @@ def written(messages: Iterable[Message]) -> list[tuple[str, str | None]]:
 
 
 def check_words(recorded: RecordedRun, built: Built) -> dict[str, str]:
-    """What a speaker says is in one lane, its own; the boss speaks as the parent. Returns the lanes by speakers."""
+    """A speaker has one subagent, its own; the boss speaks as the parent. Returns the subagents by speakers."""
     owners: dict[str, str] = {}
-    subagent_ids: Mapping[str, Lane] = built.subagent_ids
+    subagent_ids: Mapping[str, ExpectedSubagent] = built.subagent_ids
     snapshot = recorded.snapshot if recorded.of("MESSAGES_SNAPSHOT") else []
     told_owners = [*sayings(recorded.events), *written(recorded.messages), *written(snapshot)]
     for speaker, owner in told_owners:
@@ -161,13 +161,13 @@ def check_words(recorded: RecordedRun, built: Built) -> dict[str, str]:
             continue
         else:
             assert owner is not None, f"{speaker} speaks as the parent"
-            assert owners.setdefault(speaker, owner) == owner, f"{speaker} speaks in two lanes"
-    assert len(set(owners.values())) == len(owners), f"two speakers in one lane: {owners}"
+            assert owners.setdefault(speaker, owner) == owner, f"{speaker} speaks in two subagents"
+    assert len(set(owners.values())) == len(owners), f"two speakers in one subagent: {owners}"
     return owners
 
 
-def check_links(recorded: RecordedRun, subagent_ids: Mapping[str, Lane], owners: Mapping[str, str]) -> None:
-    """What is told when a lane starts: its name, its parent, and the call that it answers, which is the parent's."""
+def check_links(recorded: RecordedRun, subagent_ids: Mapping[str, ExpectedSubagent], owners: Mapping[str, str]) -> None:
+    """A subagent starts with its name, its parent, and the call that it answers, which is the parent's."""
     speakers = {subagent_id: speaker for speaker, subagent_id in owners.items()}
     for subagent_id, start in starts(recorded.events).items():
         if subagent_id not in speakers:
@@ -183,7 +183,7 @@ def check_links(recorded: RecordedRun, subagent_ids: Mapping[str, Lane], owners:
 
 
 def check_call(recorded: RecordedRun, start: Any, parent: str | None) -> None:
-    """The call that a lane answers is in the message that is named beside it, and both are the parent's."""
+    """The call that a subagent answers is in the message that is named beside it, and both are the parent's."""
     if start.parent_tool_call_id is None:
         assert start.parent_message_id is None
         return
@@ -193,8 +193,8 @@ def check_call(recorded: RecordedRun, start: Any, parent: str | None) -> None:
     assert tag(calling) == parent
 
 
-def check_untold(recorded: RecordedRun) -> None:
-    """Nothing in a stream says that there are lanes."""
+def check_no_subagents(recorded: RecordedRun) -> None:
+    """Nothing in a stream says that there are subagents."""
     assert not recorded.of("SUBAGENT_STARTED", *ENDS)
     for event in recorded.events:
         assert tag(event) is None, event
@@ -202,7 +202,7 @@ def check_untold(recorded: RecordedRun) -> None:
 
 
 def interleaved(events: Iterable[Event], one: str | None, other: str | None) -> bool:
-    """Whether two lanes speak in turns: one, the other, and the one again."""
+    """Whether two subagents speak in turns: one, the other, and the one again."""
     order: list[str | None] = []
     for event in events:
         if event.type.value.endswith("_CONTENT") and tag(event) in (one, other) and order[-1:] != [tag(event)]:

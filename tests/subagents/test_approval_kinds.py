@@ -1,4 +1,4 @@
-"""Approvals in subagents of every kind: whose they are, and that their lanes are the same when the run goes on."""
+"""Approvals in subagents of every kind: whose they are, and that their subagents are the same when the run goes on."""
 
 from __future__ import annotations
 
@@ -20,7 +20,17 @@ from tests.approvals.clients import Client, asked
 from tests.approvals.dialogues import resolved
 from tests.approvals.kinds import Mode
 from tests.deep import each_value
-from tests.subagents.graphs import BOSS, Built, Lane, agent_of, agent_tool, asking, boss_of, graph_of, guarded_leaf
+from tests.subagents.graphs import (
+    BOSS,
+    Built,
+    ExpectedSubagent,
+    agent_of,
+    agent_tool,
+    asking,
+    boss_of,
+    graph_of,
+    guarded_leaf,
+)
 from tests.subagents.owners import check_all, check_lifecycle, check_tags, ends, starts
 from tests.subagents.voices import voice
 
@@ -32,32 +42,35 @@ WHY = {"question": "why"}
 
 def async_tool(saver: Any, leaf: Any) -> Built:
     graph, boss = boss_of(saver, [agent_tool("ask", leaf)], ("ask", WHY))
-    return Built(graph, boss, {"leaf": Lane("leaf", BOSS, "boss.0", "Ask ask.")})
+    return Built(graph, boss, {"leaf": ExpectedSubagent("leaf", BOSS, "boss.0", "Ask ask.")})
 
 
 def sync_tool(saver: Any, leaf: Any) -> Built:
     graph, boss = boss_of(saver, [agent_tool("ask", leaf, sync=True)], ("ask", WHY))
-    return Built(graph, boss, {"leaf": Lane("leaf", BOSS, "boss.0", "Ask ask.")})
+    return Built(graph, boss, {"leaf": ExpectedSubagent("leaf", BOSS, "boss.0", "Ask ask.")})
 
 
 def tool_in_tool(saver: Any, leaf: Any) -> Built:
     mid = create_agent(voice("mid", ("ask", WHY)), [agent_tool("ask", leaf)])
     graph, boss = boss_of(saver, [agent_tool("mid", mid)], ("mid", WHY))
-    subagent_ids = {"mid": Lane("mid", BOSS, "boss.0", "Ask mid."), "leaf": Lane("leaf", "mid", "mid.0", "Ask ask.")}
+    subagent_ids = {
+        "mid": ExpectedSubagent("mid", BOSS, "boss.0", "Ask mid."),
+        "leaf": ExpectedSubagent("leaf", "mid", "mid.0", "Ask ask."),
+    }
     return Built(graph, boss, subagent_ids)
 
 
 def declared(saver: Any, leaf: Any) -> Built:
     boss = voice(BOSS)
     graph = graph_of(Chat, saver, part=leaf, speak=talker(boss, "speak"))
-    return Built(graph, boss, {"leaf": Lane("leaf")}, shared=frozenset({"leaf"}))
+    return Built(graph, boss, {"leaf": ExpectedSubagent("leaf")}, shared=frozenset({"leaf"}))
 
 
 def declared_twice(saver: Any, leaf: Any) -> Built:
     boss = voice(BOSS)
     outer = graph_of(Chat, speak=talker(voice("outer"), "speak"), inside=leaf)
     graph = graph_of(Chat, saver, part=outer, speak=talker(boss, "speak"))
-    subagent_ids = {"outer": Lane("part"), "leaf": Lane("leaf", "outer")}
+    subagent_ids = {"outer": ExpectedSubagent("part"), "leaf": ExpectedSubagent("leaf", "outer")}
     return Built(graph, boss, subagent_ids, shared=frozenset(subagent_ids))
 
 
@@ -69,7 +82,7 @@ def in_a_node(saver: Any, leaf: Any) -> Built:
         return {}
 
     graph = graph_of(Chat, saver, consult=consult, speak=talker(boss, "speak"))
-    return Built(graph, boss, {"leaf": Lane("leaf")})
+    return Built(graph, boss, {"leaf": ExpectedSubagent("leaf")})
 
 
 def sent(saver: Any, leaf: Any) -> Built:
@@ -83,7 +96,7 @@ def sent(saver: Any, leaf: Any) -> Built:
     fan: Any = lambda state: [Send(name, {"messages": []}) for name in ("guarded", "free")]  # noqa: E731
     builder.add_conditional_edges("fan", fan, ["guarded", "free"])
     builder.add_edge(["guarded", "free"], "speak")
-    subagent_ids = {"leaf": Lane("leaf"), "other": Lane("other")}
+    subagent_ids = {"leaf": ExpectedSubagent("leaf"), "other": ExpectedSubagent("other")}
     return Built(builder.compile(checkpointer=saver), boss, subagent_ids, shared=frozenset(subagent_ids))
 
 
@@ -112,7 +125,7 @@ def database(home: Any) -> Any:
 @pytest.mark.parametrize(("name", "store"), STORED)
 @modes
 @each_value()
-async def test_the_lanes_go_on_under_their_ids(name: str, store: str, mode: Mode, tmp_path: Any) -> None:
+async def test_the_subagents_go_on_under_their_ids(name: str, store: str, mode: Mode, tmp_path: Any) -> None:
     done: list[str] = []
     leaf, model = guarded_leaf("leaf", mode, done)
     async with memory() if store == "memory" else database(tmp_path) as saver:
@@ -179,7 +192,7 @@ async def test_a_breakpoint_in_a_subagent() -> None:
     inner = graph_of(Chat, speak=talker(voice("leaf"), "speak"), after=talker(voice("leaf"), "after"))
     inner.interrupt_before_nodes = ["after"]
     built = declared(InMemorySaver(), inner)
-    built.subagent_ids = {"leaf": Lane("part")}
+    built.subagent_ids = {"leaf": ExpectedSubagent("part")}
     client = Client(LangGraphAgent(graph=built.graph))
     first = await client.send("hi")
     owners = check_all(first, built)
@@ -193,11 +206,14 @@ async def test_a_breakpoint_in_a_subagent() -> None:
 
 @modes
 async def test_a_pause_in_the_second_agent_of_a_tool(mode: Mode) -> None:
-    """The tool runs from its beginning when it goes on; the first agent then speaks in its old lane."""
+    """The tool runs from its beginning when it goes on; the first agent then speaks in its old subagent."""
     done: list[str] = []
     leaf, _ = guarded_leaf("leaf", mode, done)
     graph, boss = boss_of(InMemorySaver(), [agent_tool("both", agent_of(voice("one")), leaf)], ("both", WHY))
-    subagent_ids = {"one": Lane("both", BOSS, "boss.0", "Ask both."), "leaf": Lane("leaf", BOSS, "boss.0", "Ask both.")}
+    subagent_ids = {
+        "one": ExpectedSubagent("both", BOSS, "boss.0", "Ask both."),
+        "leaf": ExpectedSubagent("leaf", BOSS, "boss.0", "Ask both."),
+    }
     built = Built(graph, boss, subagent_ids)
     client = Client(LangGraphAgent(graph=graph))
     first = await client.send("hi")

@@ -15,7 +15,7 @@ from tests.approvals.dialogues import cancelled, resolved
 from tests.approvals.kinds import Mode
 from tests.deep import each_value
 from tests.subagents.graphs import Built, guarded
-from tests.subagents.owners import check_all, check_untold, ends, starts
+from tests.subagents.owners import check_all, check_no_subagents, ends, starts
 
 modes = pytest.mark.parametrize("mode", ["batched", "per_call"])
 
@@ -48,7 +48,7 @@ class Paused:
 
 
 def suspended(recorded: RecordedRun) -> dict[str, list[str] | None]:
-    """The lanes that wait, and what they ask themselves."""
+    """The subagents that wait, and what they ask themselves."""
     found = {}
     for subagent_id, event in ends(recorded.events).items():
         assert event.type.value == "SUBAGENT_FINISHED"
@@ -144,7 +144,7 @@ async def test_connect_shows_the_same_question(mode: Mode) -> None:
 
 
 @modes
-async def test_another_agent_of_the_thread_tells_the_same_lanes(mode: Mode) -> None:
+async def test_another_agent_of_the_thread_tells_the_same_subagents(mode: Mode) -> None:
     """As another process would: nothing of the first run is left but the checkpoints."""
     paused = Paused(mode)
     _, owners, (question,) = await paused.begin()
@@ -186,11 +186,11 @@ async def test_other_modes_ask_without_an_owner(mode: Mode, shown: str, answer: 
     paused = Paused(mode, subagents=shown)
     recorded = await paused.client.send("hi")
     (question,) = asked(recorded)
-    check_untold(recorded)
+    check_no_subagents(recorded)
     assert question.subagent_run_id is None
     assert question.tool_call_id == ("leaf_a.0" if shown == "inline" else None) or shown == "hidden"
     done = await paused.client.send(resume=resolved((question.id, ANSWERS[answer])))
-    check_untold(done)
+    check_no_subagents(done)
     done.check_snapshot()
     assert paused.done == DONE[answer]
     assert done.messages[-1].content == "boss: ends 1"

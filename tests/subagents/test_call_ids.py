@@ -13,7 +13,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from langgraph_agui import LangGraphAgent
 from tests.adapter.graphs import chain_of
-from tests.adapter.models import Piece, Scripted, call, said
+from tests.adapter.models import Piece, Scripted, call, text_chunk
 from tests.approvals.clients import Client, asked
 from tests.approvals.dialogues import resolved
 from tests.deep import each_value
@@ -35,8 +35,8 @@ def numbering(who: str, wanted: str, **arguments: Any) -> Scripted:
     def script(messages: list[BaseMessage]) -> list[Piece]:
         if isinstance(messages[-1], HumanMessage):
             number = sum(len(message.tool_calls) for message in messages if isinstance(message, AIMessage))
-            return [said(f"{who}: ", 0), call(wanted, f"{wanted}:{number}", 1, **arguments)]
-        return [said(f"{who}: done")]
+            return [text_chunk(f"{who}: ", 0), call(wanted, f"{wanted}:{number}", 1, **arguments)]
+        return [text_chunk(f"{who}: done")]
 
     return Scripted(script=script)
 

@@ -15,7 +15,7 @@ from langgraph_agui import LangGraphAgent, emit_state
 from tests.adapter.graphs import talker
 from tests.adapter.streams import RecordedRun, record_run, run_input
 from tests.subagents.graphs import BOSS, GRAPHS, Notes, Topic, agent_tool, boss_of, graph_of
-from tests.subagents.owners import check_lifecycle, check_untold, starts, tag
+from tests.subagents.owners import check_lifecycle, check_no_subagents, starts, tag
 from tests.subagents.voices import voice
 
 
@@ -119,7 +119,7 @@ async def test_other_modes(mode: Any) -> None:
     graph, _ = boss_of(None, tools, ("ann", {"question": "q"}))
     for each in (graph, nested()):
         recorded = await received(each, subagents=mode)
-        check_untold(recorded)
+        check_no_subagents(recorded)
         if mode == "hidden":
             assert not recorded.of("CUSTOM", "ACTIVITY_SNAPSHOT", "ACTIVITY_DELTA")
 

@@ -10,7 +10,7 @@ from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
 from langgraph_agui import LangGraphAgent
-from tests.adapter.models import Scripted, call, said
+from tests.adapter.models import Scripted, call, text_chunk
 from tests.adapter.streams import RecordedRun, collect, run_input
 from tests.approvals.clients import Client, asked
 from tests.approvals.dialogues import resolved
@@ -43,7 +43,7 @@ def two_that_ask(done: list[str]) -> Any:
             done.append(env)
             return f"deployed {env}"
 
-        model = Scripted([call("deploy", "deploy:0", env=who)], [said(f"{who}: done")])
+        model = Scripted([call("deploy", "deploy:0", env=who)], [text_chunk(f"{who}: done")])
         guard = HumanInTheLoopMiddleware({"deploy": True})
         tools.append(agent_tool(who, create_agent(model, [deploy], middleware=[guard], name=who)))
     graph, _ = boss_of(InMemorySaver(), tools, ("ann", WHY), ("bob", WHY))

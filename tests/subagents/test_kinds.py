@@ -14,12 +14,12 @@ from langgraph_agui import LangGraphAgent
 from langgraph_agui.protocol import fold
 from tests.adapter.streams import RecordedRun, collect, dumped, record_run, run_input
 from tests.approvals.clients import Client
-from tests.subagents.graphs import BOSS, GRAPHS, Built, Lane, agent_of, agent_tool, boss_of, failing, until
+from tests.subagents.graphs import BOSS, GRAPHS, Built, ExpectedSubagent, agent_of, agent_tool, boss_of, failing, until
 from tests.subagents.owners import (
     check_lifecycle,
     check_links,
+    check_no_subagents,
     check_tags,
-    check_untold,
     check_words,
     ends,
     starts,
@@ -31,7 +31,7 @@ from tests.waiting import PATIENCE
 
 
 def check_failed(recorded: RecordedRun, built: Built) -> dict[str, str]:
-    """Check a run with lanes that failed; return their ids."""
+    """Check a run with subagents that failed; return their ids."""
     check_lifecycle(recorded.events)
     check_tags(recorded)
     owners = check_words(recorded, built)
@@ -84,7 +84,7 @@ async def test_a_failure_of_the_run() -> None:
 async def test_failures_in_other_modes(handled: bool, mode: Any) -> None:
     built = failing(handled=handled)
     recorded = await record_run(LangGraphAgent(graph=built.graph, subagents=mode), run_input("hi"))
-    check_untold(recorded)
+    check_no_subagents(recorded)
     assert recorded.last.type.value == ("RUN_FINISHED" if handled else "RUN_ERROR")
 
 
@@ -97,7 +97,9 @@ async def test_a_failure_stops_those_who_work_beside_it() -> None:
     slow = agent_tool("slow", agent_of(gated("slow", lambda: False)))
     quick = agent_tool("quick", agent_of(gated("quick", lambda: begun, fail)))
     graph, boss = boss_of(None, [slow, quick], ("slow", {"question": "q"}), ("quick", {"question": "q"}))
-    subagent_ids = {name: Lane(name, BOSS, f"boss.{n}", f"Ask {name}.") for n, name in enumerate(("slow", "quick"))}
+    subagent_ids = {
+        name: ExpectedSubagent(name, BOSS, f"boss.{n}", f"Ask {name}.") for n, name in enumerate(("slow", "quick"))
+    }
     events: list[Any] = []
     given = run_input("hi")
     running = asyncio.create_task(read_into(events, LangGraphAgent(graph=graph).run(given)))
@@ -136,7 +138,9 @@ class Open:
         self.go = False
         tools = [agent_tool(name, agent_of(gated(name, lambda: self.go)), sync=sync) for name in ("ann", "bob")]
         graph, boss = boss_of(InMemorySaver(), tools, *((name, {"question": "why"}) for name in ("ann", "bob")))
-        subagent_ids = {name: Lane(name, BOSS, f"boss.{n}", f"Ask {name}.") for n, name in enumerate(("ann", "bob"))}
+        subagent_ids = {
+            name: ExpectedSubagent(name, BOSS, f"boss.{n}", f"Ask {name}.") for n, name in enumerate(("ann", "bob"))
+        }
         self.built = Built(graph, boss, subagent_ids)
         self.agent = LangGraphAgent(graph=graph, **options)
         self.input = run_input("hi", thread="t", run="r")
@@ -178,7 +182,7 @@ async def test_a_thread_goes_on_after_its_run_was_cancelled() -> None:
 
 
 @pytest.mark.parametrize("read", ["two_readers", "first_left"])
-async def test_a_reader_that_joins_while_two_lanes_are_open(read: str) -> None:
+async def test_a_reader_that_joins_while_two_subagents_are_open(read: str) -> None:
     run = Open(on_disconnect="continue")
     await run.both_open()
     given = run_input(thread="t")
@@ -221,7 +225,7 @@ async def test_a_reader_that_joins_is_told_who_has_spoken_before() -> None:
     assert [one.name for one in received if one.type.value == "SUBAGENT_STARTED"] == ["first", "both"]
 
 
-async def test_a_reader_that_comes_back_while_two_lanes_are_open() -> None:
+async def test_a_reader_that_comes_back_while_two_subagents_are_open() -> None:
     """It holds what it has heard: of the open items it is told from their beginning, and holds nothing twice."""
     run = Open()
     await run.both_open()
@@ -258,12 +262,12 @@ def _dumped(messages: Any) -> list[Any]:
     return sorted((message.model_dump(mode="json") for message in messages), key=lambda message: str(message["id"]))
 
 
-async def test_a_reader_that_joins_between_two_lanes() -> None:
-    """What the first lane has said is in the snapshot, with its owner; the lane itself is over."""
+async def test_a_reader_that_joins_between_two_subagents() -> None:
+    """What the first subagent has said is in the snapshot, with its owner; the subagent itself is over."""
     go = False
     both = agent_tool("both", agent_of(voice("one")), agent_of(gated("two", lambda: go)))
     graph, boss = boss_of(InMemorySaver(), [both], ("both", {"question": "why"}))
-    built = Built(graph, boss, {name: Lane("both", BOSS, "boss.0", "Ask both.") for name in ("one", "two")})
+    built = Built(graph, boss, {name: ExpectedSubagent("both", BOSS, "boss.0", "Ask both.") for name in ("one", "two")})
     agent = LangGraphAgent(graph=graph)
     first, given = run_input("hi", thread="t"), run_input(thread="t")
     events, received = list[Any](), list[Any]()
@@ -281,7 +285,7 @@ async def test_a_reader_that_joins_between_two_lanes() -> None:
     assert _dumped(joined.messages) == _dumped(recorded.messages)
 
 
-# -- lanes without words --------------------------------------------------------------------------------------------
+# -- subagents without words ----------------------------------------------------------------------------------------
 
 
 async def test_a_subagent_that_nobody_hears() -> None:

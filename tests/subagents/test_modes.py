@@ -13,7 +13,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph_agui import LangGraphAgent
 from tests.adapter.streams import RecordedRun, plain, record_run, run_input
 from tests.subagents.graphs import GRAPHS, Build
-from tests.subagents.owners import check_untold, sayings, starts, tag
+from tests.subagents.owners import check_no_subagents, sayings, starts, tag
 
 Mode = Literal["attributed", "inline", "hidden"]
 graphs = pytest.mark.parametrize("build", GRAPHS.values(), ids=GRAPHS)
@@ -26,8 +26,8 @@ async def received(build: Build, mode: Mode, saver: Any = None) -> RecordedRun:
     return recorded
 
 
-def said(messages: Iterable[Message]) -> list[str]:
-    """Messages without what differs between two runs: ids that LangChain makes, owners, and the order of lanes."""
+def comparable(messages: Iterable[Message]) -> list[str]:
+    """Messages without what differs between two runs: ids that LangChain makes, owners, and the order of subagents."""
     return sorted(json.dumps([_kept(message.model_dump(mode="json"))], sort_keys=True) for message in messages)
 
 
@@ -60,15 +60,15 @@ def usage(recorded: RecordedRun) -> list[Any]:
 
 
 @graphs
-async def test_inline_says_all_and_nothing_of_lanes(build: Build) -> None:
+async def test_inline_says_all_and_nothing_of_subagents(build: Build) -> None:
     inline, attributed = await received(build, "inline"), await received(build, "attributed")
     inline.check_snapshot()
-    check_untold(inline)
+    check_no_subagents(inline)
     built = build(None)
     copied = bool(built.copied)  # what the parent repeats of a subagent's is a repetition only here
-    assert set(said(inline.messages)) == set(said(attributed.messages))
-    assert copied or said(inline.messages) == said(attributed.messages)
-    # Steps of lanes that are open at once have one name in common where nobody says whose they are.
+    assert set(comparable(inline.messages)) == set(comparable(attributed.messages))
+    assert copied or comparable(inline.messages) == comparable(attributed.messages)
+    # Steps of subagents that are open at once have one name in common where nobody says whose they are.
     # Opaque values say whether the root's own history holds a message, and that is told where it is not to be expected.
     apart = ("SUBAGENT", "MESSAGES_SNAPSHOT", "STEP", "REASONING_ENCRYPTED_VALUE")
     both = [
@@ -79,10 +79,10 @@ async def test_inline_says_all_and_nothing_of_lanes(build: Build) -> None:
 
 
 @graphs
-async def test_hidden_tells_nothing_of_lanes(build: Build) -> None:
+async def test_hidden_tells_nothing_of_subagents(build: Build) -> None:
     recorded, built = await received(build, "hidden"), build(None)
     recorded.check_snapshot()
-    check_untold(recorded)
+    check_no_subagents(recorded)
     speakers = {speaker for speaker, _ in sayings(recorded.events)}
     assert speakers == {"boss"} | built.shared
 
@@ -94,7 +94,9 @@ async def test_hidden_tells_what_the_parent_says_in_other_modes(build: Build) ->
     assert results(hidden) == results(attributed)
     if not built.shared:
         assert sorted(recorded_of(parents(hidden))) == sorted(recorded_of(parents(attributed)))
-        assert said(hidden.messages) == said(message for message in attributed.messages if tag(message) is None)
+        assert comparable(hidden.messages) == comparable(
+            message for message in attributed.messages if tag(message) is None
+        )
 
 
 @pytest.mark.parametrize("name", ["declared_shared", "declared_agent", "copied"])
@@ -118,7 +120,7 @@ async def test_modes_with_a_checkpointer(build: Build) -> None:
     for mode in ("inline", "hidden"):
         recorded = await received(build, mode, InMemorySaver())
         recorded.check_snapshot()
-        check_untold(recorded)
+        check_no_subagents(recorded)
 
 
 async def test_attributed_is_the_default() -> None:

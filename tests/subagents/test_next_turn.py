@@ -94,7 +94,7 @@ async def test_the_thread_holds_what_the_graph_alone_would(build: Build) -> None
 @pytest.mark.parametrize("place", ["before", "after"])
 @pytest.mark.parametrize("name", ["deep", "async_tools", "declared_shared", "declared_apart", "sent"])
 @each_value()
-async def test_a_users_message_in_a_lane_is_none_of_the_thread(name: str, place: str, stored: bool) -> None:
+async def test_a_users_message_in_a_subagent_is_none_of_the_thread(name: str, place: str, stored: bool) -> None:
     build = GRAPHS[name]
     built = build(InMemorySaver() if stored else None)
     client = client_of(built)
@@ -111,7 +111,7 @@ async def test_a_users_message_in_a_lane_is_none_of_the_thread(name: str, place:
 
 
 @savers
-async def test_a_users_message_in_a_lane_alone_is_no_turn(stored: bool) -> None:
+async def test_a_users_message_in_a_subagent_alone_is_no_turn(stored: bool) -> None:
     built = GRAPHS["async_tools"](InMemorySaver() if stored else None)
     client = client_of(built)
     first = await client.send("hi")
@@ -121,7 +121,7 @@ async def test_a_users_message_in_a_lane_alone_is_no_turn(stored: bool) -> None:
 
 
 @savers
-async def test_a_lane_that_was_made_up_is_none_of_the_thread(stored: bool) -> None:
+async def test_a_subagent_that_was_made_up_is_none_of_the_thread(stored: bool) -> None:
     """Words with an owner that no run has had are not the parent's either."""
     build = GRAPHS["async_tools"]
     built = build(InMemorySaver() if stored else None)
@@ -136,7 +136,7 @@ async def test_a_lane_that_was_made_up_is_none_of_the_thread(stored: bool) -> No
 @graphs
 @each_value()
 async def test_running_again_from_the_first_message(build: Build, mode: str) -> None:
-    """The whole list goes back up to a message that the thread knows: what lanes said behind it is gone."""
+    """The whole list goes back up to a message that the thread knows: what subagents said behind it is gone."""
     built = build(InMemorySaver())
     client = client_of(built, mode)
     await client.send(user("hi", "u1"))

@@ -14,8 +14,8 @@ from tests.subagents.odd_graphs import ODD, retried
 from tests.subagents.owners import (
     check_all,
     check_lifecycle,
+    check_no_subagents,
     check_tags,
-    check_untold,
     check_words,
     ends,
     interleaved,
@@ -46,7 +46,7 @@ async def test_hidden(build: Build) -> None:
     built = build(InMemorySaver())
     recorded = await record_run(LangGraphAgent(graph=built.graph, subagents="hidden"), run_input("hi", thread="t"))
     recorded.check_snapshot()
-    check_untold(recorded)
+    check_no_subagents(recorded)
     assert {speaker for speaker, _ in sayings(recorded.events)} == {"boss"} | built.shared
 
 

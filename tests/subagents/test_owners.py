@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 
 from langgraph_agui import LangGraphAgent
 from tests.adapter.streams import RecordedRun, record_run, run_input
-from tests.subagents.graphs import BOSS, GRAPHS, PARALLEL, Build, Built, Lane, agent_of, agent_tool
+from tests.subagents.graphs import BOSS, GRAPHS, PARALLEL, Build, Built, ExpectedSubagent, agent_of, agent_tool
 from tests.subagents.owners import check_all, ends, interleaved, sayings, starts
 from tests.subagents.voices import voice
 
@@ -24,7 +24,7 @@ graphs = pytest.mark.parametrize("build", GRAPHS.values(), ids=GRAPHS)
 
 
 async def received(build: Build, saver: Any = None) -> tuple[RecordedRun, Built, dict[str, str]]:
-    """A run of a graph, and the lanes' ids by their speakers."""
+    """A run of a graph, and the subagents' ids by their speakers."""
     built = build(saver)
     recorded = await record_run(LangGraphAgent(graph=built.graph), run_input("hi", thread="t"))
     assert recorded.last.type.value == "RUN_FINISHED", recorded.last
@@ -32,7 +32,7 @@ async def received(build: Build, saver: Any = None) -> tuple[RecordedRun, Built,
 
 
 def check_complete(recorded: RecordedRun, built: Built, owners: dict[str, str]) -> None:
-    """Every lane was told, and has ended well."""
+    """Every subagent was told, and has ended well."""
     assert set(owners) == set(built.subagent_ids)
     assert set(owners.values()) <= set(starts(recorded.events))
     assert len(starts(recorded.events)) == len(built.subagent_ids) + len(built.silent)
@@ -74,21 +74,21 @@ async def test_everything_that_was_said_is_told(build: Build) -> None:
 
 
 @graphs
-async def test_values_of_reasoning_and_messages_are_the_lanes(build: Build) -> None:
+async def test_values_of_reasoning_and_messages_are_the_subagents(build: Build) -> None:
     recorded, _, owners = await received(build)
     tags = {event.subagent_run_id for event in recorded.of("REASONING_ENCRYPTED_VALUE")}
     assert tags >= set(owners.values())
 
 
 @pytest.mark.parametrize("name", PARALLEL)
-async def test_lanes_at_once(name: str) -> None:
+async def test_subagents_at_once(name: str) -> None:
     recorded, _, owners = await received(GRAPHS[name])
     one, other = PARALLEL[name]
     assert interleaved(recorded.events, owners[one], owners[other])
 
 
 @graphs
-async def test_lanes_are_named_after_their_tasks(build: Build) -> None:
+async def test_subagents_are_named_after_their_tasks(build: Build) -> None:
     recorded, _, _ = await received(build)
     for subagent_id, start in starts(recorded.events).items():
         where, _, rest = subagent_id.partition(":")
@@ -105,7 +105,7 @@ async def test_a_second_agent_of_a_task_counts() -> None:
 
 
 @graphs
-async def test_other_runs_have_other_lanes(build: Build) -> None:
+async def test_other_runs_have_other_subagents(build: Build) -> None:
     built = build(InMemorySaver())
     agent = LangGraphAgent(graph=built.graph)
     runs = [await record_run(agent, run_input("hi", thread=thread)) for thread in ("one", "two")]
@@ -140,6 +140,6 @@ async def test_a_parent_that_does_not_stream() -> None:
     """Its whole message is told before its calls are run."""
     tools = [agent_tool("ask", agent_of(voice("ann", disable_streaming=True)))]
     boss = voice(BOSS, ("ask", {"question": "why"}), disable_streaming=True)
-    built = Built(create_agent(boss, tools), boss, {"ann": Lane("ask", BOSS, "boss.0", "Ask ask.")})
+    built = Built(create_agent(boss, tools), boss, {"ann": ExpectedSubagent("ask", BOSS, "boss.0", "Ask ask.")})
     recorded = await record_run(LangGraphAgent(graph=built.graph), run_input("hi"))
     check_complete(recorded, built, check_all(recorded, built))

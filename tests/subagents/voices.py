@@ -7,7 +7,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
-from tests.adapter.models import Piece, Scripted, call, said, thinking, used
+from tests.adapter.models import Piece, Scripted, call, text_chunk, thinking, used
 
 Wanted = tuple[str, dict[str, Any]]
 """A tool, and the arguments of a call of it."""
@@ -39,8 +39,8 @@ def spoken(speaker: str, words: str, wanted: Sequence[Wanted] = (), pace: float 
         thinking(f"{speaker}: ", 0),
         thinking("hm", 0),
         thinking(index=0, signature=f"signed by {speaker}"),
-        said(f"{speaker}: ", 1),
-        said(words, 1),
+        text_chunk(f"{speaker}: ", 1),
+        text_chunk(words, 1),
         *(
             call(tool, f"{speaker}.{number}", number + 2, **arguments)
             for number, (tool, arguments) in enumerate(wanted)
@@ -52,7 +52,7 @@ def spoken(speaker: str, words: str, wanted: Sequence[Wanted] = (), pace: float 
 
 def breaking(who: str, error: Exception) -> Scripted:
     """A model that begins to speak as `who`, and fails."""
-    return Scripted([thinking(f"{who}: hm", 0), said(f"{who}: begins", 1), error])
+    return Scripted([thinking(f"{who}: hm", 0), text_chunk(f"{who}: begins", 1), error])
 
 
 def gated(who: str, opened: Callable[[], object], then: Callable[[], object] = lambda: None) -> Scripted:

@@ -15,7 +15,7 @@ from langgraph.types import Command
 
 from langgraph_agui import LangGraphAgent
 from langgraph_agui.translate.event_sinks import EventSink, Subscription
-from tests.adapter.models import Scripted, calling, part, said, thinking
+from tests.adapter.models import Scripted, calling, part, text_chunk, thinking
 from tests.adapter.streams import RecordedRun, run_input, user
 
 
@@ -46,12 +46,24 @@ def gaps(*pieces: Any) -> list[Any]:
 def turns() -> list[Any]:
     return [
         gaps(
-            *(thinking("Hm", 0), thinking(".", 0), thinking(index=0, signature="s1"), said("Look", 1), said("ing.", 1)),
+            *(
+                thinking("Hm", 0),
+                thinking(".", 0),
+                thinking(index=0, signature="s1"),
+                text_chunk("Look", 1),
+                text_chunk("ing.", 1),
+            ),
             *(calling(part("look", "", "c1", 2)), calling(part(None, '{"place":', None, 2))),
             calling(part(None, ' "a"}', None, 2)),
             *(calling(part("feel", "", "c2", 3)), calling(part(None, '{"mood": "fine"}', None, 3))),
         ),
-        gaps(thinking("So", 0), thinking(".", 0), thinking(index=0, signature="s2"), said("All ", 1), said("done.", 1)),
+        gaps(
+            thinking("So", 0),
+            thinking(".", 0),
+            thinking(index=0, signature="s2"),
+            text_chunk("All ", 1),
+            text_chunk("done.", 1),
+        ),
     ]
 
 

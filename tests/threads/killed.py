@@ -19,7 +19,7 @@ from langchain_core.tools import tool
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from langgraph_agui import LangGraphAgent
-from tests.adapter.models import Scripted, calling, part, said, thinking
+from tests.adapter.models import Scripted, calling, part, text_chunk, thinking
 from tests.adapter.streams import run_input, user
 
 
@@ -28,13 +28,13 @@ def turns() -> list[Any]:
     return [
         [
             *(thinking("Hm", 0), thinking(".", 0), thinking(index=0, signature=f"s{turn}")),
-            *(said("Look", 1), said("ing.", 1)),
+            *(text_chunk("Look", 1), text_chunk("ing.", 1)),
             calling(part("quick", "", f"q{turn}", 2)),
             *(calling(part(None, text, None, 2)) for text in ('{"place":', ' "a"}')),
             calling(part("slow", '{"place": "b"}', f"s{turn}", 3)),
         ]
         for turn in (1, 2)
-    ] + [[said("All ", 0), said("done.", 0)]]
+    ] + [[text_chunk("All ", 0), text_chunk("done.", 0)]]
 
 
 def agent(saver: Any, model: Scripted, done: Path, received: Callable[[str], asyncio.Event]) -> LangGraphAgent:

@@ -15,7 +15,7 @@ from langchain_core.tools import tool
 
 from langgraph_agui import LangGraphAgent
 from tests.adapter.histories import assert_valid
-from tests.adapter.models import Piece, Scripted, calling, part, said, thinking
+from tests.adapter.models import Piece, Scripted, calling, part, text_chunk, thinking
 from tests.adapter.streams import RecordedRun, record_run, run_input
 
 
@@ -34,7 +34,12 @@ def echo() -> Scripted:
         asked = next((message.text for message in reversed(messages) if isinstance(message, HumanMessage)), "nothing")
         if isinstance(last, HumanMessage) and "look" in asked:
             calls = [part("look", f'{{"place": "{place}"}}', f"c{number}{place}", at) for at, place in enumerate("ab")]
-            return [thinking("Hm.", 0), thinking(index=0, signature=f"s{number}"), said("Looking.", 1), calling(*calls)]
+            return [
+                thinking("Hm.", 0),
+                thinking(index=0, signature=f"s{number}"),
+                text_chunk("Looking.", 1),
+                calling(*calls),
+            ]
         return [f"{number}: ", f"re {asked}"]
 
     return Scripted(script=script)

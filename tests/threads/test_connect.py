@@ -20,7 +20,7 @@ from langgraph.types import interrupt
 
 from langgraph_agui import LangGraphAgent
 from tests.adapter.graphs import Chat, agent_of, talker
-from tests.adapter.models import Scripted, call, calling, part, said, thinking
+from tests.adapter.models import Scripted, call, calling, part, text_chunk, thinking
 from tests.adapter.streams import RecordedRun, collect, dumped, run_input, user
 from tests.threads.talks import Talk, by_role, echo, look, result, talk
 
@@ -35,29 +35,29 @@ SHORT = ["RUN_STARTED", "MESSAGES_SNAPSHOT", "RUN_FINISHED"]
 REDACTED = {"type": "redacted_thinking", "data": "opaque", "index": 1}
 
 SHAPES: dict[str, list[Any]] = {
-    "thinking, text": [[thinking("Hm", 0), thinking(".", 0), thinking(index=0, signature="s"), said("Yes.", 1)]],
+    "thinking, text": [[thinking("Hm", 0), thinking(".", 0), thinking(index=0, signature="s"), text_chunk("Yes.", 1)]],
     "thinking, text, calls": [
         [
-            *(thinking("Hm.", 0), thinking(index=0, signature="s"), said("Looking.", 1)),
+            *(thinking("Hm.", 0), thinking(index=0, signature="s"), text_chunk("Looking.", 1)),
             calling(part("look", '{"place": "a"}', "c1", 2), part("look", '{"place": "b"}', "c2", 3)),
         ],
-        [thinking("So.", 0), thinking(index=0, signature="s2"), said("Both.", 1)],
+        [thinking("So.", 0), thinking(index=0, signature="s2"), text_chunk("Both.", 1)],
     ],
     "two thoughts, one sealed": [
-        [thinking("Hm.", 0), thinking(index=0, signature="s"), calling(content=[REDACTED]), said("Yes.", 2)]
+        [thinking("Hm.", 0), thinking(index=0, signature="s"), calling(content=[REDACTED]), text_chunk("Yes.", 2)]
     ],
     "thinking, call": [
         [thinking("Hm.", 0), thinking(index=0, signature="s"), calling(part("look", '{"place": "a"}', "c1", 1))],
-        [said("Seen.", 0)],
+        [text_chunk("Seen.", 0)],
     ],
     "text between thoughts": [
         [
-            *(thinking("Hm.", 0), thinking(index=0, signature="s"), said("First.", 1)),
-            *(thinking("Well.", 2), thinking(index=2, signature="s2"), said("Then.", 3)),
+            *(thinking("Hm.", 0), thinking(index=0, signature="s"), text_chunk("First.", 1)),
+            *(thinking("Well.", 2), thinking(index=2, signature="s2"), text_chunk("Then.", 3)),
         ]
     ],
     "plain": [["Ye", "s."]],
-    "nothing said": [[said("", 0)]],
+    "nothing said": [[text_chunk("", 0)]],
 }
 
 

@@ -15,7 +15,7 @@ from langgraph_agui import LangGraphAgent
 from langgraph_agui.protocol import decode, fold
 from langgraph_agui.translate.event_sinks import EventSink, SSESink, Subscription
 from tests.adapter.graphs import Chat, chain_of, talker
-from tests.adapter.models import Scripted, said, thinking
+from tests.adapter.models import Scripted, text_chunk, thinking
 from tests.adapter.streams import RecordedRun, dumped, plain, run_input, user
 from tests.threads.joins import Joined, agent_of, gaps, join_after, read, turns
 from tests.waiting import PATIENCE
@@ -163,9 +163,9 @@ def slow(*, fails: bool = False) -> tuple[Scripted, asyncio.Event]:
                     self.hung.set()
                     await gate.wait()
 
-    end: list[Any] = [RuntimeError("down")] if fails else [said(", yes", 1), said(".", 1)]
+    end: list[Any] = [RuntimeError("down")] if fails else [text_chunk(", yes", 1), text_chunk(".", 1)]
     kind: Any = Waiting
-    return kind([thinking("Hm.", 0), thinking(index=0, signature="s"), said("Well", 1), *end]), gate
+    return kind([thinking("Hm.", 0), thinking(index=0, signature="s"), text_chunk("Well", 1), *end]), gate
 
 
 async def begun(agent: LangGraphAgent, model: Scripted) -> Subscription[BaseEvent]:

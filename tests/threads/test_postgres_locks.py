@@ -38,20 +38,20 @@ class Holder:
     def __init__(self, dsn: str, thread_id: str = "t", mode: str = "refuse") -> None:
         command = [sys.executable, "-m", "tests.threads.holder", dsn, thread_id, mode]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self.said()
+        self.read_line()
 
     def go(self) -> None:
         assert self._process.stdin is not None
         self._process.stdin.write("\n")
         self._process.stdin.flush()
 
-    def said(self) -> str:
+    def read_line(self) -> str:
         assert self._process.stdout is not None
         return self._process.stdout.readline().strip()
 
     def asked(self) -> str:
         self.go()
-        return self.said()
+        return self.read_line()
 
     def kill(self) -> None:
         self._process.kill()  # SIGKILL: nothing of it gets to say goodbye

@@ -25,7 +25,7 @@ from pydantic import BaseModel
 
 from langgraph_agui import state_update
 from langgraph_agui.client import RemoteAgent
-from tests.adapter.models import Scripted, call, calling, part, said, thinking, used
+from tests.adapter.models import Scripted, call, calling, part, text_chunk, thinking, used
 from tests.adapter.streams import RecordedRun, run_input
 from tests.client.remote.world import Client, Host, Shared, around, tagged, words
 from tests.waiting import PATIENCE
@@ -66,7 +66,7 @@ def busy() -> Scripted:
             thinking("look "),
             thinking("it up"),
             thinking(signature="sig-1"),
-            said("one moment"),
+            text_chunk("one moment"),
             calling(
                 part("look_up", '{"city": "Rome"}', "c1", 2),
                 part("look_up", '{"city": "Nowhere"}', "c2", 3),
@@ -74,7 +74,7 @@ def busy() -> Scripted:
             used(3, 4),
         ],
         [call("photo", "c3"), call("digest", "c4", 1), used(1, 1)],
-        [thinking("so"), thinking(signature="sig-2"), said("It is "), said("sunny."), used(5, 6)],
+        [thinking("so"), thinking(signature="sig-2"), text_chunk("It is "), text_chunk("sunny."), used(5, 6)],
         ["As I said."],
     )
 

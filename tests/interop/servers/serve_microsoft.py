@@ -56,21 +56,21 @@ class Scripted(FunctionInvocationLayer[Any], BaseChatClient[Any]):
         turn = scenario.answer(seen(messages))
         message_id = f"answer-{next(_numbers)}"
 
-        def said(content: Content) -> ChatResponseUpdate:
+        def update_of(content: Content) -> ChatResponseUpdate:
             return ChatResponseUpdate(contents=[content], role="assistant", message_id=message_id)
 
         for thought in turn.thoughts:
-            yield said(Content.from_text_reasoning(id=f"{message_id}-thoughts", text=thought))
+            yield update_of(Content.from_text_reasoning(id=f"{message_id}-thoughts", text=thought))
         if turn.thoughts:
             signature = scenario.SIGNATURE
-            yield said(Content.from_text_reasoning(id=f"{message_id}-thoughts", text="", protected_data=signature))
+            yield update_of(Content.from_text_reasoning(id=f"{message_id}-thoughts", text="", protected_data=signature))
         async for text in scenario.words(turn):
-            yield said(Content.from_text(text))
+            yield update_of(Content.from_text(text))
         if turn.call:
             call_id = f"call-{next(_numbers)}"
             for piece in turn.call.pieces():
-                yield said(Content.from_function_call(call_id, turn.call.name, arguments=piece))
-        yield said(Content.from_usage({"input_token_count": 5, "output_token_count": 3, "total_token_count": 8}))
+                yield update_of(Content.from_function_call(call_id, turn.call.name, arguments=piece))
+        yield update_of(Content.from_usage({"input_token_count": 5, "output_token_count": 3, "total_token_count": 8}))
         if turn.failure:
             raise RuntimeError(turn.failure)
 
