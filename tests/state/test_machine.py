@@ -754,11 +754,13 @@ class Thread:
 
     def _check(self, recorded: RecordedRun, ending: str) -> None:
         fold = Fold(recorded.input.messages, recorded.input.state)
-        states = [exact(recorded.input.state)]
+        held = exact(recorded.input.state)
+        states = [held]
         for event in recorded.events:
             fold.feed(event)
-            if exact(fold.state) != states[-1] and event.type.value != "RUN_STARTED":
+            if exact(fold.state) != held and event.type.value != "RUN_STARTED":  # which makes {} of null
                 states.append(exact(fold.state))
+            held = exact(fold.state)
         assert fold.warnings == []
         assert CANARY not in "".join(event.model_dump_json() for event in recorded.events)
         assert recorded.last.type.value == ("RUN_ERROR" if ending == "fail" else "RUN_FINISHED"), recorded.last

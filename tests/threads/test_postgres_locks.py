@@ -106,7 +106,7 @@ async def test_processes_exclude_each_other(fresh_database: str, holders: Callab
         here.go()
         await asyncio.sleep(0.3)
         await lease.release()
-        assert here.said() == "held"
+        assert here.read_line() == "held"
         await refused(locks)
         await (await locks.acquire("another thread", wait=False)).release()
         waiting = asyncio.create_task(locks.acquire("t", wait=True))
