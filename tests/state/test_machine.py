@@ -320,7 +320,7 @@ class Oracle:
 
     def begin(self, sent: Any, *, resumed: bool = False) -> bool:
         """The client sends its state; return whether it has changed anything of the graph's."""
-        self.shown, self._previews = [sent], []
+        self.shown, self._previews = [deepcopy(sent)], []
         self._own = deepcopy(sent) if isinstance(sent, dict) else {}
         known = [held for held in (self.truth, self.before) if held is not None]
         changed = {
@@ -591,7 +591,7 @@ def supersteps(draw: Any) -> Superstep:
     chosen = {name: draw(parts) for name in names}
     if any(script.end == "pause" for script in chosen.values()):  # beside a pause: see test_previews
         chosen = {
-            name: script if script.end == "pause" else replace(script, writes=(), answers=None)
+            name: script if script.end == "pause" else replace(script, writes=(), answers=None, end="return")
             for name, script in chosen.items()
         }
     taken: dict[str, str] = {}
@@ -677,6 +677,7 @@ class Thread:
         self.rests = True
         self.steps = 0
         self._runs = 0
+        self._routed = False
 
     def turn(self, sent: Any, program: list[Superstep], *, speaks: bool, wire: bool) -> None:
         """One run: a new message or an echo, or the answers to what is asked."""
@@ -688,8 +689,9 @@ class Thread:
         oracle, world = self.oracle, self.world
         self._runs += 1
         resumed = bool(self.asked)
-        del world.program[self.steps + resumed :]
-        world.program += program
+        if not self._routed or len(world.program) <= self.steps + resumed:
+            del world.program[self.steps + resumed :]
+            world.program += program
         world.begins_at, world.life, oracle.life = self.steps, f"r{self._runs}", f"r{self._runs}"
         changed = oracle.begin(sent)
         said = [user("go", f"u{self._runs}")] if not resumed and (speaks or not self.rests or self._runs == 1) else []
@@ -706,6 +708,7 @@ class Thread:
         else:
             ending = "idle"
             self._idles()
+        self._sent = deepcopy(sent)  # a node may change its input in place
         return given, ending
 
     def _expected(self, resumed: bool) -> str:
@@ -725,6 +728,8 @@ class Thread:
             resumed = False
             ending = oracle.superstep(step, self.steps)
             self.steps += oracle.passed  # where others have failed, with what is stored beside them
+            # Nodes that have ended beside a pause have named the next ones already: the program stays.
+            self._routed = ending == "pause" and len(step.paused) < len(step.parts)
         if ending != "fail":
             oracle.drop()
         oracle.open = {}
@@ -753,8 +758,8 @@ class Thread:
         )
 
     def _check(self, recorded: RecordedRun, ending: str) -> None:
-        fold = Fold(recorded.input.messages, recorded.input.state)
-        held = exact(recorded.input.state)
+        fold = Fold(recorded.input.messages, self._sent)
+        held = exact(self._sent)
         states = [held]
         for event in recorded.events:
             fold.feed(event)
