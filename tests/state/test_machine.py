@@ -223,10 +223,17 @@ class World:
         for name in "abc":
             builder.add_node(name, self._node(name))
         for name in "abc":
-            builder.add_conditional_edges(name, lambda state: self._next(state["step"]), [*"abc", END])
-        builder.add_conditional_edges(START, lambda _: self._next(self.begins_at), [*"abc", END])
+            builder.add_conditional_edges(name, self._route, [*"abc", END])
+        builder.add_conditional_edges(START, self._enter, [*"abc", END])
         options = StateOptions(exclude={"scratch"}, emit=emit, predict=PREDICT)
         self.agent = LangGraphAgent(graph=builder.compile(checkpointer=saver), state=options)
+
+    # Asynchronous, because a thread would end its node at a time of its own.
+    async def _route(self, state: Any) -> Any:
+        return self._next(state["step"])
+
+    async def _enter(self, state: Any) -> Any:
+        return self._next(self.begins_at)
 
     def _next(self, step: int) -> Any:
         return [*self.program[step].parts] if step < len(self.program) else END
@@ -314,6 +321,7 @@ class Oracle:
         self.passed = False
         self.life = ""
         self._own: dict[str, Any] = {}
+        self.nulls: set[str] = set()
         self._previews: list[tuple[str, str, Any]] = []
 
     # -- a run's beginning
@@ -322,6 +330,8 @@ class Oracle:
         """The client sends its state; return whether it has changed anything of the graph's."""
         self.shown, self._previews = [deepcopy(sent)], []
         self._own = deepcopy(sent) if isinstance(sent, dict) else {}
+        # A null of the client's stays where the graph has no value: it says the same.
+        self.nulls = {key for key in VISIBLE if key in self._own and self._own[key] is None and key not in self.truth}
         known = [held for held in (self.truth, self.before) if held is not None]
         changed = {
             key: deepcopy(value)
@@ -343,7 +353,7 @@ class Oracle:
     def visible(self) -> dict[str, Any]:
         """The graph's values, what only the client has, and over both what is previewed."""
         seen = {key: value for key, value in self._own.items() if key not in VISIBLE}
-        seen |= {key: self.truth[key] for key in VISIBLE if key in self.truth}
+        seen |= dict.fromkeys(self.nulls) | {key: self.truth[key] for key in VISIBLE if key in self.truth}
         for _, key, value in self._previews:
             if value is None:
                 seen.pop(key, None)
@@ -438,7 +448,7 @@ class Oracle:
         else:
             patched = deepcopy(self.visible)
             with suppress(KeyError):
-                keys = {patch(patched, operation) for operation in what}
+                keys = {patch(patched, operation) for operation in deepcopy(what)}
                 for key in keys:
                     if key in patched:
                         self._preview(owner, key, [patched[key]])
@@ -474,6 +484,7 @@ class Oracle:
         for name in sorted(returns):
             for key, value in returns[name].items():
                 written.add(key)
+                self.nulls.discard(key)
                 self.truth[key] = REDUCERS[key](self.truth[key], value) if key in REDUCERS else value
             for call_id, _ in step.results.get(name, []):
                 self.open.pop(call_id, None)
@@ -780,7 +791,7 @@ class Thread:
         assert exact(seen) == exact({key: value for key, value in self.oracle.truth.items() if key in shown})
         if ending != "fail":
             only = {key: value for key, value in self.held.items() if key not in VISIBLE}
-            assert exact(self.held) == exact({**only, **seen})
+            assert exact(self.held) == exact({**only, **dict.fromkeys(self.oracle.nulls), **seen})
 
 
 class Life(RuleBasedStateMachine):
