@@ -12,7 +12,7 @@ from tests.providers.models import PROVIDERS, make_model
 from tests.providers.reading import read_blocks
 from tests.providers.server import ProviderServer, Recorded, Reply
 from tests.providers.turns import Reasoning, Text, Turn, turn
-from tests.waiting import PATIENCE
+from tests.waiting import PATIENCE, eventually
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -42,9 +42,7 @@ async def test_frames_arrive_as_they_are_sent(provider: str, provider_server: Pr
     provider_server.script(provider, Reply(_LONG, hold_after=20))
     chunks: list[Any] = []
     reading = asyncio.create_task(_drain(make_model(provider, provider_server), chunks))
-    async with asyncio.timeout(PATIENCE):
-        while len(chunks) < 6:
-            await asyncio.sleep(0.005)
+    await eventually(lambda: len(chunks) >= 6, "six chunks have come")
     before = len(chunks)
     [held] = provider_server.requests
     assert not held.finished.is_set()
@@ -62,15 +60,15 @@ async def test_client_that_leaves_is_noticed(provider: str, provider_server: Pro
 
     reading = asyncio.create_task(_drain(make_model(provider, provider_server)))
     request = await provider_server.arrived(1)
-    async with asyncio.timeout(PATIENCE):
-        while not request.held.is_set():
-            await asyncio.sleep(0.005)
+    await eventually(request.held.is_set, "the answer is held")
     await _cancel(reading)
     del reading
-    async with asyncio.timeout(PATIENCE):
-        while not request.finished.is_set():
-            gc.collect()  # some packages leave it to this to close the connection, one generator after the other
-            await asyncio.sleep(0.01)
+
+    def is_closed() -> bool:
+        gc.collect()  # some packages leave it to this to close the connection, one generator after the other
+        return request.finished.is_set()
+
+    await eventually(is_closed, "the connection is closed")
 
     assert request.disconnected
     assert request.frames_written == 20

@@ -22,6 +22,7 @@ from langgraph_agui.state.client_state import ClientStateCache, preview_history
 from tests.adapter.graphs import chain_of
 from tests.adapter.models import Scripted, calling, part
 from tests.adapter.streams import RecordedRun, record_run, record_until, run_input, user
+from tests.waiting import eventually
 
 
 class Paper(TypedDict, total=False):
@@ -210,10 +211,13 @@ async def test_what_was_stored_beside_a_failure_is_not_taken_back() -> None:
         saw.append(state.get("doc"))
         return {"doc": "theirs", "messages": [AIMessage("done")]}
 
+    def is_stored() -> bool:
+        held = saver.get_tuple(config)
+        return held is not None and any(channel == "doc" for _, channel, _ in held.pending_writes or ())
+
     async def fail(state: Paper) -> dict[str, Any]:
         if state["messages"][-1].content == "fail":
-            while not any(channel == "doc" for *_, channel, _ in saver.get_tuple(config).pending_writes or ()):  # type: ignore[union-attr]
-                await asyncio.sleep(0.001)
+            await eventually(is_stored, "the other node's write is stored")
             raise RuntimeError
         return {}
 
