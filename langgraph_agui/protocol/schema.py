@@ -3,15 +3,15 @@
 Wire objects and SDK events enter; conforming SDK objects leave. The SDK's generated models are laxer than the AG-UI
 schema: they take nulls for optional fields, keep unknown fields and default the discriminators. So a *shape* is read
 once from each model, and values are cut to it as the reference client does; then pydantic validates them in strict
-mode. Before that, spellings from before AG-UI 1.0 are replaced by theirs of 1.0. Not covered is the `THINKING_*`
-family: its events are of unknown type.
+mode. Before that, `old_spellings` replaces what 1.0 spells in another way. Not covered is the `THINKING_*` family: its
+events are of unknown type.
 """
 
 from __future__ import annotations
 
 import logging
 import types
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Annotated, Any, Final, NamedTuple, TypeAlias, TypeVar, Union, cast, get_args, get_origin
 
@@ -20,11 +20,11 @@ from ag_ui.core import Event
 from ag_ui.core.types import GeneratedBaseModel
 from pydantic import ValidationError
 
+from langgraph_agui.protocol.old_spellings import Wire, modern_event, modern_input
 from langgraph_agui.protocol.wire import ProtocolError, wire_fields
 
 logger = logging.getLogger(__name__)
 
-Wire: TypeAlias = Mapping[str, object]
 Model = TypeVar("Model", bound=GeneratedBaseModel)
 
 
@@ -32,8 +32,8 @@ def parse_event(event: Wire | agui.BaseEvent) -> Event | None:
     """Return a wire object or an SDK event as a conforming SDK event; None if AG-UI 1.0 does not know its type.
 
     Unknown properties, and list elements or optional values of an unknown kind, are removed at any depth, but never
-    inside open payloads. Spellings from before 1.0 are read as the reference client reads them. Each of these is logged
-    as one warning. An integer may be spelt `1.0`, as everywhere in JSON.
+    inside open payloads. Spellings from before 1.0 are read, also some that the reference client refuses. Each of these
+    is logged as one warning. An integer may be spelt `1.0`, as everywhere in JSON.
 
     Raises:
         ProtocolError: A known field is malformed (`malformed-event`): a wrong type, a missing field, a null where the
@@ -47,7 +47,7 @@ def parse_event(event: Wire | agui.BaseEvent) -> Event | None:
 def examine(event: Wire | agui.BaseEvent) -> tuple[Event | None, list[str]]:
     """Do the same as `parse_event`, but return the warnings instead of logging them."""
     notes: list[str] = []
-    wire = _modernise(wire_fields(event) if isinstance(event, agui.BaseEvent) else event, notes)
+    wire = modern_event(wire_fields(event) if isinstance(event, agui.BaseEvent) else event, notes)
     kind = wire.get("type")
     if not isinstance(kind, str) or not kind:
         raise ProtocolError("no-event-type", "Invalid event: it carries no event type.", wire)
@@ -68,7 +68,7 @@ def parse_input(value: Wire) -> agui.RunAgentInput:
         ProtocolError: A value is malformed (`malformed-input`).
     """
     notes: list[str] = []
-    wire = {**_ABSENT, **_modern_input(value, notes)}
+    wire = {**_ABSENT, **modern_input(value, notes)}
     if wire["state"] is None:
         wire["state"] = {}
     try:
@@ -282,93 +282,3 @@ _ABSENT: Wire = {"state": {}, "messages": [], "tools": [], "context": [], "forwa
 _EVENTS: Final[dict[str, type[GeneratedBaseModel]]] = {
     _tag(model, "type"): model for model in get_args(get_args(Event)[0])
 }
-
-
-# -- spellings from before AG-UI 1.0 ----------------------------------------------------------------------------------
-
-_MEDIA: Final = ("image", "audio", "video", "document")
-# The fields that could be null, by event type.
-_NULLABLE: Final[Mapping[object, Sequence[str]]] = {
-    "RUN_FINISHED": ("result", "outcome"),
-    "SUBAGENT_FINISHED": ("result",),
-    "TOOL_CALL_START": ("parentMessageId",),
-    "TOOL_CALL_CHUNK": ("parentMessageId",),
-}
-
-
-def _modernise(event: Wire, notes: list[str]) -> Wire:
-    """Return `event` with retired spellings replaced, each named in `notes`; the argument stays as it is."""
-    kind = event.get("type")
-    event = _without_nulls(event, ("rawEvent", *(_NULLABLE.get(kind, ()) if isinstance(kind, str) else ())), notes)
-    if kind == "MESSAGES_SNAPSHOT":
-        event = _mapped(event, "messages", _modern_message, notes)
-    elif kind == "RUN_STARTED" and isinstance(run_input := event.get("input"), Mapping):
-        event = {**event, "input": _modern_input(run_input, notes)}
-    return event
-
-
-def _modern_input(run_input: Wire, notes: list[str]) -> Wire:
-    """Return a `RunAgentInput` with retired spellings replaced, each named in `notes`."""
-    run_input = _without_nulls(run_input, ("forwardedProps",), notes)
-    run_input = _mapped(run_input, "tools", lambda tool, notes: _without_nulls(tool, ("parameters",), notes), notes)
-    run_input = _mapped(run_input, "resume", lambda entry, notes: _without_nulls(entry, ("payload",), notes), notes)
-    return _mapped(run_input, "messages", _modern_message, notes)
-
-
-def _modern_message(message: Wire, notes: list[str]) -> Wire:
-    message = _mapped(message, "content", _modern_part, notes)
-    parts = message.get("content")
-    if not isinstance(parts, list) or not any(_is_binary(part) for part in parts):
-        return message
-    notes.append("deprecated binary content, read as media parts")
-    notes += ["binary content without data or url" for part in parts if _is_binary(part) and _source(part) is None]
-    media = [_as_media(part) if _is_binary(part) else part for part in parts]
-    # A sender may have added the modern form itself, next to the old one.
-    kept = [
-        new
-        for old, new in zip(parts, media, strict=True)
-        if new is old or not any(_covers(part, new) for part in parts)
-    ]
-    return {**message, "content": kept}
-
-
-def _modern_part(part: Wire, notes: list[str]) -> Wire:
-    return _without_nulls(part, ("metadata",), notes) if part.get("type") in _MEDIA else part
-
-
-def _is_binary(part: object) -> bool:
-    return isinstance(part, Mapping) and part.get("type") == "binary"
-
-
-def _as_media(part: Wire) -> Wire:
-    mime, source = part.get("mimeType"), _source(part)
-    if not isinstance(mime, str) or source is None:
-        return part  # a bare file id has no 1.0 form; the part is removed later
-    kind = next((kind for kind in _MEDIA[:3] if mime.startswith(f"{kind}/")), "document")
-    name = {"metadata": {"filename": part["filename"]}} if part.get("filename") else {}
-    return {"type": kind, "source": {"type": source, "value": part[source], "mimeType": mime}, **name}
-
-
-def _source(part: Wire) -> str | None:
-    """Return the field that holds a binary part's content: one that counts as true in JavaScript."""
-    return next((name for name in ("data", "url") if part.get(name) not in (None, "", 0)), None)
-
-
-def _covers(part: object, new: object) -> bool:
-    """Return whether `part` has everything that `new` has."""
-    if isinstance(new, Mapping):
-        return isinstance(part, Mapping) and all(_covers(part.get(key), new[key]) for key in new)
-    return type(part) is type(new) and part == new
-
-
-def _mapped(holder: Wire, key: str, change: Callable[[Wire, list[str]], Wire], notes: list[str]) -> Wire:
-    items = holder.get(key)
-    if not isinstance(items, list | tuple):
-        return holder
-    return {**holder, key: [change(item, notes) if isinstance(item, Mapping) else item for item in items]}
-
-
-def _without_nulls(holder: Wire, keys: Sequence[str], notes: list[str]) -> Wire:
-    nulls = [key for key in keys if key in holder and holder[key] is None]
-    notes += [f"deprecated null in {key}, read as absent" for key in nulls]
-    return {key: value for key, value in holder.items() if key not in nulls} if nulls else holder

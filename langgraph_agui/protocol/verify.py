@@ -23,8 +23,8 @@ MessageKind: TypeAlias = Literal["text", "reasoning", "tool", "activity"]
 class Verifier:
     """The consumer's pipeline for one stream: schema, chunk expansion, order of events (AG-UI 1.0, client).
 
-    Without `strict`, a stream passes exactly if `@ag-ui/client` 1.0 takes it without an error. That includes an empty
-    stream, and one that breaks off.
+    Without `strict`, a stream passes exactly if `@ag-ui/client` 1.0 takes it without an error, or would but for what
+    `old_spellings` reads. That includes an empty stream, and one that breaks off.
 
     Args:
         strict: Whether to apply the rules for producers too: a terminal event closes everything, ids are echoed, unique
@@ -147,6 +147,8 @@ class _ProducerRules:
         if isinstance(outcome, agui.RunFinishedInterruptOutcome):
             if repeated := _repeated(interrupt.id for interrupt in outcome.interrupts):
                 refuse("duplicate-interrupt", event, f"two interrupts are called {repeated!r}")
+        elif outcome is None and self._input is not None and self._input.protocol_version is None:
+            return  # clients of before 1.0 count pending calls themselves, and some refuse to be told
         elif outcome is None or isinstance(outcome, agui.RunFinishedSuccessOutcome):
             named = (outcome.pending_tool_call_ids if outcome else None) or []
             pending = [call for call in self._started_calls if call not in self._run_answers]

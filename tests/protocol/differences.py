@@ -11,7 +11,7 @@ import json
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tests.protocol.streams import FINISHED, STARTED, Wire, event, in_run, state_delta
+from tests.protocol.streams import FINISHED, STARTED, Wire, event, in_run, message, snapshot, state_delta
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,24 @@ DIFFERENCES: dict[str, Difference] = {
         b'data: {"type":"RUN_STARTED",\rdata: "threadId":"t","runId":"r"}\n\n',
         "verdict",
         "As CRLF.",
+    ),
+    "reasoning of an assistant": Difference(
+        in_run(
+            event("REASONING_MESSAGE_START", messageId="q", role="assistant"),
+            event("REASONING_MESSAGE_END", messageId="q"),
+        ),
+        "verdict",
+        "Servers from before 1.0 send this role, and so did the client's own `THINKING_*` shim. The client refuses the "
+        "stream; the event says what it is all the same.",
+    ),
+    "text in parts": Difference(
+        in_run(snapshot(message("assistant", "m", [{"type": "text", "text": "a"}]))),
+        "verdict",
+        "Servers that pass on a model's content as it is, and clients' histories made of it, have lists of parts where "
+        "1.0 has text. The client refuses them; their text is plain to read.",
+    ),
+    "no parts": Difference(
+        in_run(snapshot(message("assistant", "m", []))), "verdict", "As text in parts: a message of calls alone."
     ),
     "patch of a bare value": Difference(
         in_run(event("STATE_SNAPSHOT", snapshot=1), state_delta({"op": "add", "path": "/a", "value": 1})),

@@ -168,7 +168,7 @@ def harmed_somewhere(random: Random, events: list[Wire]) -> list[Wire]:
     number, path = random.choice(found)
     wire = events[number]
     bad = harmed(wire, path, random.choice([*harms(at(wire, path), path[-1]).values()]))
-    return events if _eats_itself(bad) else [*events[:number], bad, *events[number + 1 :]]
+    return events if _differs(bad) else [*events[:number], bad, *events[number + 1 :]]
 
 
 def at(wire: Wire, path: Path) -> Any:
@@ -192,8 +192,18 @@ def every_harm() -> Iterator[tuple[str, list[Wire]]]:
                     known.add(place)
                     for harm, change in harms(at(wire, path), path[-1]).items():
                         bad = harmed(wire, path, change)
-                        if isinstance(bad.get("type"), str) and bad["type"] and not _eats_itself(bad):
+                        if isinstance(bad.get("type"), str) and bad["type"] and not _differs(bad):
                             yield f"{place} {harm}", in_context(bad, kind)
+
+
+def _differs(wire: Wire) -> bool:
+    """Whether the harm is one of `differences.py`."""
+    return _eats_itself(wire) or any(
+        isinstance(one, dict) and one.get("content") == [] and one.get("role") not in ("user", "tool", "activity")
+        for holder in (wire, wire.get("input"))
+        if isinstance(holder, dict) and isinstance(messages := holder.get("messages"), list)
+        for one in messages
+    )
 
 
 def _eats_itself(wire: Wire) -> bool:

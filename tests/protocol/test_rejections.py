@@ -305,7 +305,7 @@ MALFORMED: dict[str, Wire] = {
     "text role tool": {**START, "role": "tool"},
     "text role unknown": {**START, "role": "wizard"},
     "reasoning role missing": event("REASONING_MESSAGE_START", messageId="q"),
-    "reasoning role assistant": event("REASONING_MESSAGE_START", messageId="q", role="assistant"),
+    "reasoning role user": event("REASONING_MESSAGE_START", messageId="q", role="user"),
     "delta missing": event("TEXT_MESSAGE_CONTENT", messageId="m"),
     "delta null": event("TEXT_MESSAGE_CONTENT", messageId="m", delta=None),
     "args object": event("TOOL_CALL_ARGS", toolCallId="c", delta={}),
@@ -340,7 +340,7 @@ MALFORMED: dict[str, Wire] = {
     "call type unknown": snapshot({"id": "m", "role": "assistant", "toolCalls": [{**_CALL, "type": "x"}]}),
     "calls null": snapshot({"id": "m", "role": "assistant", "toolCalls": None}),
     **{
-        f"{role} content parts": snapshot(message(role, "m", [{"type": "text", "text": ""}]))
+        f"{role} content parts": snapshot(message(role, "m", [{"type": "text", "text": 1}]))
         for role in ("assistant", "system", "developer", "reasoning", "activity")
     },
     "assistant content null": snapshot(message("assistant", "m", None)),

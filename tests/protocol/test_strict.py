@@ -39,6 +39,7 @@ INPUT = RunAgentInput.model_validate(
     {
         "threadId": "t",
         "runId": "r",
+        "protocolVersion": "1.0",
         "messages": HISTORY,
         "state": {"k": 1},
         "tools": [{"name": "front", "description": "d"}],
@@ -211,6 +212,15 @@ def test_a_broken_rule_is_found_by_strict_only(name: str) -> None:
 @pytest.mark.parametrize("name", FINE)
 def test_a_conforming_stream_passes(name: str) -> None:
     assert verify(FINE[name], strict=True, input=INPUT)
+
+
+def test_a_client_of_before_1_0_needs_no_outcome() -> None:
+    old = INPUT.model_copy(update={"protocol_version": None})
+    assert verify(in_run(*call(name="front")), strict=True, input=old)
+    for last, code in ((pending(), "pending-tool-calls"), (interrupted("i", "i"), "duplicate-interrupt")):
+        with pytest.raises(ProtocolError) as caught:
+            verify([STARTED, *call(name="front"), last], strict=True, input=old)
+        assert caught.value.code == code
 
 
 def test_the_client_finds_nothing_in_conforming_streams(node_client: NodeClient) -> None:
