@@ -18,10 +18,12 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langgraph_agui.messages.blocks import REASONING_KWARG, BlockDelta, BlockKind, read_blocks
 from langgraph_agui.messages.encrypted_values import (
     AGENT,
+    CARRIED,
     EncryptedValueCodec,
     Envelope,
     Holder,
     MessageSource,
+    carrier,
     has_only_source,
 )
 from langgraph_agui.messages.envelope import EnvelopeEncoder
@@ -159,13 +161,16 @@ class AssistantTurn:
             if delta.kind == "call" and delta.id is not None:
                 yield delta._replace(id=self._public_call(delta.id))
             elif delta.kind == "text" and self.splitter is not None:
-                yield from self.splitter.feed(delta.text)
-            else:
+                yield from self._emitted(self.splitter.feed(delta.text))
+            elif delta.kind != "reasoning" or self._values.emits:
                 yield delta
+
+    def _emitted(self, deltas: Iterable[BlockDelta]) -> list[BlockDelta]:
+        return [delta for delta in deltas if delta.kind != "reasoning" or self._values.emits]
 
     def flush(self) -> list[BlockDelta]:
         """Return what the splitter still buffers when the message has ended."""
-        return self.splitter.end() if self.splitter is not None else []
+        return self._emitted(self.splitter.end()) if self.splitter is not None else []
 
     def rename(self, message_id: str) -> None:
         """Take a better id, unless the client has seen the assistant message: reasoning stands on its own."""
@@ -243,6 +248,8 @@ class AssistantTurn:
             or if reasoning that the client must not read would travel without encryption. Such a message comes back as
             text and calls.
         """
+        if not self._values.emits:
+            return []
         fresh: list[tuple[Block | None, Envelope, str]] = []
         for holder, block, envelope in self._envelopes(message):
             if envelope == self._encoded.get(block):
@@ -254,7 +261,8 @@ class AssistantTurn:
                 break
             fresh.append((block, envelope, value))
         own = self._encoded.get(None)
-        if not fresh and (own is None or has_only_source(own)):
+        carried = any(CARRIED in envelope for envelope in self._encoded.values())
+        if not fresh and not carried and (own is None or has_only_source(own)):
             source = self.source.mark(None)
             if source is not None and source != own:
                 value = self._values.encode("assistant", self.message_id, source)
@@ -276,12 +284,17 @@ class AssistantTurn:
         except RecursionError:
             logger.warning("Message %r is nested too deeply; its opaque values are left out.", self.message_id)
             return
+        own = self.source.mark(own)
+        is_seen = any(block.kind != "reasoning" for block in self.blocks)  # else only its value makes it a message
+        if own is not None and thoughts and is_seen:
+            last = len(thoughts) - 1
+            of_thoughts[last] = carrier(of_thoughts.get(last, {}), self.message_id, own)
+        elif own is not None:
+            yield "assistant", None, own
         for number, envelope in of_thoughts.items():
             yield "reasoning", thoughts[number], envelope
         for number, envelope in of_calls.items():
             yield "call", calls[number], envelope
-        if (own := self.source.mark(own)) is not None:
-            yield "assistant", None, own
 
     def _text(self, kind: BlockKind) -> str:
         return "".join(block.text for block in self.of_kind(kind))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Sequence
 from functools import partial
 
-from ag_ui.core import AssistantMessage, Message, ToolMessage
+from ag_ui.core import AssistantMessage, Message, ReasoningMessage, ToolMessage
 
 from langgraph_agui.messages.assistant_turn import AssistantTurn, Block
 from langgraph_agui.messages.encrypted_values import AGENT, MessageSource
@@ -43,6 +43,7 @@ class Conversation:
         self.answered = {message.tool_call_id for message in held if isinstance(message, ToolMessage)}
         self.sources = {one.id: MessageSource(one.subagent_run_id) for one in held if one.subagent_run_id}
         self.subagent_only: set[str] = set()
+        self._emptied: set[str] = set()
         for message in held:
             for call in (message.tool_calls or ()) if isinstance(message, AssistantMessage) else ():
                 self._add_call(call.id, call.function.name, message.id)
@@ -83,7 +84,10 @@ class Conversation:
         self._place(turn, turn.message_id, turn.assistant_message)
 
     def _place(self, turn: AssistantTurn, message_id: str, message: Callable[[], Message]) -> None:
-        if message_id not in self.ids:
+        if message_id in self._emptied:  # it begins again, under the same id
+            self._emptied.remove(message_id)
+            self._streamed[message_id] = message
+        elif message_id not in self.ids:
             self._order.append(message_id)
             self.ids.add(message_id)
             self._streamed[message_id] = message
@@ -125,6 +129,41 @@ class Conversation:
                 position += 1
         self.add(result, source, position)
         self.answered.add(result.tool_call_id)
+
+    def remove_results(self, call_ids: Container[str | None]) -> bool:
+        """Remove the results of these calls; return whether there were any."""
+        results = [
+            one for one in self._messages.values() if isinstance(one, ToolMessage) and one.tool_call_id in call_ids
+        ]
+        for result in results:
+            self._order.remove(result.id)
+            self.ids.remove(result.id)
+            del self._messages[result.id]
+            self.answered.discard(result.tool_call_id)
+        return bool(results)
+
+    def withdraw(self, turn: AssistantTurn) -> set[str]:
+        """Remove an assistant message of this run with the results of its calls; return the ids of these calls.
+
+        Its reasoning messages stay and are empty, because no snapshot removes them (AG-UI 1.0, client apply step).
+        """
+        calls = {block.id for block in turn.of_kind("call")}
+        results = (one for one in self._messages.values() if isinstance(one, ToolMessage))
+        gone = {turn.message_id, *(result.id for result in results if result.tool_call_id in calls)}
+        for block in turn.of_kind("reasoning"):
+            if self._streamed.pop(block.id, None) is not None:
+                self._messages[block.id] = ReasoningMessage(id=block.id, role="reasoning", content="")
+                self._emptied.add(block.id)
+        self._order = [message_id for message_id in self._order if message_id not in gone]
+        self.ids -= gone
+        for message_id in gone:
+            self._streamed.pop(message_id, None)
+            self._messages.pop(message_id, None)
+        self.turns.pop(turn.message_id, None)
+        for call_id in calls:
+            self.holders.pop(call_id, None)
+            self.call_names.pop(call_id, None)
+        return calls
 
     def messages(self) -> list[Message]:
         """Return all messages, in the client's order."""

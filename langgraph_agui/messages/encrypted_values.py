@@ -1,6 +1,8 @@
 """`encryptedValue` strings: envelopes, encoded and decoded for one thread.
 
 An envelope is a JSON object `{"v": 1, "p": <provider>, ...}` (docs/reasoning.md). It travels as base64url of its JSON.
+That of an assistant message with reasoning travels inside the envelope of its last reasoning message, because some
+clients keep the values of reasoning messages only.
 With a `ReasoningSeal` the JSON is encrypted first, and bound to the thread and to the message or call that carries it.
 """
 
@@ -17,6 +19,11 @@ Envelope: TypeAlias = Mapping[str, object]
 Holder: TypeAlias = Literal["user", "assistant", "tool", "reasoning", "call"]
 
 VERSION = 1
+
+# The version of an envelope that contains the one of an assistant message, and the keys of its id and of that envelope.
+CARRIER_VERSION = 2
+CARRIED_FOR = "of"
+CARRIED = "a"
 
 # Key in the envelope of a subagent's message: 1 if the agent's own history holds the message too, 0 if not. The agent's
 # model does not get a message with 0. Without the key, `subagentRunId` stands for 0.
@@ -39,8 +46,15 @@ class EncryptedValueCodec:
         self._thread_id = thread_id
         self._sealed: dict[bytes, tuple[bytes, bytes]] = {}
 
+    @property
+    def emits(self) -> bool:
+        """Whether clients get reasoning events and values at all."""
+        return self.options.visibility != "off"
+
     def encode(self, holder: Holder, entity_id: str, envelope: Envelope) -> str | None:
-        """Return the value of the message or call `entity_id`; None if it would be too long."""
+        """Return the value of the message or call `entity_id`; None if it would be too long, or is not wanted."""
+        if not self.emits:
+            return None
         try:
             text = json.dumps(envelope, separators=(",", ":"), ensure_ascii=False)
         except (RecursionError, ValueError):  # nested too deeply, or an integer that Python refuses to print
@@ -83,7 +97,7 @@ class EncryptedValueCodec:
         version = envelope.get("v")
         if isinstance(version, bool) or not isinstance(version, int) or version < 1:
             return RejectReason.MALFORMED
-        return envelope if version <= VERSION else RejectReason.NEWER
+        return envelope if version <= CARRIER_VERSION else RejectReason.NEWER
 
     def _context(self, holder: Holder, entity_id: str) -> bytes:
         """Return what a sealed value is bound to. The length keeps ("a", "bc") and ("ab", "c") apart."""
@@ -133,6 +147,11 @@ def is_subagent_only(subagent_run_id: str | None, envelope: Envelope | RejectRea
     """Whether a message with this id and envelope is only a subagent's, and not in the agent's own history."""
     in_thread = envelope.get(IN_THREAD) if isinstance(envelope, Mapping) else None
     return in_thread == 0 if in_thread is not None else subagent_run_id is not None
+
+
+def carrier(envelope: Envelope, message_id: str, carried: Envelope) -> Envelope:
+    """Return the envelope of a reasoning message that also carries the one of its assistant message."""
+    return {**envelope, "v": CARRIER_VERSION, CARRIED_FOR: message_id, CARRIED: carried}
 
 
 def has_only_source(envelope: Envelope) -> bool:

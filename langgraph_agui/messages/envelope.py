@@ -27,6 +27,9 @@ GEMINI_SIGNATURES = "__gemini_function_call_thought_signatures__"
 # `response_metadata` that packages read when they send a message, besides the provider (Anthropic: `container`).
 _SENT = ("output_version", "container")
 
+# Providers whose packages send a single block of text as they send the text alone (langchain-google-genai, -aws).
+_TEXT_AS_BLOCK = frozenset({"google_genai", "bedrock_converse"})
+
 # `additional_kwargs` that are results for the program and are not sent to a provider.
 _LOCAL = frozenset({"parsed"})
 
@@ -87,6 +90,8 @@ class EnvelopeEncoder:
 
     def envelopes(self) -> tuple[dict[int, Envelope], dict[int, Envelope], Envelope | None]:
         """Return the envelopes of reasoning messages and of calls, by number, and that of the assistant message."""
+        if self._is_plain():
+            return {}, {}, None
         kwargs = self._kwargs()  # first, as when a message is read: reasoning in kwargs comes before the content
         own = {**self._content(), **({"k": kwargs} if kwargs else {}), **self._metadata(), **self._others()}
         if not (own or self._thought_ids or self._calls):
@@ -96,6 +101,20 @@ class EnvelopeEncoder:
             derived = [derived_id(self._visible.id, number) for number in range(len(ids))]
             own["r"] = len(ids) if ids == derived else ids
         return self._blocks, self._calls, {**self._head, **own}
+
+    def _is_plain(self) -> bool:
+        """Return whether the message is one block of text, and its provider gets the same without an envelope."""
+        message, content = self._message, self._message.content
+        return (
+            self._provider in _TEXT_AS_BLOCK
+            and isinstance(content, list)
+            and [{**block, "index": 0} for block in content if isinstance(block, Mapping)]
+            == [{"type": "text", "text": self._text.text, "index": 0}]
+            and len(content) == 1
+            and not (self._thought_ids or message.additional_kwargs or message.tool_calls or message.invalid_tool_calls)
+            and not any(message.response_metadata.get(key) for key in _SENT)
+            and not self._others()
+        )
 
     def _kwargs(self) -> dict[str, object]:
         kept: dict[str, object] = {}

@@ -14,14 +14,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from langgraph_agui.messages.blocks import BlockDelta
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-Visibility = Literal["full", "summary", "hidden"]
+Visibility = Literal["full", "summary", "hidden", "off"]
 
 # Providers whose reasoning blocks are summaries: their APIs never return the reasoning word for word. OpenAI:
 # "Reasoning summaries" (`summary` of a reasoning item); Gemini: "Thought summaries" (`include_thoughts`). Claude is not
@@ -164,7 +164,9 @@ class ReasoningOptions:
         visibility: `"full"` shows all reasoning. `"summary"` shows what a provider itself calls a summary (OpenAI
             Responses, Gemini) and hides the rest. `"hidden"` shows none. An empty reasoning message stands for hidden
             reasoning. With `seal` it comes back on the next turn; without, such a message goes back to its provider as
-            text and calls. State, results, interrupts, custom events and tool results are redacted too.
+            text and calls. State, results, interrupts, custom events and tool results are redacted too. `"off"` sends
+            no reasoning events at all, for clients that fail at them: without a checkpointer, what reasoning there was
+            is lost with the run.
         seal: Encrypts and authenticates every `encryptedValue`, bound to its thread and message. Values that it has
             not sealed are then dropped.
         max_bytes: The greatest length of one `encryptedValue`. A message that needs a longer one travels without its
@@ -192,8 +194,8 @@ class ReasoningOptions:
 
     def __post_init__(self) -> None:
         """Check the values."""
-        if self.visibility not in ("full", "summary", "hidden"):
-            raise ValueError(f"visibility must be 'full', 'summary' or 'hidden', not {self.visibility!r}")
+        if self.visibility not in get_args(Visibility):
+            raise ValueError(f"visibility must be 'full', 'summary', 'hidden' or 'off', not {self.visibility!r}")
         if self.max_bytes < 1:
             raise ValueError(f"max_bytes must be positive, not {self.max_bytes}")
 

@@ -20,9 +20,10 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 
 from langgraph_agui.messages.blocks import read_blocks
 from langgraph_agui.messages.encrypted_values import (
+    CARRIED,
+    CARRIED_FOR,
     EncryptedValueCodec,
     Envelope,
-    Holder,
     has_only_source,
     is_subagent_only,
 )
@@ -167,6 +168,17 @@ class _History:
         self._rejected: Counter[RejectReason] = Counter()
         self._unclaimed = {message.id: message for message in messages if isinstance(message, agui.ReasoningMessage)}
         self._tool_names: dict[str, str] = {}
+        self._of_thoughts = {
+            message.id: values.decode("reasoning", message.id, message.encrypted_value)
+            for message in messages
+            if isinstance(message, agui.ReasoningMessage) and message.encrypted_value
+        }
+        # The envelopes of assistant messages that travel with their reasoning, by the message's id.
+        self._carried = {
+            str(envelope.get(CARRIED_FOR)): carried
+            for envelope in self._of_thoughts.values()
+            if isinstance(envelope, Mapping) and isinstance(carried := envelope.get(CARRIED), Mapping)
+        }
 
     def to_langchain(self) -> list[BaseMessage]:
         """Return the conversation for a graph. Log one warning if any opaque value could not be used."""
@@ -201,9 +213,13 @@ class _History:
 
     def _envelope(self, message: Message) -> Envelope | RejectReason | None:
         """Return the envelope of a message as a whole, if it has one."""
-        if isinstance(message, agui.UserMessage | agui.AssistantMessage | agui.ToolMessage) and message.encrypted_value:
-            return self._values.decode(message.role, message.id, message.encrypted_value)
-        return None
+        if not isinstance(message, agui.UserMessage | agui.AssistantMessage | agui.ToolMessage):
+            return None
+        value = message.encrypted_value
+        own = self._values.decode(message.role, message.id, value) if value else None
+        if own is None or (isinstance(own, Mapping) and has_only_source(own)):
+            return self._carried.get(message.id, own)
+        return own
 
     def _claim(self, message: Message, envelope: Envelope | RejectReason | None) -> list[agui.ReasoningMessage] | None:
         """Take the reasoning messages that an assistant message's envelope names, in order; None if one is missing."""
@@ -284,8 +300,9 @@ class _History:
         return found
 
     def _decode(self, entity: agui.ReasoningMessage | agui.ToolCall) -> Envelope | RejectReason:
-        holder: Holder = "call" if isinstance(entity, agui.ToolCall) else "reasoning"
-        return self._values.decode(holder, entity.id, entity.encrypted_value or "")
+        if isinstance(entity, agui.ReasoningMessage):
+            return self._of_thoughts[entity.id]
+        return self._values.decode("call", entity.id, entity.encrypted_value or "")
 
     def _blocks_without_envelope(
         self, message: agui.AssistantMessage, reason: object, before: Sequence[agui.ReasoningMessage]

@@ -1,7 +1,8 @@
 """The envelope format, byte by byte: clients keep `encryptedValue` strings, so every release must read and write them.
 
-`envelopes.json` holds, for each case, the messages as a client keeps them and the envelopes in their values by holder,
-`<role>:<id>`. Never change an entry; add new ones. `docs/reasoning.md` describes the format.
+`envelopes.json` (as written today) and `envelopes_v1.json` (as written before version 2) hold, for each case, the
+messages as a client keeps them and the envelopes in their values by holder, `<role>:<id>`. Never change an entry; add
+new ones. `docs/reasoning.md` describes the format.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ HIDDEN = ReasoningOptions(seal=ReasoningSeal([KEY]), visibility="hidden")
 
 
 class Case(NamedTuple):
-    """LangChain messages, and the options under which `envelopes.json` has them."""
+    """LangChain messages, and the options under which the files have them."""
 
     messages: list[BaseMessage]
     options: ReasoningOptions = PLAIN
@@ -282,7 +283,10 @@ CONVERSATION: list[BaseMessage] = [
 ]
 CASES["sealed"] = Case(CONVERSATION, SEALED)
 CASES["sealed and hidden"] = Case(CONVERSATION, HIDDEN)
-STORED: dict[str, Json] = json.loads(Path(__file__).with_name("envelopes.json").read_text(encoding="utf-8"))
+FILES: dict[int, dict[str, Json]] = {
+    version: json.loads(Path(__file__).with_name(name).read_text(encoding="utf-8"))
+    for version, name in ((1, "envelopes_v1.json"), (2, "envelopes.json"))
+}
 
 
 def to_client(messages: list[BaseMessage], options: ReasoningOptions = PLAIN) -> list[Json]:
@@ -329,9 +333,9 @@ def opened(value: str, holder: str) -> str:
     return AESGCM(KEY).decrypt(nonce, box, context).decode()
 
 
-def envelopes(name: str) -> dict[str, str]:
+def envelopes(name: str, version: int = 2) -> dict[str, str]:
     """Return the JSON text of each envelope of a case by its holder."""
-    stored: dict[str, object] = STORED[name]["envelopes"]
+    stored: dict[str, object] = FILES[version][name]["envelopes"]
     return {
         holder: json.dumps(envelope, ensure_ascii=False, separators=(",", ":")) for holder, envelope in stored.items()
     }
@@ -345,7 +349,7 @@ def check_rebuilt(client: list[Json], messages: list[BaseMessage], options: Reas
 
 @pytest.mark.parametrize("name", CASES)
 def test_messages_are_written_as_stored(name: str) -> None:
-    case, stored = CASES[name], STORED[name]["messages"]
+    case, stored = CASES[name], FILES[2][name]["messages"]
     made = to_client(case.messages, case.options)
     if case.options.seal is None:
         assert made == stored
@@ -357,12 +361,13 @@ def test_messages_are_written_as_stored(name: str) -> None:
     }
 
 
+@pytest.mark.parametrize("version", FILES)
 @pytest.mark.parametrize("name", CASES)
-def test_stored_messages_are_read(name: str) -> None:
-    case, stored = CASES[name], STORED[name]["messages"]
+def test_stored_messages_are_read(name: str, version: int) -> None:
+    case, stored = CASES[name], FILES[version][name]["messages"]
     check_rebuilt(stored, case.messages, case.options)
     stored_values = values(stored)
-    assert {holder: opened(value, holder) for holder, value in stored_values.items()} == envelopes(name)
+    assert {holder: opened(value, holder) for holder, value in stored_values.items()} == envelopes(name, version)
 
 
 @pytest.mark.parametrize("name", ["sealed", "sealed and hidden"])
@@ -378,16 +383,19 @@ def test_sealed_values_have_the_documented_layout(name: str) -> None:
         assert first[holder].startswith("AXOuu-")
 
 
-def test_the_values_of_golden_are_written_again() -> None:
+def test_the_values_of_golden_become_those_of_today() -> None:
     client = [golden.USER, golden.THOUGHT, golden.REDACTED, golden.CLAUDE, golden.RESULT, golden.ITEM, golden.GPT]
     client += [golden.GEMINI, golden.RAW_THOUGHT, golden.BEDROCK]
-    assert to_client(from_client(client)) == client
+    messages = from_client(client)
+    today = to_client(messages)
+    assert without_values(today) == without_values(client)
+    assert from_client(today) == messages
 
 
 def test_messages_of_subagents_are_read() -> None:
     """`t: 1` keeps a message for the agent's model, `t: 0` does not. Without `t`, a `subagentRunId` means 0."""
-    stored = STORED["subagents"]["messages"]
-    assert {holder: opened(value, holder) for holder, value in values(stored).items()} == envelopes("subagents")
+    stored = FILES[1]["subagents"]["messages"]
+    assert {holder: opened(value, holder) for holder, value in values(stored).items()} == envelopes("subagents", 1)
     check_rebuilt(
         stored,
         [
@@ -406,8 +414,8 @@ def test_messages_of_subagents_are_read() -> None:
 
 def test_ids_that_the_client_knows_another_for_are_read() -> None:
     """`i` is LangChain's id of an assistant message, and the id of the call that a result answers."""
-    stored = STORED["other ids"]["messages"]
-    assert {holder: opened(value, holder) for holder, value in values(stored).items()} == envelopes("other ids")
+    stored = FILES[1]["other ids"]["messages"]
+    assert {holder: opened(value, holder) for holder, value in values(stored).items()} == envelopes("other ids", 1)
     check_rebuilt(
         stored,
         [

@@ -245,7 +245,8 @@ def test_arguments_may_be_written_anew(caplog: pytest.LogCaptureFixture) -> None
 
 
 def test_other_messages_are_whole_beside_an_edited_one() -> None:
-    other = [{**message, "id": message["id"].replace("m", "n", 1)} for message in deepcopy(HELD)]
+    shown = langchain_messages_to_agui([TOLD.model_copy(update={"id": "n"})])
+    other = [json.loads(message.model_dump_json(by_alias=True)) for message in shown]
     assert back([*other, *HELD][1:])[1:] == [TOLD]
     rebuilt = back([*HELD, *other, {**user(), "id": "last"}])
     assert [message.content for message in rebuilt] == [TOLD.content, TOLD.content, "Hello"]

@@ -221,6 +221,7 @@ def _google(provider: str) -> list[Case]:
             calls_together=False,
         ),
         _case("text-on-finish", provider, (thought, Text(_ANSWER)), finish_on_last=True),
+        _case("text-only", provider, (Text(_ANSWER),), seed=7),
         _case("call-on-finish", provider, (thought, paris), (Text(_ANSWER),), finish_on_last=True),
     ]
 
