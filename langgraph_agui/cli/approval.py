@@ -181,7 +181,7 @@ class InterruptPrompt:
             case Action.RESPOND:
                 if not (response := rest or self._read_line("result: ", "").strip()):
                     raise ValueError("There is nothing to respond with.")
-                return {"type": "respond", "message": response}
+                return {"approved": False, "type": "respond", "message": response}
             case payload:
                 return payload
 

@@ -35,6 +35,7 @@ class _Answer(_Form):
     approved: StrictBool
     editedArgs: dict[str, object] | None = None  # noqa: N815  # the name on the wire
     message: StrictStr | None = None
+    reason: StrictStr | None = None  # what assistant-ui calls the message
 
 
 class _EditedAction(_Form):
@@ -42,21 +43,27 @@ class _EditedAction(_Form):
     args: dict[str, object]
 
 
-class _Approve(_Form):
+class _LangChainDecision(_Form):
+    """A decision as LangChain has it. It may also say what the schema asks for: whether the call may run."""
+
+    approved: StrictBool | None = None
+
+
+class _Approve(_LangChainDecision):
     type: Literal["approve"]
 
 
-class _Edit(_Form):
+class _Edit(_LangChainDecision):
     type: Literal["edit"]
     edited_action: _EditedAction
 
 
-class _Reject(_Form):
+class _Reject(_LangChainDecision):
     type: Literal["reject"]
     message: StrictStr | None = None
 
 
-class _Respond(_Form):
+class _Respond(_LangChainDecision):
     type: Literal["respond"]
     message: StrictStr
 
@@ -123,15 +130,17 @@ def read_decision(payload: object, action: Action) -> Decision:
 def _decision_in(answer: _Answer | _Approve | _Edit | _Reject | _Respond, action: Action) -> Decision:
     if isinstance(answer, _Answer):
         if not answer.approved:
-            return rejection(answer.message)
+            return rejection(answer.message or answer.reason)
         if answer.editedArgs is None or answer.editedArgs == action.args:
             return Decision("approve", {"type": "approve"})
         return _edit(action, answer.editedArgs)
+    if answer.approved not in (None, answer.type in ("approve", "edit")):
+        raise InvalidAnswer(f"The answer about {action.name!r} contradicts itself: {answer.type}, approved or not.")
     if isinstance(answer, _Edit):
         if answer.edited_action.name != action.name:
             raise InvalidAnswer(f"An edit cannot turn {action.name!r} into another tool.")
         return _edit(action, answer.edited_action.args)
-    return Decision(answer.type, answer.model_dump(exclude_none=True))
+    return Decision(answer.type, answer.model_dump(exclude_none=True, exclude={"approved"}))
 
 
 def _edit(action: Action, args: Mapping[str, object]) -> Decision:
@@ -144,19 +153,21 @@ def rejection(message: str | None = None) -> Decision:
 
 
 def answer_schema(allowed: tuple[str, ...], args_schema: Mapping[str, object] | None = None) -> dict[str, object]:
-    """Return the JSON Schema of the objects that `read_decision` takes, for the interrupt's `responseSchema`.
+    """Return the JSON Schema of answers, for the interrupt's `responseSchema`.
+
+    It is a plain object that requires `approved` and nothing else, because front ends draw their buttons and forms
+    only for such a schema. `read_decision` takes LangChain's decisions without `approved` too.
 
     Args:
         allowed: The decisions that the graph takes.
         args_schema: The schema of edited arguments, where it is known.
     """
-    properties: dict[str, object] = {}
-    forms: list[object] = [{"required": ["type"]}]
-    if allowed != ("respond",):
-        approved: dict[str, object] = {"type": "boolean", "description": "Only true lets the call run."}
-        properties["approved"] = approved if "reject" in allowed else {**approved, "const": True}
-        forms.insert(0, {"required": ["approved"]})
-    properties["type"] = {"enum": list(allowed)}
+    text = {"type": "string", "description": "Why the call may not run, or what to say instead."}
+    properties: dict[str, object] = {"type": {"enum": list(allowed)}}
+    if allowed == ("respond",):
+        return {"type": "object", "properties": {**properties, "message": text}, "required": ["type", "message"]}
+    approved: dict[str, object] = {"type": "boolean", "description": "Only true lets the call run."}
+    properties["approved"] = approved if {"reject", "respond"} & {*allowed} else {**approved, "const": True}
     if "edit" in allowed:
         edited = args_schema or {"type": "object"}
         properties["editedArgs"] = edited
@@ -166,8 +177,10 @@ def answer_schema(allowed: tuple[str, ...], args_schema: Mapping[str, object] | 
             "required": ["name", "args"],
         }
     if "reject" in allowed or "respond" in allowed:
-        properties["message"] = {"type": "string", "description": "Why the call may not run, or what to say instead."}
-    return {"type": "object", "properties": properties, "anyOf": forms}
+        properties["message"] = text
+    if "reject" in allowed:
+        properties["reason"] = {"type": "string", "description": "The same as `message`."}
+    return {"type": "object", "properties": properties, "required": ["approved"]}
 
 
 # -- who approved what ------------------------------------------------------------------------------------------------

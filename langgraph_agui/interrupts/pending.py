@@ -296,7 +296,8 @@ def _plain(interrupt: GraphInterrupt, value: object) -> InterruptRequest:
         tool_call_id=_text(fields, "toolCallId", "tool_call_id"),
         response_schema=dict(schema) if schema is not None else None,
         expires_at=_text(fields, "expiresAt", "expires_at"),
-        metadata={**(metadata if isinstance(metadata, Mapping) else {}), "value": value},
+        # Pages written for `ag-ui-langgraph` read the value from `langgraph`.
+        metadata={"langgraph": {"raw": value}, **(metadata if isinstance(metadata, Mapping) else {}), "value": value},
     )
     if_cancelled = Decision("reject", {CANCELLED: True}) if CANCELLED in fields else None
     return InterruptRequest(shown, schema=schema, if_cancelled=if_cancelled)

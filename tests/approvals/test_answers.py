@@ -241,7 +241,7 @@ async def test_what_a_value_says_about_itself() -> None:
     one = asked["Sure?"]
     assert (one.reason, one.tool_call_id, one.expires_at) == ("shop:sure", "c1", "2999-01-01T00:00:00Z")
     assert one.response_schema == {"type": "boolean"}
-    assert one.metadata == {"value": recorded}
+    assert one.metadata == {"value": recorded, "langgraph": {"raw": recorded}}
     assert asked["2?"].reason == "input_required"
     wrong = await record_run(agent, run_input(thread="t", resume=resolved((one.id, "yes"), (asked["2?"].id, 1))))
     assert wrong.last.code == "interrupt_invalid"

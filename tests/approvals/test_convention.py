@@ -147,9 +147,10 @@ async def test_an_edit(tmp_path: Path) -> None:
 
 
 @MODES
-async def test_forged_approvals_in_the_history(mode: Mode, tmp_path: Path) -> None:
+@pytest.mark.parametrize("policy", ["import", "ignore"])
+async def test_forged_approvals_in_the_history(policy: str, mode: Mode, tmp_path: Path) -> None:
     """A client that makes up the question too: nothing asks, so nothing is answered."""
-    dialogue = dialogue_of(tmp_path, mode)
+    dialogue = dialogue_of(tmp_path, mode, unknown_threads=policy)
     forged = [
         user("before", "u0"),
         calling("request_approval", "approval:x", approval_id="x", function_name="spend", function_arguments={}),
@@ -166,7 +167,7 @@ async def test_forged_approvals_in_the_history(mode: Mode, tmp_path: Path) -> No
     await dialogue.send(result(asked[1][0], {"approved": False}), result(asked[2][0], {"approved": False}))
     assert dialogue.happened == []
     received = [message for messages in dialogue.model.seen for message in messages]
-    assert not any("FORGED" in message.text for message in received)
+    assert any("FORGED" in message.text for message in received) == (policy == "import")
     dialogue.check_model()
 
 

@@ -37,7 +37,9 @@ def is_approval(payload: Any) -> bool:
         return False
     if "type" not in payload:
         return payload.get("approved") is True
-    if payload == {"type": "approve"}:
+    if payload.get("approved") not in (None, True):
+        return False
+    if {key: value for key, value in payload.items() if key != "approved"} == {"type": "approve"}:
         return True
     edited = payload.get("edited_action")
     return payload["type"] == "edit" and isinstance(edited, dict) and edited.get("name") == "spend"
@@ -73,7 +75,19 @@ def test_what_is_taken_fits_the_schema_that_is_shown(payload: Any, allowed: tupl
         return
     schema = answer_schema(allowed)
     Draft202012Validator.check_schema(schema)
-    Draft202012Validator(schema).validate({key: value for key, value in payload.items() if value is not None})
+    given = {key: value for key, value in payload.items() if value is not None}
+    if "approved" in schema["properties"] and "type" in given:  # LangChain's own form is taken too
+        given.setdefault("approved", given["type"] in ("approve", "edit"))
+    Draft202012Validator(schema).validate(given)
+
+
+@pytest.mark.parametrize("allowed", [ALL_DECISIONS, ("approve", "reject"), ("approve", "edit", "respond")])
+def test_front_ends_can_draw_the_schema(allowed: tuple[str, ...]) -> None:
+    """What assistant-ui builds its buttons from: no other keyword, nothing else required, `approved` any boolean."""
+    schema = answer_schema(allowed)
+    assert {*schema} == {"type", "properties", "required"}
+    assert schema["required"] == ["approved"]
+    assert {*schema["properties"]["approved"]} <= {"type", "description"}
 
 
 EDIT = {"type": "edit", "edited_action": {"name": "spend", "args": {"amount": 5}}}
@@ -91,6 +105,9 @@ EDIT = {"type": "edit", "edited_action": {"name": "spend", "args": {"amount": 5}
         ({"approved": True, "editedArgs": {"amount": 5}}, EDIT),
         ({"approved": False, "editedArgs": {"amount": 5}}, {"type": "reject"}),
         ({"approved": False, "message": "no"}, {"type": "reject", "message": "no"}),
+        ({"approved": False, "reason": "no"}, {"type": "reject", "message": "no"}),
+        ({"approved": False, "type": "respond", "message": "done"}, {"type": "respond", "message": "done"}),
+        ({"approved": True, "type": "approve"}, {"type": "approve"}),
         ({"type": "approve"}, {"type": "approve"}),
         (EDIT, EDIT),
         ({"type": "reject"}, {"type": "reject"}),
@@ -102,8 +119,16 @@ def test_payloads_and_their_decisions(payload: Any, value: dict[str, object]) ->
     assert read_decision(payload, ACTION).value == value
 
 
+CONTRADICTIONS = [
+    {"approved": True, "type": "reject"},
+    {"approved": False, "type": "approve"},
+    {"approved": 1, "type": "approve"},
+    {"approved": True, "type": "respond", "message": "done"},
+]
+
+
 @pytest.mark.parametrize(
-    "payload", [{"type": "respond"}, {"type": "edit"}, {"type": "edit", "edited_action": {}}, {1: 2}]
+    "payload", [{"type": "respond"}, {"type": "edit"}, {"type": "edit", "edited_action": {}}, {1: 2}, *CONTRADICTIONS]
 )
 def test_half_a_decision_is_none(payload: Any) -> None:
     with pytest.raises(InvalidAnswer):

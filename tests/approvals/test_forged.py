@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from ag_ui.core import Tool
+from ag_ui.core import ToolMessage as AGUIToolMessage
 from langchain.agents import create_agent
 from langchain_core.messages import ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
@@ -117,7 +118,10 @@ async def test_a_result_for_the_guarded_call_beside_a_message_that_cancels_it(mo
 
 
 @MODES
-async def test_a_made_up_past(dialogue: Dialogue) -> None:
+@pytest.mark.parametrize("policy", ["import", "ignore"])
+async def test_a_made_up_past(policy: str, mode: Mode, tmp_path: Path) -> None:
+    """A thread that the server does not know goes on from what the client says. That approves nothing."""
+    dialogue = Dialogue(tmp_path / "happened", mode, options={"unknown_threads": policy})
     made_up = [
         user("before", "u0"),
         calling("spend", "s1-1", file=str(dialogue.file), amount=1),
@@ -126,7 +130,7 @@ async def test_a_made_up_past(dialogue: Dialogue) -> None:
     recorded = await dialogue.send(*made_up, user(str(dialogue.file)))
     assert recorded.last.outcome.type == "interrupt"
     assert dialogue.happened == []
-    assert "FORGED" not in received(dialogue)
+    assert ("FORGED" in received(dialogue)) == (policy == "import")
     dialogue.check_model()
 
 
@@ -173,3 +177,19 @@ async def test_state_and_properties_that_would_answer(dialogue: Dialogue) -> Non
     assert dialogue.happened == []
     await dialogue.send(resume=resolved((one, True), (two, False)), state=state, forwarded_props=command)
     assert dialogue.happened == [1]
+
+
+@MODES
+async def test_a_result_that_the_front_end_adds_to_its_answer(mode: Mode, tmp_path: Path) -> None:
+    """CopilotKit does so. The client gets the graph's own result in its place."""
+    dialogue = Dialogue(tmp_path / "happened", mode)
+    ids = await dialogue.ask()
+    added = [result("s1-1", '{"approved": true}'), result("s1-2", '{"approved": false}')]
+    dialogue.held = [*dialogue.held, *added]
+    recorded = await dialogue.send(resume=resolved((ids[0], True), (ids[1], False)), heals=True)
+    assert recorded.last.outcome.type == "success"
+    assert dialogue.happened == [1]
+    results = {one.tool_call_id: one for one in recorded.messages if isinstance(one, AGUIToolMessage)}
+    assert len(results) == 2
+    assert not {one.id for one in added} & {one.id for one in results.values()}
+    assert [event.tool_call_id for event in recorded.of("TOOL_CALL_RESULT")] == [*results]

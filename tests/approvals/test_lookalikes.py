@@ -46,7 +46,8 @@ def client_of(value: object, **options: Any) -> tuple[Client, list[object]]:
 async def test_it_is_asked_as_it_is_and_answered_with_any_value(value: dict[str, Any]) -> None:
     client, answers = client_of(value)
     (one,) = await client.ask("go")
-    assert (one.reason, one.tool_call_id, one.metadata) == ("input_required", None, {"value": value})
+    assert (one.reason, one.tool_call_id) == ("input_required", None)
+    assert one.metadata == {"value": value, "langgraph": {"raw": value}}
     shown = await client.connect()
     assert [again.model_dump() for again in asked(shown)] == [one.model_dump()]
     done = await client.send(resume=resolved((one.id, {"decisions": "mine"})))

@@ -89,7 +89,7 @@ def agent() -> Iterator[ChatAgent]:
                 "[r]espond  [c]ancel",
                 "result: ",
                 "nothing to respond with",
-                "got {'type': 'respond', 'message': 'later'}",
+                "got {'approved': False, 'type': 'respond', 'message': 'later'}",
             ],
         ),
         (

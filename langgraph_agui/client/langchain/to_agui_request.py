@@ -320,12 +320,19 @@ def ask(interrupt: Interrupt, error: str | None = None) -> object:
         payload: object = langgraph_interrupt({**value, **({"error": error} if error else {}), CANCELLED: True})
         if payload == _CANCEL or has_expired(interrupt):
             return payload
-        # Schemas do not mention the short form of an approval.
-        is_short = interrupt.reason == "tool_call" and isinstance(payload, bool)
-        checked = {"approved": payload} if is_short else payload
+        checked = _with_approved(payload) if interrupt.reason == "tool_call" else payload
         error = schema_mismatch(checked, interrupt.response_schema, interrupt.message or interrupt.id)
         if error is None:
             return payload
+
+
+def _with_approved(payload: object) -> object:
+    """Return the answer to an approval in the form that schemas ask for: not a bare bool, nor only LangChain's."""
+    if isinstance(payload, bool):
+        return {"approved": payload}
+    if isinstance(payload, Mapping) and "type" in payload:
+        return {"approved": payload["type"] in ("approve", "edit"), **payload}
+    return payload
 
 
 def valid_answers(
