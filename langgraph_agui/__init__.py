@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from langgraph_agui.agent import LangGraphAgent as LangGraphAgent
     from langgraph_agui.callbacks import AGUICallbackHandler as AGUICallbackHandler
     from langgraph_agui.callbacks import astream_agui as astream_agui
+    from langgraph_agui.custom_events import emit_activity as emit_activity
+    from langgraph_agui.custom_events import emit_result as emit_result
     from langgraph_agui.errors import ErrorCode as ErrorCode
     from langgraph_agui.fastapi import add_langgraph_fastapi_endpoint as add_langgraph_fastapi_endpoint
     from langgraph_agui.fastapi import agui_router as agui_router
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 _PUBLIC = {
     "agent": "LangGraphAgent",
     "callbacks": "AGUICallbackHandler astream_agui",
+    "custom_events": "emit_activity emit_result",
     "errors": "ErrorCode",
     "fastapi": "add_langgraph_fastapi_endpoint agui_router",
     "frontend": "agui_context frontend_tools",

@@ -31,16 +31,20 @@ from langgraph_agui.settings import (
     AgentContext,
     Approvals,
     ClientInstructions,
+    ClientProtocol,
+    InnerModels,
     InputWhilePaused,
     OnBusy,
     OnDisconnect,
     RunSettings,
-    Subagents,
+    SubagentsOption,
+    UnknownThreads,
 )
 from langgraph_agui.state.contract import StateContract
 from langgraph_agui.state.options import StateOptions
 from langgraph_agui.threads import locks_for
 from langgraph_agui.translate.event_sinks import EventSink, Sink, SSESink, Subscription
+from langgraph_agui.translate.old_clients import sink_for_client
 from langgraph_agui.translate.run_events import refused_run
 
 T = TypeVar("T")
@@ -66,6 +70,14 @@ class LangGraphAgent:
             shown, and comes back on the next turn.
         subagents: What clients see of subagents, the graphs inside the graph (docs/subagents.md): their messages under
             their own ids (`"attributed"`), the same as messages of the agent (`"inline"`), or nothing (`"hidden"`).
+            By default (`"auto"`) clients of before AG-UI 1.0 get them inline, and others attributed.
+        client_protocol: In which form clients get events (docs/frontends.md): in that of AG-UI 1.0, in that of before
+            (`"0.x"`), or (`"auto"`) in that of before if the input has no `protocolVersion`.
+        inner_models: What clients see of models that tools call: what they write, until the tool's node has ended
+            (`"live"`), or nothing (`"hidden"`).
+        unknown_threads: What becomes of the history that a client sends with a thread that the server does not know: it
+            is imported, as without a checkpointer, or ignored but for the user's messages. Nothing imported counts as
+            an approval, and no imported call is run.
         approvals: How approvals are shown: as AG-UI interrupts, or (`"tool_call"`), for clients that know none, as
             calls of a client tool `request_approval` (docs/approvals.md).
         approval_timeout: For how long an interrupt may be answered; it can be cancelled at any time. An interrupt whose
@@ -95,7 +107,10 @@ class LangGraphAgent:
         emit_raw: bool = False,
         expose_errors: bool = False,
         reasoning: ReasoningOptions | None = None,
-        subagents: Subagents = "attributed",
+        subagents: SubagentsOption = "auto",
+        client_protocol: ClientProtocol = "auto",
+        inner_models: InnerModels = "live",
+        unknown_threads: UnknownThreads = "import",
         approvals: Approvals = "interrupt",
         approval_timeout: timedelta | None = None,
         on_approval: OnApproval = log_approval,
@@ -114,6 +129,9 @@ class LangGraphAgent:
             expose_errors=expose_errors,
             reasoning=reasoning or ReasoningOptions(),
             subagents=subagents,
+            client_protocol=client_protocol,
+            inner_models=inner_models,
+            unknown_threads=unknown_threads,
             approvals=approvals,
             approval_timeout=approval_timeout,
             on_approval=on_approval,
@@ -194,7 +212,7 @@ class LangGraphAgent:
             RunInputError: Another run is going on in the thread (`thread_busy`).
             StateError: The database that holds the threads cannot be reached.
         """
-        reader = Subscription(sink)
+        reader = self._subscription(sink, run_input)
         config = merge_run_configs(self.config, config)  # which may fail: before the thread is locked
         graph, lease = self._context.graph, None
         locks = locks_for(graph.lock_owner) if graph.has_checkpointer else None
@@ -237,12 +255,17 @@ class LangGraphAgent:
         config: RunnableConfig | None = None,
     ) -> Subscription[T]:
         """Connect to the thread and return the reader; `sink` is that of `begin`. See `connect`."""
-        reader = Subscription(sink)
+        reader = self._subscription(sink, run_input)
         for run in self._running:
             if run.input.thread_id == run_input.thread_id and not run.finished:
                 run.join(reader, run_input)
                 return reader
         ThreadSnapshot(self._context, run_input, merge_run_configs(self.config, config), reader)
+        return reader
+
+    def _subscription(self, sink: Callable[[Callable[[T], object]], Sink], run_input: RunAgentInput) -> Subscription[T]:
+        reader = Subscription(sink)
+        reader.sink = sink_for_client(reader.sink, self._context, run_input)
         return reader
 
     def cancel(self, thread_id: str, run_id: str) -> bool:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Sequence
+from functools import wraps
 from typing import TYPE_CHECKING, Any, cast
 
 from ag_ui.core import Context
-from langchain_core.messages import SystemMessage, ToolMessage
+from langchain_core.messages import BaseMessage, SystemMessage, ToolMessage
+from langchain_core.tools import StructuredTool
 from langgraph.types import Command
+from pydantic import BaseModel
+from pydantic_core import to_jsonable_python
 
 from langgraph_agui.frontend import ServerTool, agui_context, frontend_tools, is_frontend_call, is_root
 from langgraph_agui.messages.to_agui import open_tool_calls
@@ -98,13 +102,13 @@ class AGUIMiddleware(AgentMiddleware):
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], ToolMessage | Command[Any]]
     ) -> ToolMessage | Command[Any]:
         """Leave a client's call open; execute any other."""
-        return _leave_open(request) or handler(request)
+        return _leave_open(request) or handler(_with_json_results(request))
 
     async def awrap_tool_call(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]]
     ) -> ToolMessage | Command[Any]:
         """Leave a client's call open; execute any other."""
-        return _leave_open(request) or await handler(request)
+        return _leave_open(request) or await handler(_with_json_results(request))
 
     def _prepared(self, request: ModelRequest) -> ModelRequest:
         if (provider := provider_of(request.model)) is not None:
@@ -114,6 +118,35 @@ class AGUIMiddleware(AgentMiddleware):
         if self._with_context and (context := agui_context()):
             request = request.override(system_message=_with_context(request.system_message, context))
         return request
+
+
+def _with_json_results(request: ToolCallRequest) -> ToolCallRequest:
+    """Let the tool return JSON where it would return a pydantic model, of which LangChain sends the `repr`."""
+    tool = request.tool
+    if not isinstance(tool, StructuredTool):
+        return request
+    call, acall = tool.func, tool.coroutine
+
+    def run(*args: object, **kwargs: object) -> object:
+        return _as_json(call(*args, **kwargs)) if call is not None else None
+
+    async def arun(*args: object, **kwargs: object) -> object:
+        return _as_json(await acall(*args, **kwargs)) if acall is not None else None
+
+    return request.override(
+        tool=tool.model_copy(
+            update={
+                "func": wraps(call)(run) if call is not None else None,
+                "coroutine": wraps(acall)(arun) if acall is not None else None,
+            }
+        )
+    )
+
+
+def _as_json(result: object) -> object:
+    values = result if isinstance(result, list) else result.values() if isinstance(result, dict) else [result]
+    is_model = any(isinstance(value, BaseModel) and not isinstance(value, BaseMessage) for value in values)
+    return to_jsonable_python(result) if is_model else result
 
 
 def _server_tools(request: ModelRequest) -> list[ServerTool]:

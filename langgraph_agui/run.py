@@ -56,7 +56,9 @@ def start_translation(agent: AgentContext, run_input: RunAgentInput, sink: Sink)
         sink,
         StateView(run_input.state, agent.contract, sink.event, cache),
         reasoning=settings.reasoning,
-        subagents=settings.subagents,
+        subagents=settings.subagents_for(run_input),
+        keeps_messages=partial(agent.graph.keeps_messages, settings.messages_key),
+        hides_inner=settings.inner_models == "hidden",
         expose_errors=settings.expose_errors,
     )
     translation.emit_run_started()
@@ -232,6 +234,8 @@ class Run:
                 self._translation.emit_messages_snapshot()
                 raise _PauseAbandoned
             pending = await self._carry_out(followup)
+        if not self._graph.keeps_messages(self._agent.settings.messages_key):
+            self._translation.use_state_as_result()
         interrupts = None if pending is None else emit_pending(self._agent, pending, self._translation)
         self._translation.emit_messages_snapshot(interrupts or ())
         return interrupts
@@ -241,6 +245,8 @@ class Run:
         if isinstance(plan, Resume | Abandon):
             await self._report_approvals(plan.resolution)
         self._translation.load_thread(plan.messages)
+        if isinstance(plan, Resume | Abandon):
+            self._translation.remove_client_results([request.interrupt for request, *_ in plan.resolution.decisions])
         match plan:
             case Show():
                 self._translation.update_state(plan.values)

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Literal, TypeAlias, get_args, get_origin, get_type_hints
 
+from ag_ui.core import RunAgentInput
+
 from langgraph_agui.graphs import GraphAdapter
 from langgraph_agui.interrupts.decisions import OnApproval, log_approval
 from langgraph_agui.interrupts.pending import PendingInterruptReader
@@ -20,6 +22,16 @@ InputWhilePaused: TypeAlias = Literal["refuse", "cancel_and_continue"]
 OnBusy: TypeAlias = Literal["refuse", "wait"]
 OnDisconnect: TypeAlias = Literal["cancel", "continue"]
 Subagents: TypeAlias = Literal["attributed", "inline", "hidden"]
+SubagentsOption: TypeAlias = Literal["auto", "attributed", "inline", "hidden"]
+
+# What becomes of the history that a client sends with a thread that the server does not know.
+UnknownThreads: TypeAlias = Literal["import", "ignore"]
+
+# Whether clients see the messages of models that tools call.
+InnerModels: TypeAlias = Literal["live", "hidden"]
+
+# Which form of the protocol clients get; "auto" is that of 1.0 for clients that send a `protocolVersion`.
+ClientProtocol: TypeAlias = Literal["auto", "1.0", "0.x"]
 
 
 def check_choice(name: str, value: object, choices: object) -> None:
@@ -46,7 +58,10 @@ class RunSettings:
     emit_raw: bool = False
     expose_errors: bool = False
     reasoning: ReasoningOptions = field(default_factory=ReasoningOptions)
-    subagents: Subagents = "attributed"
+    subagents: SubagentsOption = "auto"
+    client_protocol: ClientProtocol = "auto"
+    inner_models: InnerModels = "live"
+    unknown_threads: UnknownThreads = "import"
     approvals: Approvals = "interrupt"
     approval_timeout: timedelta | None = None
     on_approval: OnApproval = log_approval
@@ -60,6 +75,18 @@ class RunSettings:
                 check_choice(name, getattr(self, name), annotation)
         if self.emit_raw and self.reasoning.visibility != "full":
             raise ValueError("emit_raw sends all of the graph's state, which would show the reasoning that is hidden")
+
+    def is_old_client(self, run_input: RunAgentInput) -> bool:
+        """Return whether the client of an input is to be served as one of before AG-UI 1.0."""
+        if self.client_protocol == "auto":
+            return run_input.protocol_version is None
+        return self.client_protocol == "0.x"
+
+    def subagents_for(self, run_input: RunAgentInput) -> Subagents:
+        """Return what the client of an input sees of subagents."""
+        if self.subagents == "auto":
+            return "inline" if self.is_old_client(run_input) else "attributed"
+        return self.subagents
 
 
 @dataclass(frozen=True, slots=True)

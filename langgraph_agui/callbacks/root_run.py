@@ -132,7 +132,7 @@ class RootRun(CallbackSource):
                 message = message.model_copy(update={"id": str(uuid4())})
             self.deliver(None, partial(self._messages.emit_message, message))
         if not self._graphs and not find_messages(output):  # a graph's state is not for its client
-            self.deliver(None, partial(self._translation.set_result, output))
+            self.deliver(None, partial(self._translation.output.set_result, output))
 
     def _answers(self, output: object) -> list[BaseMessage]:
         """Return the messages that are an answer; other outputs with messages in them may be a prompt."""

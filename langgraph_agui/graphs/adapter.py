@@ -94,6 +94,10 @@ class GraphAdapter(ABC):
         """Return whether the graph's output may have this key. True for names that are no channel."""
         return self.output_names is None or name in self.output_names or name not in self.channels
 
+    def keeps_messages(self, messages_key: str) -> bool:
+        """Return whether the graph keeps a conversation: only then a message that no node returns is none of it."""
+        return messages_key in self.channels or self.takes_message_list
+
     def subgraphs_at(self, namespace: Sequence[str]) -> list[GraphAdapter]:
         """Return the subgraphs on the way to `namespace`, outermost first.
 

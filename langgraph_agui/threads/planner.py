@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from ag_ui import core as agui
-from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.constants import START
 from langgraph.types import Command
@@ -285,11 +285,14 @@ class RunPlanner:
         if self._graph.input_form != "keys" and not self._takes_messages():
             history = close_gaps(self._converter.to_langchain(self._input.messages))
             return Execute(self._graph_input(history, writes))
-        new = self._new_messages(thread)
+        imported = stored.created_at is None and self._settings.unknown_threads == "import"
+        new = self._input.messages if imported else self._new_messages(thread)
         only_results = all(message.role == "tool" for message in new)
         if only_results and len(open_tool_calls(thread.messages, at_end=True)) > len(new) > 0:
             return Show(thread.messages)  # the client has yet to answer the other calls
         converted = self._converter.to_langchain(new)
+        if imported and converted and isinstance(converted[-1], AIMessage) and not converted[-1].tool_calls:
+            return Show(converted)  # the client asks for nothing: the history ends with its answer
         whole = close_gaps([*thread.messages, *converted]) if new else thread.messages
         known = {message.id for message in (*thread.messages, *converted)}
         update = append_update(thread.messages, whole, removes=self._graph.removes_messages(self._key))

@@ -8,7 +8,7 @@ leave through `deliver`, which brings them to the translation one at a time and 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from contextvars import ContextVar, Token
 from functools import partial
@@ -138,11 +138,19 @@ class CallbackSource(BaseCallbackHandler):
         parent_run_id: UUID | None = None,
         tags: list[str] | None = None,
         metadata: Metadata | None = None,
+        options: Mapping[str, object] | None = None,
         **kwargs: object,
     ) -> None:
         """A model call begins."""
-        subagent = self.runs.find(parent_run_id).subagent
-        call = ModelCall(metadata or {}, subagent, nostream=TAG_NOSTREAM in (tags or ()), run_id=run_id)
+        location = self.runs.find(parent_run_id)
+        call = ModelCall(
+            metadata or {},
+            location.subagent,
+            nostream=TAG_NOSTREAM in (tags or ()),
+            structured=bool(options and options.get("ls_structured_output_format")),
+            in_tool=location.tool is not None,
+            run_id=run_id,
+        )
         self._calls[run_id] = call
         self.deliver(None, partial(self._translation.start_model_call, call))
 
@@ -202,7 +210,7 @@ class CallbackSource(BaseCallbackHandler):
             return  # a chain inside the node that happens to have its name
         location = self.runs.enter_node(run_id, parent_run_id, namespace, tags or ())
         self._inputs[run_id] = inputs
-        start = partial(self._translation.start_node, run_id, name, location.subagent)
+        start = partial(self._translation.start_node, run_id, name, location.subagent, namespace)
         self.deliver(location.position("start"), start)
 
     def on_chain_end(self, outputs: object, *, run_id: UUID, **kwargs: object) -> None:
@@ -213,7 +221,7 @@ class CallbackSource(BaseCallbackHandler):
             messages = self._translation.find_copies(location.node, found, location.subagent)
             for message, streamed_id in messages:  # it gets an id before the state gives it one, as LangGraph would
                 message.id = message.id or streamed_id or str(uuid4())
-            end = partial(self._translation.end_node, run_id, messages, inputs, location.subagent)
+            end = partial(self._translation.end_node, run_id, messages, inputs, location.subagent, location.node)
             self.deliver(location.position("end"), end)
         if (subagent := self.runs.leave(run_id)) is not None:
             self.deliver(None, partial(self._translation.end_subagent, subagent))
@@ -252,9 +260,9 @@ class CallbackSource(BaseCallbackHandler):
         call_id = tool.call_id or str(run_id)
 
         def emit_output(delta: object) -> None:
-            self.deliver(None, partial(self._translation.emit_tool_output, call_id, tool.name, delta, subagent))
+            self.deliver(None, partial(self._translation.output.emit_tool_output, call_id, tool.name, delta, subagent))
 
-        self.deliver(None, partial(self._translation.start_tool, call_id, subagent))
+        self.deliver(None, partial(self._translation.output.start_tool, call_id, subagent))
         self._outputs.capture(run_id, emit_output)
 
     def on_tool_end(self, output: object, *, run_id: UUID, **kwargs: object) -> None:
@@ -278,12 +286,12 @@ class CallbackSource(BaseCallbackHandler):
         self._outputs.release(run_id)
         if location.tool is not None and not paused:
             call_id = location.tool.call_id or str(run_id)
-            end = partial(self._translation.end_tool, call_id, location.subagent, failed=failed)
+            end = partial(self._translation.output.end_tool, call_id, location.subagent, failed=failed)
             self._deliver_failure(None, end)
 
     def on_custom_event(self, name: str, data: object, *, run_id: UUID, **kwargs: object) -> None:
         """`adispatch_custom_event` was called."""
-        self.deliver(None, partial(self._translation.emit_custom, name, data, self.runs.find(run_id).subagent))
+        self.deliver(None, partial(self._translation.output.emit_custom, name, data, self.runs.find(run_id).subagent))
 
     def on_retriever_start(
         self, serialized: object, query: str, *, run_id: UUID, parent_run_id: UUID | None = None, **kwargs: object

@@ -113,6 +113,6 @@ class LocalGraphRunner(GraphRunner):
                     self._sequencer.end_superstep()
                 self._translation.update_graph(namespace, data, self._messages_in(data), subagent)
             case "custom":
-                self._translation.emit_written(data, subagent)
+                self._translation.output.emit_written(data, subagent)
             case "updates" if not namespace and isinstance(data, Mapping) and data.get("__interrupt__") is not None:
                 self._translation.pause(cast("tuple[Interrupt, ...]", data["__interrupt__"]))

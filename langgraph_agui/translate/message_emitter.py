@@ -281,6 +281,24 @@ class MessageEmitter:
         self._sink.event(event)
         _emit_value(result.id, result.encrypted_value, subagent_sink(self._sink, source.visible_id))
 
+    @property
+    def is_open(self) -> bool:
+        """Whether a message is open, so that a snapshot would hold a part of it."""
+        return any(live.is_open for live in self._messages.values())
+
+    def has_failed(self, turn: AssistantTurn) -> bool:
+        """Return whether the model call of a message of this run has failed."""
+        return self._messages[turn].failed
+
+    def withdraw(self, turn: AssistantTurn) -> None:
+        """Take back a message of this run. Its open calls get a result first: clients count calls, not messages."""
+        live = self._messages[turn]
+        if live.is_open:
+            live.close()
+        self._interrupt(live)
+        del self._messages[turn]
+        self._call_ids.withdraw(self._conversation.withdraw(turn))
+
     def update(self, turn: AssistantTurn, message: BaseMessage) -> None:
         """Take a message of this run as its node has returned it."""
         if isinstance(message, AIMessage):

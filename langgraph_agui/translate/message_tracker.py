@@ -6,6 +6,7 @@ times (from the model, the node and the graph's state) and under several ids.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
@@ -14,6 +15,7 @@ from uuid import UUID, uuid4
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
+from langgraph_agui.configs import namespace_of
 from langgraph_agui.messages.assistant_turn import AssistantTurn
 from langgraph_agui.messages.blocks import read_blocks
 from langgraph_agui.messages.conversation import Conversation
@@ -38,6 +40,8 @@ class ModelCall:
         metadata: The metadata of its start.
         subagent: The subagent that calls the model.
         nostream: Whether the graph's author has hidden the call.
+        structured: Whether the answer is data for the program (`with_structured_output`).
+        in_tool: Whether a tool of the same agent calls the model.
         run_id: The LangChain run.
         source: Which agent the client sees as the message's author.
         live: The message that the call streams.
@@ -48,6 +52,8 @@ class ModelCall:
     metadata: Mapping[str, Any]
     subagent: SubagentRun | None
     nostream: bool = False
+    structured: bool = False
+    in_tool: bool = False
     run_id: UUID = field(default_factory=uuid4)
     source: MessageSource = AGENT
     live: StreamingMessage | None = None
@@ -74,10 +80,17 @@ class MessageTracker:
         emitter: Emits the messages.
         state: The messages of the root graph's state.
         subagents: Decides what the client sees of subagents.
+        keeps_messages: Whether the graph keeps a conversation. Then the client loses a message of the main agent that
+            is not returned by the node that made it.
     """
 
     def __init__(
-        self, conversation: Conversation, emitter: MessageEmitter, state: StateMessages, subagents: SubagentTracker
+        self,
+        conversation: Conversation,
+        emitter: MessageEmitter,
+        state: StateMessages,
+        subagents: SubagentTracker,
+        keeps_messages: Callable[[], bool] = bool,
     ) -> None:
         self._conversation = conversation
         self._emitter = emitter
@@ -87,6 +100,10 @@ class MessageTracker:
         self._known: set[str] = set()
         self._source_of: dict[str, str | None] = {}
         self._streamed: dict[str, list[tuple[BaseMessage, str]]] = {}
+        self._keeps_messages = keeps_messages
+        # What models made in each task of the main agent, by the checkpoint namespace.
+        self._made_in: defaultdict[str, list[AssistantTurn]] = defaultdict(list)
+        self._withdrawn = False
 
     # -- the thread ---------------------------------------------------------------------------------------------
 
@@ -133,6 +150,7 @@ class MessageTracker:
 
     def start_model_call(self, call: ModelCall) -> None:
         """A model call begins whose words the client may see."""
+        self._withdraw(namespace_of(call.metadata), only_failed=True)
         call.source = self._subagents.message_source(call.subagent)
         self._calls.add(call)
 
@@ -153,6 +171,7 @@ class MessageTracker:
             model = call.metadata.get("ls_model_name")
             public = self._public_id(call.best_id, call)
             call.live = live = self._emitter.open(public, provider, model, source=call.source)
+            self._record_made(call, live.turn)
             live.emit_deltas(deltas)
 
     def _public_id(self, message_id: str | None, call: ModelCall) -> str:
@@ -177,6 +196,8 @@ class MessageTracker:
         else:
             public = self._public_id(message.id, call)
             self._emitter.emit_whole(message, public, call.source)
+            if (turn := self._conversation.turns.get(public)) is not None:
+                self._record_made(call, turn)
         if message.id is not None:
             self._streamed.setdefault(message.id, []).append((message, public))
             if call.source.subagent_run_id is None or message.id not in self._known:
@@ -203,8 +224,10 @@ class MessageTracker:
 
     # -- nodes --------------------------------------------------------------------------------------------------
 
-    def end_node(self, messages: NodeOutput, inputs: NodeInput, subagent: SubagentRun | None) -> None:
-        """A node has returned messages."""
+    def end_node(
+        self, messages: NodeOutput, inputs: NodeInput, subagent: SubagentRun | None, namespace: str = ""
+    ) -> None:
+        """A node has returned messages. `namespace` is the checkpoint namespace of its task."""
         new: list[tuple[BaseMessage, str | None]] = []
         for message, copied in messages:
             if message.id not in self._known:
@@ -218,6 +241,46 @@ class MessageTracker:
                 self._known.add(message.id)
                 self._state.alias(message.id, copied)
             self.emit_message(message, subagent)
+        if subagent is None:
+            kept = {self._state.public_id(message.id) for message, _ in messages}
+            kept |= {public for message, _ in messages for _, public in self._streamed.get(message.id or "", ())}
+            self._withdraw(namespace, kept)
+
+    # -- what no node keeps -----------------------------------------------------------------------------------------
+
+    def _record_made(self, call: ModelCall, turn: AssistantTurn) -> None:
+        if call.source.subagent_run_id is None and self._keeps_messages():
+            self._made_in[namespace_of(call.metadata)].append(turn)
+
+    def retry_node(self, namespace: str) -> None:
+        """A task begins, or begins again after it has failed: then its first attempt is not kept."""
+        self._withdraw(namespace)
+
+    def _withdraw(self, namespace: str, kept: Collection[str] = (), *, only_failed: bool = False) -> None:
+        """Take back what models made in a task, and in the tasks inside it.
+
+        Args:
+            namespace: The checkpoint namespace of the task.
+            kept: The public ids of messages that stay.
+            only_failed: Whether only the messages of failed model calls are taken back.
+        """
+        inside = [task for task in self._made_in if task == namespace or task.startswith(f"{namespace}|")]
+        for task in inside if namespace else ():
+            made = [turn for turn in self._made_in.pop(task) if turn.message_id not in kept]
+            gone = [turn for turn in made if not only_failed or self._emitter.has_failed(turn)]
+            self._made_in[task] = [turn for turn in made if turn not in gone]
+            for turn in gone:
+                self._emitter.withdraw(turn)
+                self._known -= self._state.forget(turn.message_id)
+                self._withdrawn = True
+
+    def take_withdrawn(self) -> bool:
+        """Return whether the client has to lose messages now. It has not while a message is open."""
+        due = self._withdrawn and not self._emitter.is_open
+        self._withdrawn = self._withdrawn and not due
+        return due
+
+    # -- whole messages ---------------------------------------------------------------------------------------------
 
     def _turn(self, state_id: str | None, subagent: SubagentRun | None) -> AssistantTurn | None:
         """Return the turn of this run under the state's message id, if a node of this subagent may change it."""

@@ -68,6 +68,10 @@ class RemoteTasks:
         subagent = self._subagents.get(namespace)
         return subagent.run if subagent is not None else None
 
+    def runs_tool(self, own: Namespace) -> bool:
+        """Return whether this task is known to run a tool: one for each call, not one for all calls of a message."""
+        return own in self._running and bool(_call_of(self._running[own][1]))
+
     def start(self, namespace: Namespace, task: Task) -> None:
         """A task starts, or the stream reports so. The first one of a graph starts that graph's subagent.
 
@@ -289,8 +293,10 @@ class RemoteModels:
         return call
 
     def _start(self, metadata: Metadata) -> _RemoteCall:
-        graph = graph_of(namespace_of(metadata))
-        call = _RemoteCall(metadata, self._tasks.subagent_at(tuple(graph.split("|"))) if graph else None)
+        task = namespace_of(metadata)
+        graph, in_tool = graph_of(task), self._tasks.runs_tool(tuple(task.split("|")))
+        subagent = self._tasks.subagent_at(tuple(graph.split("|"))) if graph else None
+        call = _RemoteCall(metadata, subagent, in_tool=in_tool)
         self._translation.start_model_call(call)
         return call
 

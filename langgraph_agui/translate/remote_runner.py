@@ -3,7 +3,7 @@
 The parts of the server's stream enter, as JSON and in one order: chunks by `messages`, nodes and their results by
 `tasks`. They leave as the same calls of the translation that callbacks make for a graph here. The stream does not
 contain `adispatch_custom_event`, models tagged `nostream` (nor that a message which a node returns is theirs), which
-tool failed, and a model that failed before its first chunk.
+tool failed, a model that failed before its first chunk, and that an answer is structured.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ class RemoteGraphRunner(GraphRunner):
                 values = self._decoder.decode(data)
                 self._translation.update_graph(namespace, values, self._messages_in(values), subagent)
             case "custom":
-                self._translation.emit_written(self._decoder.decode(data), subagent)
+                self._translation.output.emit_written(self._decoder.decode(data), subagent)
             case "updates" if isinstance(data, Mapping) and "__interrupt__" in data:
                 self._paused = True
                 self._translation.pause([_interrupt(raised) for raised in data["__interrupt__"]], subagent)
@@ -205,7 +205,8 @@ class RemoteGraphRunner(GraphRunner):
             self._translation.abort_node(run_id)
         elif started is not None:  # else it ran before the pause that this run resumes from
             messages = self._translation.find_copies(own, found, subagent)
-            self._translation.end_node(run_id, messages, partial(self._messages, started.get("input")), subagent)
+            inputs = partial(self._messages, started.get("input"))
+            self._translation.end_node(run_id, messages, inputs, subagent, own)
 
     def _skip_tasks(self, namespace: Namespace, updates: Mapping[str, object]) -> None:
         """Handle tasks that were not run: the update contains what they have written before, by their node."""

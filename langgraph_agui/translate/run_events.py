@@ -1,11 +1,11 @@
-"""The events of a run that are no messages: its start and end, steps, activities and token usage (AG-UI 1.0)."""
+"""The events of a run that are no messages: its start and end, steps and token usage (AG-UI 1.0)."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Hashable, Mapping
 from itertools import count
-from typing import Final, Literal, TypeAlias
+from typing import TypeAlias
 from uuid import uuid4
 
 from ag_ui import core as agui
@@ -17,10 +17,6 @@ from langgraph_agui.messages.options import vendor
 from langgraph_agui.translate.event_sinks import Sink
 
 logger = logging.getLogger(__name__)
-
-# The `activityType` of a tool's output. Its content: `toolCallId`, `toolName`, `output` (the list of all parts so far)
-# and `status`: "running", "done", "failed", or "stopped" where the run has ended before the tool, or has paused in it.
-TOOL_OUTPUT: Final = "langgraph:tool_output"
 
 # One entry for each provider and model; None if no call reported any.
 TokenUsages: TypeAlias = list[agui.TokenUsage] | None
@@ -95,70 +91,6 @@ class Steps:
         for key, step in reversed(list(self._open.items())):
             if subagent_run_id is None or step.subagent_run_id == subagent_run_id:
                 self.finish(key)
-
-
-class Activities:
-    """The output of tools while they run, as activities (AG-UI 1.0, activities).
-
-    `ACTIVITY_SNAPSHOT` leaves with the first part of an output, `ACTIVITY_DELTA` with each further part. No snapshot of
-    messages holds an activity, because one that did would delete the client's other activities.
-
-    Args:
-        sink: Receives the events.
-    """
-
-    def __init__(self, sink: Sink) -> None:
-        self._sink = sink
-        self._activities: dict[str, agui.ActivitySnapshotEvent] = {}
-
-    def start(self, call_id: str) -> None:
-        """A tool begins. After a failure it may do so again, with new output."""
-        self._activities.pop(call_id, None)
-
-    def add_output(self, call_id: str, tool: str, delta: object, subagent_run_id: str | None) -> None:
-        """Emit a part of a tool's output. It may come after the tool's end, from work that the tool left running."""
-        if (activity := self._activities.get(call_id)) is not None:
-            activity.content["output"].append(delta)
-            self._emit_delta(activity, {"op": "add", "path": "/output/-", "value": delta})
-            return
-        self._activities[call_id] = agui.ActivitySnapshotEvent(
-            message_id=f"{call_id}:output",
-            activity_type=TOOL_OUTPUT,
-            content={"toolCallId": call_id, "toolName": tool, "status": "running", "output": [delta]},
-            subagent_run_id=subagent_run_id,
-        )
-        self._sink.event(_copy(self._activities[call_id]))
-
-    def end(self, call_id: str, status: Literal["done", "failed", "stopped"]) -> None:
-        """A tool has ended."""
-        activity = self._activities.get(call_id)
-        if activity is not None and activity.content["status"] == "running":
-            activity.content["status"] = status
-            self._emit_delta(activity, {"op": "replace", "path": "/status", "value": status})
-
-    def close(self) -> None:
-        """End the activities of tools that are still running."""
-        for call_id in list(self._activities):
-            self.end(call_id, "stopped")
-
-    def replay(self, sink: Sink) -> None:
-        """Emit all activities to a new reader."""
-        for activity in self._activities.values():
-            sink.event(_copy(activity))
-
-    def _emit_delta(self, activity: agui.ActivitySnapshotEvent, operation: dict[str, object]) -> None:
-        event = agui.ActivityDeltaEvent(
-            message_id=activity.message_id,
-            activity_type=TOOL_OUTPUT,
-            patch=[operation],  # type: ignore[list-item]  # a mapping, which the model takes
-            subagent_run_id=activity.subagent_run_id,
-        )
-        self._sink.event(event)
-
-
-def _copy(activity: agui.ActivitySnapshotEvent) -> agui.ActivitySnapshotEvent:
-    content = activity.content
-    return activity.model_copy(update={"content": {**content, "output": [*content["output"]]}})
 
 
 class Usage:

@@ -17,6 +17,7 @@ from langchain_core.messages import ToolMessage as LCToolMessage
 from langgraph_agui.messages.assistant_turn import AssistantTurn
 from langgraph_agui.messages.conversation import Conversation, merge_messages
 from langgraph_agui.messages.encrypted_values import AGENT, EncryptedValueCodec
+from langgraph_agui.messages.template import canonical_json, dump_json
 from langgraph_agui.messages.to_agui import agui_role, tool_message, user_message
 from langgraph_agui.translate.subagents import PublicCallIds
 
@@ -43,6 +44,7 @@ class StateMessages:
         self._before: dict[str, BaseMessage] = {}
         self.now: Sequence[BaseMessage] = ()
         self._aliases: dict[str, str] = {}
+        self._differing: set[str] = set()
         self.hidden: set[str] = set()
 
     def set_initial(self, messages: Sequence[BaseMessage]) -> None:
@@ -54,6 +56,13 @@ class StateMessages:
         """Note that the client knows the message `state_id` as `public_id`."""
         self._aliases[state_id] = self._aliases.get(public_id, public_id)
 
+    def forget(self, public_id: str) -> set[str]:
+        """Forget a message that the client loses; return the ids under which the state may bring it back."""
+        found = {state_id for state_id, public in self._aliases.items() if public == public_id}
+        for state_id in found:
+            del self._aliases[state_id]
+        return {public_id, *found}
+
     def public_id(self, state_id: str | None) -> str:
         """Return the id under which the client knows the message `state_id`."""
         return self._aliases.get(state_id or "", state_id or "")
@@ -61,6 +70,7 @@ class StateMessages:
     def snapshot(self) -> list[Message]:
         """Return the client's messages with the state's among them."""
         visible = [message for message in self.now if self._is_visible(message)]
+        self._differing = {cast("str", message.id) for message in visible if self._differs(message)}
         self._find_lost_ids(visible)
         return merge_messages(self._conversation.messages(), [self._convert(message) for message in visible])
 
@@ -74,17 +84,23 @@ class StateMessages:
     def _find_lost_ids(self, visible: Sequence[BaseMessage]) -> None:
         """Find messages that the client holds under an id of an earlier run, which the thread does not know.
 
-        A node that streams a model may store the same words under an id of its own: only the run itself knew both. A
-        run that is killed may have emitted a result that was never saved: its call is answered as interrupted.
+        A node that streams a model may store the same words under an id of its own, or under that of a subagent's
+        message: only the run itself knew both. A run that is killed may have emitted a result that was never saved:
+        its call is answered as interrupted.
         """
-        ids = self._conversation.ids
-        lost = [m for m in visible if isinstance(m, AIMessage | LCToolMessage) and self.public_id(m.id) not in ids]
+        known = self._conversation.ids
+        lost = [
+            message
+            for message in visible
+            if isinstance(message, AIMessage | LCToolMessage)
+            and (message.id in self._differing or self.public_id(message.id) not in known)
+        ]
         if not lost:
             return
-        claimed = {self.public_id(message.id) for message in visible}
+        claimed = {self.public_id(message.id) for message in visible if message.id not in self._differing}
         held_ids: dict[_Content | str, list[str]] = {}
         for held in self._conversation.messages():
-            if held.id in claimed:
+            if held.id in claimed or held.id in self._conversation.turns:
                 continue
             if isinstance(held, ToolMessage):
                 held_ids.setdefault(held.tool_call_id, []).append(held.id)
@@ -101,13 +117,27 @@ class StateMessages:
             if found:
                 self._aliases[message_id] = found.pop(0)
 
+    def _differs(self, message: BaseMessage) -> bool:
+        """Return whether the client holds other words or calls than the thread: its connection broke in the middle."""
+        public = self.public_id(message.id)
+        if not isinstance(message, AIMessage) or public not in self._conversation.ids:
+            return False
+        held = self._conversation.find(public)
+        if not isinstance(held, AssistantMessage) or _says(held, message):
+            return False
+        public_call = partial(self._call_ids.find, self._conversation.sources.get(public, AGENT).subagent_run_id)
+        turn = AssistantTurn.from_message(message, public, values=self._codec, public_call=public_call)
+        return _words(held) != _words(turn.assistant_message())
+
     def _convert(self, message: BaseMessage) -> tuple[str, Sequence[Message]]:
         """Return the public id that marks the message's place, and the AG-UI messages to put there, if any."""
         conversation, public = self._conversation, self.public_id(message.id)
         live, held = conversation.turns.get(public), public in conversation.ids
         before = self._before.get(message.id or "")
         if live is None and held and before is message:
-            return public, ()  # this run did not touch it
+            is_partial = message.id in self._differing and public not in conversation.sources and self._differs(message)
+            if not is_partial:
+                return public, ()  # this run did not touch it
         source = conversation.sources.get(public, AGENT)
         if source.subagent_run_id is not None:  # the state holds it
             source = source._replace(in_thread=True)
@@ -135,3 +165,23 @@ class StateMessages:
                 if held and (before is None or before.content == message.content):
                     return public, ()
                 return public, [user_message(message, public, self._codec, source)]
+
+
+def _words(message: AssistantMessage) -> tuple[str, list[tuple[str, str]]]:
+    """Return the text and the calls, whatever the spelling of their arguments."""
+    calls = [(call.id, canonical_json(call.function.arguments)) for call in message.tool_calls or ()]
+    return message.content or "", calls
+
+
+def _says(held: AssistantMessage, message: AIMessage) -> bool:
+    """Return whether the client's copy plainly has the message's text and calls. Cheap: each run asks it of each."""
+    calls = held.tool_calls or ()
+    if (held.content or "") != message.text or len(calls) != len(message.tool_calls):
+        return False
+    pairs = zip(calls, message.tool_calls, strict=True)
+    return all(one.id == call["id"] and _same_arguments(one.function.arguments, call["args"]) for one, call in pairs)
+
+
+def _same_arguments(held: str, args: object) -> bool:
+    text = dump_json(args) or ""
+    return held == text or canonical_json(held) == canonical_json(text)

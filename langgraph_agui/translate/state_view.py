@@ -87,6 +87,12 @@ class StateView:
         self.expect(() if contract is None else contract.predict)
         self._warned: set[str] = set()
 
+    @property
+    def graph_values(self) -> dict[str, JsonValue]:
+        """The graph's own values, as far as clients see them, without previews."""
+        known = ((key, self._base[key]) for key in self._values)
+        return {key: value for key, value in known if not isinstance(value, Nothing)}
+
     # -- clients that join ------------------------------------------------------------------------------------------
 
     def join(self, *, replace: bool) -> Iterable[agui.BaseEvent]:

@@ -75,6 +75,12 @@ class PublicCallIds:
     def __init__(self, conversation: Conversation) -> None:
         self.conversation = conversation
         self._ids: dict[tuple[str | None, str], str] = {}
+        self._withdrawn: set[str] = set()
+
+    def withdraw(self, call_ids: set[str]) -> None:
+        """Use these ids for no other call: the client has a result for each."""
+        self._withdrawn |= call_ids
+        self._ids = {key: public for key, public in self._ids.items() if public not in call_ids}
 
     def assign(self, subagent_run_id: str | None, call_id: str) -> str:
         """Return the public id of a call that is about to be emitted; `call_id` is the model's."""
@@ -83,6 +89,8 @@ class PublicCallIds:
             holder = self.conversation.holders.get(call_id)
             free = holder is None or self.conversation.sources.get(holder, AGENT).subagent_run_id == subagent_run_id
             public = call_id if free else _prefixed(subagent_run_id, call_id)
+            while public in self._withdrawn:
+                public = _prefixed(subagent_run_id, public)
             self._ids[subagent_run_id, call_id] = public
         return public
 

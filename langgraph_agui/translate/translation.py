@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from uuid import UUID
 
 from ag_ui import core as agui
@@ -19,7 +19,6 @@ from langgraph.errors import GraphInterrupt as GraphInterruptError
 from langgraph.types import Interrupt as GraphInterrupt
 
 from langgraph_agui.configs import namespace_of
-from langgraph_agui.custom_events import AGENT_OUTPUT
 from langgraph_agui.errors import ErrorClassifier, ErrorCode, RunStopped
 from langgraph_agui.interrupts.pending import interrupt_requests
 from langgraph_agui.messages.conversation import Conversation
@@ -31,10 +30,11 @@ from langgraph_agui.messages.to_agui import open_tool_calls
 from langgraph_agui.settings import Subagents
 from langgraph_agui.state.client_state import ClientStateCache
 from langgraph_agui.state.options import predictions_of
+from langgraph_agui.translate.custom_output import CustomOutput
 from langgraph_agui.translate.event_sinks import JoinedSink, Sink
 from langgraph_agui.translate.message_emitter import MessageEmitter
 from langgraph_agui.translate.message_tracker import CopyDetector, MessageTracker, ModelCall, NodeInput, NodeOutput
-from langgraph_agui.translate.run_events import Activities, Steps, Usage, run_error, run_started
+from langgraph_agui.translate.run_events import Steps, Usage, run_error, run_started
 from langgraph_agui.translate.snapshot import StateMessages
 from langgraph_agui.translate.state_view import Namespace, Predictor, StateView
 from langgraph_agui.translate.subagents import PublicCallIds, SubagentRun, SubagentTracker
@@ -51,10 +51,13 @@ class Translation:
         state: The graph's state as the client sees it; None if clients see nothing of it.
         reasoning: Who sees reasoning, and how it travels.
         subagents: What clients see of subagents.
+        keeps_messages: Whether the graph keeps a conversation: then a message that no node returns is withdrawn.
+        hides_inner: Whether the messages of models that tools call are hidden.
         expose_errors: Whether `RUN_ERROR.message` may be the exception's own text.
 
     Attributes:
         messages: Receives the chunks of model calls. Sources call it directly, because they do so for every token.
+        output: Receives what nodes and tools emit besides messages and state.
         providers: The providers whose models were called.
         paused: Whether the graph has paused; the owner of the run resets it.
         finished: Whether the terminal event was emitted.
@@ -68,6 +71,8 @@ class Translation:
         *,
         reasoning: ReasoningOptions | None = None,
         subagents: Subagents = "attributed",
+        keeps_messages: Callable[[], bool] = bool,
+        hides_inner: bool = False,
         expose_errors: bool = False,
     ) -> None:
         self._input = run_input
@@ -77,21 +82,22 @@ class Translation:
         codec = EncryptedValueCodec(reasoning, run_input.thread_id)
         # No snapshot holds activities: one that did would delete those of earlier runs in the client.
         held = [message for message in run_input.messages if not isinstance(message, agui.ActivityMessage)]
-        conversation = Conversation(held)
+        conversation = self._conversation = Conversation(held)
         self._call_ids = PublicCallIds(conversation)
         self._subagents = SubagentTracker(sink, subagents, self._call_ids, self._close_subagent)
         self._emitter = MessageEmitter(conversation, self._call_ids, Predictor(sink, self._state), codec)
         self._stored = StateMessages(conversation, self._call_ids, codec)
-        self.messages = MessageTracker(conversation, self._emitter, self._stored, self._subagents)
+        self.messages = MessageTracker(conversation, self._emitter, self._stored, self._subagents, keeps_messages)
+        self._keeps_messages = keeps_messages
+        self._hides_inner = hides_inner
         self._copies = CopyDetector()
         self._usage = Usage()
         self._steps = Steps(sink)
-        self._activities = Activities(sink)
         self._errors = ErrorClassifier()
         self._redact = redactor_for(codec.options)
+        self.output = CustomOutput(sink, self.messages, self._state, self._subagents, self._call_ids, self._redact)
         self._known_graphs: set[Namespace] = set()
         self._ended_subagents: set[str] = set()
-        self._result: object = None
         self.providers: set[str] = set()
         self.paused = False
         self.finished = False
@@ -115,7 +121,7 @@ class Translation:
         self._subagents.replay(sink)
         self._steps.replay(sink)
         self._emitter.replay(sink)
-        self._activities.replay(sink)
+        self.output.replay(sink)
 
     def refresh_writers(self) -> None:
         """Make open messages write to the current readers: one has joined or left."""
@@ -148,7 +154,7 @@ class Translation:
         else:
             pending = self._emitter.pending_calls() or None
             outcome = agui.RunFinishedSuccessOutcome(type="success", pending_tool_call_ids=pending)
-            self._emit_finished(outcome, self._result)
+            self._emit_finished(outcome, self.output.result)
 
     def cancel_run(self) -> None:
         """End a run that was stopped on purpose."""
@@ -171,9 +177,10 @@ class Translation:
         self.finished = True
         self._sink.event(event)
 
-    def set_result(self, value: object) -> None:
-        """Make `value`, which no message holds, the result of the run."""
-        self._result = self._redact(value)
+    def use_state_as_result(self) -> None:
+        """Make what clients see of the graph's values the result, unless there is one: no message shows its output."""
+        if self.output.result is None:
+            self.output.result = self._state.graph_values or None
 
     def _emit_finished(self, outcome: agui.RunFinishedOutcome, result: object = None) -> None:
         self.finished = True
@@ -189,7 +196,7 @@ class Translation:
     def _close(self) -> None:
         self.messages.close()
         self._steps.close()
-        self._activities.close()
+        self.output.close()
         self._state.drop_previews()
 
     def record_error(self, error: BaseException, code: ErrorCode) -> None:
@@ -205,6 +212,12 @@ class Translation:
         self.paused = True
         self._subagents.record_interrupts(interrupts, subagent)
 
+    def remove_client_results(self, interrupts: Sequence[Interrupt]) -> None:
+        """Take from the client its own results of calls that the graph is about to answer (CopilotKit makes them)."""
+        calls = {one.tool_call_id for one in self.attribute_interrupts(interrupts)}
+        if self._conversation.remove_results(calls):
+            self._sink.event(agui.MessagesSnapshotEvent(messages=self._stored.snapshot()))
+
     def attribute_interrupts(self, interrupts: Sequence[Interrupt]) -> list[Interrupt]:
         """Return the interrupts with the ids that the client knows: of the subagent and of the tool call."""
         return self._subagents.attribute_interrupts(interrupts)
@@ -213,8 +226,11 @@ class Translation:
 
     def start_model_call(self, call: ModelCall) -> None:
         """A model call begins."""
+        if (call.structured and self._keeps_messages()) or (self._hides_inner and call.in_tool):
+            return  # its message is emitted whole, if a node returns it
         if not call.hidden and not self._subagents.hides(call.subagent):
             self.messages.start_model_call(call)
+            self._emit_withdrawals()
             self._state.expect(predictions_of(call.metadata))
 
     def end_model_call(self, call: ModelCall, message: BaseMessage) -> None:
@@ -272,18 +288,30 @@ class Translation:
 
     # -- nodes and subagents ----------------------------------------------------------------------------------------
 
-    def start_node(self, run_id: UUID, node: str, subagent: SubagentRun | None = None) -> None:
-        """A node begins."""
+    def start_node(self, run_id: UUID, node: str, subagent: SubagentRun | None = None, namespace: str = "") -> None:
+        """A node begins, maybe once more. `namespace` is the checkpoint namespace of its task."""
+        self.messages.retry_node(namespace)
+        self._emit_withdrawals()
         if not self._subagents.hides(subagent):
             self._steps.start(run_id, node, self._subagents.announce(subagent))
 
     def end_node(
-        self, run_id: UUID, messages: NodeOutput, inputs: NodeInput, subagent: SubagentRun | None = None
+        self,
+        run_id: UUID,
+        messages: NodeOutput,
+        inputs: NodeInput,
+        subagent: SubagentRun | None = None,
+        namespace: str = "",
     ) -> None:
         """A node has ended; see `MessageTracker.end_node`."""
         if not self._subagents.hides(subagent):
-            self.messages.end_node(messages, inputs, subagent)
+            self.messages.end_node(messages, inputs, subagent, namespace)
+            self._emit_withdrawals()
             self._steps.finish(run_id)
+
+    def _emit_withdrawals(self) -> None:
+        if self.messages.take_withdrawn():
+            self._sink.event(agui.MessagesSnapshotEvent(messages=self._stored.snapshot()))
 
     def abort_node(self, run_id: UUID) -> None:
         """A node has ended without an output: it failed, paused, or was cancelled."""
@@ -309,43 +337,6 @@ class Translation:
         self.messages.close(subagent_run_id)
         self._steps.close(subagent_run_id)
 
-    # -- tools and custom events --------------------------------------------------------------------------------------
-
-    def start_tool(self, call_id: str, subagent: SubagentRun | None = None) -> None:
-        """A tool begins to work on a call."""
-        self._activities.start(self._public_call_id(call_id, subagent))
-
-    def emit_tool_output(self, call_id: str, tool: str, delta: object, subagent: SubagentRun | None = None) -> None:
-        """Emit a part of a tool's output while it runs."""
-        if not self._subagents.hides(subagent):
-            public = self._public_call_id(call_id, subagent)
-            self._activities.add_output(public, tool, self._redact(delta), self._subagents.announce(subagent))
-
-    def end_tool(self, call_id: str, subagent: SubagentRun | None = None, *, failed: bool = False) -> None:
-        """A tool has ended its work on a call."""
-        self._activities.end(self._public_call_id(call_id, subagent), "failed" if failed else "done")
-
-    def _public_call_id(self, call_id: str, subagent: SubagentRun | None) -> str:
-        return self._call_ids.find(subagent.id if subagent is not None else None, call_id)
-
-    def emit_written(self, value: object, subagent: SubagentRun | None = None) -> None:
-        """Emit what a node has written to the custom stream: state, or a custom event."""
-        if not self._subagents.hides(subagent) and not self._state.custom(value, self._subagents.announce(subagent)):
-            self.emit_custom("custom", value, subagent)
-
-    def emit_custom(self, name: str, value: object, subagent: SubagentRun | None = None) -> None:
-        """Emit a custom event of the graph, or the message or activity of a remote agent that it carries."""
-        if self._subagents.hides(subagent):
-            return
-        if name == AGENT_OUTPUT and isinstance(value, BaseMessage):
-            self.messages.emit_message(value, subagent)
-            return
-        subagent_run_id = self._subagents.announce(subagent)
-        if name == AGENT_OUTPUT and isinstance(value, agui.ActivitySnapshotEvent | agui.ActivityDeltaEvent):
-            self._sink.event(value.model_copy(update={"subagent_run_id": subagent_run_id}))
-        else:
-            self._sink.event(agui.CustomEvent(name=name, value=self._redact(value), subagent_run_id=subagent_run_id))
-
     # -- state --------------------------------------------------------------------------------------------------
 
     def update_graph(
@@ -369,7 +360,7 @@ class Translation:
         if not first:
             self.messages.update(messages)
         if as_mapping(values) is None and not extract_messages(values, ""):
-            self.set_result(values)  # a functional-API graph that returns a bare value
+            self.output.set_result(values)  # a functional-API graph that returns a bare value
 
     def update_state(self, values: object) -> None:
         """Take the root graph's values, as the checkpoint has them; not its messages."""

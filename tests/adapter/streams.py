@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
-from ag_ui.core import BaseEvent, Event, EventType, Message, RunAgentInput, UserMessage
+from ag_ui.core import BaseEvent, Event, Message, RunAgentInput, UserMessage
 
 from langgraph_agui import LangGraphAgent
 from langgraph_agui.protocol import Fold, Verifier, fold
+from langgraph_agui.translate.event_sinks import EventSink
+from langgraph_agui.translate.old_clients import OldClientSink
 from tests.agreement import record_stream
 
 
@@ -25,6 +27,7 @@ def run_input(
     return RunAgentInput(
         thread_id=thread or str(uuid4()),
         run_id=run or str(uuid4()),
+        protocol_version=fields.pop("protocol_version", "1.0"),
         messages=[user(message) if isinstance(message, str) else message for message in messages],
         state=fields.pop("state", {}),
         tools=fields.pop("tools", []),
@@ -71,7 +74,8 @@ class RecordedRun:
     @property
     def streamed(self) -> list[Message]:
         """What the client would hold without the closing snapshot."""
-        events = [event for event in self.events if event.type != EventType.MESSAGES_SNAPSHOT]
+        closing = self.of("MESSAGES_SNAPSHOT")[-1:]
+        events = [event for event in self.events if not any(event is one for one in closing)]
         return fold(events, self.input.messages, self.input.state).messages
 
     @property
@@ -96,8 +100,25 @@ async def collect(events: AsyncIterator[Event]) -> list[Event]:
 
 
 async def record_run(agent: LangGraphAgent, given: RunAgentInput, **options: Any) -> RecordedRun:
-    """Run `agent` to its end and check the stream."""
-    return RecordedRun(await collect(agent.run(given, **options)), given)
+    """Run `agent` to its end and check the stream, also in the form for clients of before AG-UI 1.0."""
+    recorded = RecordedRun(await collect(agent.run(given, **options)), given)
+    check_old_form(recorded)
+    return recorded
+
+
+def check_old_form(recorded: RecordedRun) -> None:
+    """A client of before 1.0 ends up with the same messages and state, but for the names of subagents."""
+    received: list[Any] = []
+    given = recorded.input.model_copy(update={"protocol_version": None})
+    old = OldClientSink(EventSink(received.append), given, shows_subagents=False)
+    for event in recorded.events:
+        old.event(event)
+    client = fold(received, given.messages, given.state)
+    nameless = [
+        [message.model_copy(update={"subagent_run_id": None}) for message in one.messages] for one in (client, recorded)
+    ]
+    assert dumped(nameless[0]) == dumped(nameless[1])
+    assert client.state == recorded.state
 
 
 async def record_until(agent: LangGraphAgent, given: RunAgentInput, enough: Callable[[Any], bool]) -> Fold:

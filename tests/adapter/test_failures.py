@@ -167,7 +167,7 @@ async def test_a_model_that_fails_and_a_fallback_that_answers() -> None:
     model = Scripted(["Hel", boom()]).with_fallbacks([Scripted(["Fallback"])])
     recorded = await record_run(agent_of(talker(model)), run_input("hi"))
     recorded.check_snapshot()
-    assert [message.content for message in recorded.messages] == ["hi", "Hel", "Fallback"]
+    assert [message.content for message in recorded.messages] == ["hi", "Fallback"]
 
 
 async def test_calls_of_a_failed_model_are_answered_when_the_run_goes_on() -> None:

@@ -73,7 +73,7 @@ async def test_what_is_asked() -> None:
     recorded = await record_run(LangGraphAgent(graph=asker(asked, "one")), run_input("hi", thread="t"))
     (question,) = recorded.last.outcome.interrupts
     assert (question.message, question.reason) == ("one?", "input_required")
-    assert question.metadata == {"value": {"question": "one?"}}
+    assert question.metadata == {"langgraph": {"raw": {"question": "one?"}}, "value": {"question": "one?"}}
 
 
 async def test_two_pauses_in_any_order() -> None:

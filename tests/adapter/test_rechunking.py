@@ -179,11 +179,10 @@ def check(cut: tuple[Cut, AIMessage]) -> None:
 def spaced(dumps: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Arguments as values: LangChain parses them, so a whole message has lost their spacing.
 
-    An assistant's opaque value is that of the message as the model finishes it, which in v1 has another shape.
+    Opaque values are those of the message as the model finishes it, which in v1 has another shape.
     """
     for dump in dumps:
-        if dump["role"] == "assistant":
-            dump.pop("encryptedValue", None)
+        dump.pop("encryptedValue", None)
         for call in dump.get("toolCalls", ()):
             call["function"]["arguments"] = json.loads(call["function"]["arguments"])
     return dumps

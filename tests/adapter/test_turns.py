@@ -37,7 +37,8 @@ async def saver(request: pytest.FixtureRequest) -> AsyncIterator[Any]:
 def thinker(saver: Any) -> tuple[LangGraphAgent, Scripted]:
     first = [thinking("hm", 0), thinking(index=0, signature="s"), text_chunk("Look", 1), call("look", "c1", 2)]
     model = Scripted(first, [text_chunk("Found", 0)], [thinking("so", 0), text_chunk("Second", 1)])
-    return LangGraphAgent(graph=create_agent(model, [look], checkpointer=saver)), model
+    graph = create_agent(model, [look], checkpointer=saver)
+    return LangGraphAgent(graph, unknown_threads="ignore"), model
 
 
 async def turn(agent: LangGraphAgent, *messages: Any, **fields: Any) -> RecordedRun:

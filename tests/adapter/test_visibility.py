@@ -13,7 +13,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 from langgraph.types import Command
 
-from langgraph_agui import LangGraphAgent, ReasoningOptions
+from langgraph_agui import LangGraphAgent, ReasoningOptions, ReasoningSeal, ThinkTagSplitter
 from tests.adapter.canary import CANARY, HIDDEN, SEAL, THOUGHT, UNSEALED, check_events, receive_event, texts, thoughts
 from tests.adapter.graphs import Chat, agent_of, chain_of, sync_talker, talker
 from tests.adapter.models import Scripted, call, text_chunk, thinking
@@ -165,7 +165,8 @@ def below(way: str, model: Scripted) -> Any:
 @pytest.mark.parametrize("whole", [False, True])
 async def test_a_model_below(way: str, whole: bool) -> None:
     recorded = await receive_event(below(way, Scripted(THOUGHT, disable_streaming=whole)))
-    assert "Answer" in texts(recorded)
+    assert "Answer" in [event.delta for event in recorded.of("TEXT_MESSAGE_CONTENT")]
+    assert ("Answer" in texts(recorded)) == (way != "node")  # that node does not keep it
 
 
 async def test_parallel_models() -> None:
@@ -308,3 +309,21 @@ async def test_the_name_of_an_agent_reaches_the_provider(provider_server: Provid
     await record_run(agent, run_input(*first.messages, "Anything else?"))
     (answer,) = [message for message in provider_server.bodies[-1]["messages"] if message["role"] == "assistant"]
     assert answer == {"role": "assistant", "content": "A jacket.", "name": "ada"}
+
+
+@pytest.mark.parametrize("seal", [None, ReasoningSeal([b"k" * 32])], ids=["open", "sealed"])
+async def test_off_sends_no_reasoning_events_at_all(seal: ReasoningSeal | None) -> None:
+    @tool
+    def look(q: str) -> str:
+        """Look something up."""
+        return "found"
+
+    thought = [thinking(CANARY, 0), thinking(index=0, signature="S"), text_chunk("<think>so</think>Yes", 1)]
+    model = Scripted([*thought, call("look", "c1", 2, q="x")], [text_chunk("Done", 0)])
+    options = ReasoningOptions(visibility="off", seal=seal, think_tags=ThinkTagSplitter())
+    agent = LangGraphAgent(create_agent(model, [look]), reasoning=options)
+    recorded = await record_run(agent, run_input("hi"))
+    assert not [kind for kind in recorded.types if kind.startswith("REASONING")]
+    assert CANARY not in "".join(event.model_dump_json() for event in recorded.events)
+    assert [one.content for one in recorded.messages if one.role == "assistant"] == ["Yes", "Done"]
+    recorded.check_snapshot()

@@ -66,7 +66,8 @@ def contents(messages: Sequence[Any]) -> list[Any]:
 
 
 def without_ids(messages: Sequence[Message]) -> list[dict[str, Any]]:
-    return [{**dump, "id": ""} for dump in dumped(messages)]
+    """Return the messages without ids; the envelope of a reasoning message holds one too."""
+    return [{**dump, "id": "", "encryptedValue": None} for dump in dumped(messages)]
 
 
 def into_client(client: NodeClient, events: Sequence[Event]) -> ClientRun:

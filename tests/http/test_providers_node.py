@@ -153,25 +153,28 @@ def values_of(block: Block) -> Iterator[str]:
 
 
 def envelopes(provider: str, block: Block, messages: list[dict[str, Any]]) -> str:
-    """All that is in the envelopes of the entities that say what `block` says."""
+    """All that is in the envelopes of the entities that say what `block` says.
+
+    That of an assistant message is in its last reasoning message, if it has one.
+    """
     assistants = [message for message in messages if message["role"] == "assistant"]
+    thoughts = [message for message in messages if message["role"] == "reasoning"]
     holders: list[Mapping[str, Any]]
     if isinstance(block, Call):
         calls = [call for message in assistants for call in message.get("toolCalls", ())]
         holders = [call for call in calls if json.loads(call["function"]["arguments"]) == block.dict_args]
     elif isinstance(block, Text):
-        holders = [message for message in assistants if block.text in message.get("content", "")]
+        holders = [message for message in assistants if block.text in message.get("content", "")] + thoughts
     elif provider == "openrouter":
-        holders = list(assistants)
+        holders = assistants + thoughts
     else:
-        thoughts = [message for message in messages if message["role"] == "reasoning"]
         holders = [message for message in thoughts if message["content"] in (block.joined, *block.summaries)]
     return " ".join(opened(holder["encryptedValue"]) for holder in holders if "encryptedValue" in holder)
 
 
 def opened(value: str) -> str:
     envelope = json.loads(urlsafe_b64decode(value + "=" * (-len(value) % 4)))
-    assert envelope["v"] == 1
+    assert envelope["v"] in (1, 2)
     return " ".join(strings(envelope))
 
 

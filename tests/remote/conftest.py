@@ -18,6 +18,7 @@ import pytest
 
 from tests.approvals.server_graphs import GRAPHS as APPROVALS
 from tests.remote.graphs import GRAPHS
+from tests.remote.inner_graphs import GRAPHS as INNER
 from tests.remote.sibling_graphs import GRAPHS as SIBLINGS
 from tests.remote.subagent_graphs import GRAPHS as SUBAGENTS
 from tests.waiting import PATIENCE
@@ -34,6 +35,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     home = tmp_path_factory.mktemp("server")
     modules = {
         "tests.remote.graphs": GRAPHS,
+        "tests.remote.inner_graphs": INNER,
         "tests.remote.sibling_graphs": SIBLINGS,
         "tests.remote.subagent_graphs": SUBAGENTS,
         "tests.approvals.server_graphs": APPROVALS,

@@ -92,7 +92,7 @@ def held_after(received: Sequence[Any], given: RunAgentInput, own: RunAgentInput
 
 
 @pytest.mark.parametrize("forgetful", [True, False])
-@pytest.mark.parametrize("after", [1, 2, 3, 5, 12, 22, 30, 44])
+@pytest.mark.parametrize("after", [1, 2, 3, 5, 12, 22, 30, 38, 40])
 async def test_a_second_turn_is_joined(after: int, forgetful: bool) -> None:
     """By one who has nothing, one who has the turn before, and one who has a part of that."""
     agent = agent_of(InMemorySaver(), Scripted(*turns(), *second()))

@@ -1,0 +1,54 @@
+"""Clients that hold half of a message, because their connection broke while the run went on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from ag_ui.core import AssistantMessage, Message, ReasoningMessage
+from langchain.agents import create_agent
+from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
+
+from langgraph_agui import LangGraphAgent
+from tests.adapter.models import Scripted, call, text_chunk, thinking
+from tests.adapter.streams import RecordedRun, record_run, run_input, user
+
+
+@tool
+def look(q: str) -> str:
+    """Look something up."""
+    return f"found {q}"
+
+
+def halved(messages: list[Message]) -> list[Message]:
+    """The messages with half of their words and arguments, and without values."""
+    half: list[Message] = []
+    for message in messages:
+        if isinstance(message, ReasoningMessage):
+            message = message.model_copy(update={"content": message.content[:2], "encrypted_value": None})
+        elif isinstance(message, AssistantMessage):
+            message = message.model_copy(deep=True, update={"encrypted_value": None})
+            message.content = (message.content or "")[:3] or None
+            for made in message.tool_calls or ():
+                made.function.arguments = made.function.arguments[:4]
+        half.append(message)
+    return half
+
+
+@pytest.mark.parametrize("how", ["connect", "run", "the same again"])
+async def test_the_whole_message_comes_back(how: str) -> None:
+    turn = [
+        thinking("hmmm", 0),
+        thinking(index=0, signature="S"),
+        text_chunk("Let me look", 1),
+        call("look", "c1", 2, q="x"),
+    ]
+    model = Scripted(turn, [text_chunk("It is x.", 0)], ["Bye."])
+    agent = LangGraphAgent(create_agent(model, [look], checkpointer=InMemorySaver()))
+    first = await record_run(agent, run_input(user("hi"), thread="t"))
+    more = [user("bye")] if how == "run" else []
+    given = run_input(*halved(first.messages), *more, thread="t")
+    events: Any = agent.connect(given) if how == "connect" else agent.run(given)
+    again = RecordedRun([event async for event in events], given)
+    assert again.messages[: len(first.messages)] == first.messages
