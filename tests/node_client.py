@@ -52,6 +52,10 @@ class ClientRun:
     result: Any
     input: dict[str, Any] | None = field(repr=False)
     """The run input that the client sent."""
+    last: dict[str, Any] | None = field(repr=False)
+    """The last event that reached the application."""
+    compacted: list[str] | None = field(repr=False)
+    """The types of the events after ``compactEvents``, where another generation of the client was asked for."""
 
     @property
     def accepted(self) -> bool:
@@ -152,9 +156,9 @@ def install() -> None:
 
 
 def _is_current(modules: Path) -> bool:
-    wanted = json.loads((HARNESS / "package.json").read_text())["dependencies"]["@ag-ui/client"]
+    wanted = json.loads((HARNESS / "package.json").read_text())["dependencies"]
     try:
-        manifest = (modules / "@ag-ui" / "client" / "package.json").read_text()
+        found = {name: json.loads((modules / name / "package.json").read_text())["version"] for name in wanted}
     except OSError:
         return False
-    return bool(json.loads(manifest)["version"] == wanted)
+    return all(version == wanted[name].rpartition("@")[2] for name, version in found.items())

@@ -6,11 +6,19 @@
 //
 // A run takes: url | events | sse (text) | sseChunks (base64), and agent (a key that keeps the client for the next
 // turn), threadId, messages, state, add (messages to append first), tools, context, forwardedProps, resume, headers,
-// abortAfterEvents.
+// abortAfterEvents, generation (the version of the client, by default the reference).
+import { createRequire } from "node:module";
 import { createInterface } from "node:readline";
 import { inspect } from "node:util";
-import { AbstractAgent, HttpAgent } from "@ag-ui/client";
+import * as reference from "@ag-ui/client";
 import { Observable } from "rxjs";
+
+const { AbstractAgent } = reference;
+const generations = { "1.0.0": reference };
+// The clients of before 1.0 by their versions: their packages have other names here. Not their ES modules: that of
+// 0.0.48 has no JSON Patch in Node, though it has in bundles.
+const require = createRequire(import.meta.url);
+const load = (version) => (generations[version] ??= require(`client-${version}`));
 
 const agents = new Map();
 let warnings = [];
@@ -55,14 +63,24 @@ const bodyOf = (request) => {
   });
 };
 
-const create = (request) => {
+const create = async (request) => {
   const config = {
     threadId: request.threadId,
     initialMessages: request.messages ?? [],
     initialState: request.state ?? {},
   };
   if (request.events !== undefined) return new GivenAgent(config);
+  const { HttpAgent } = request.generation ? load(request.generation) : reference;
   const agent = new HttpAgent({ ...config, url: request.url ?? "http://given.invalid/", headers: request.headers ?? {} });
+  if (request.generation) {
+    const initOf = agent.requestInit.bind(agent);
+    agent.requestInit = (input) => {
+      const init = initOf(input);
+      agent.input = JSON.parse(init.body);
+      return init;
+    };
+    return agent;
+  }
   const overNetwork = agent.fetch;
   agent.fetch = async (url, init) => {
     agent.input = JSON.parse(init.body);
@@ -72,14 +90,14 @@ const create = (request) => {
   return agent;
 };
 
-const agentFor = (request) => {
+const agentFor = async (request) => {
   const kept = request.agent === undefined ? undefined : agents.get(request.agent);
-  const agent = kept ?? create(request);
+  const agent = kept ?? (await create(request));
   if (request.agent !== undefined) agents.set(request.agent, agent);
   agent.given = request.events;
   if (request.sse !== undefined || request.sseChunks !== undefined) agent.given = bodyOf(request);
   agent.paced = request.paced ?? false;
-  if (request.headers && agent instanceof HttpAgent) agent.headers = request.headers;
+  if (request.headers && agent.url !== undefined) agent.headers = request.headers;
   agent.messages.push(...(request.add ?? []));
   return agent;
 };
@@ -87,10 +105,11 @@ const agentFor = (request) => {
 const observer = (request, agent, seen) => ({
   onEvent: ({ event }) => {
     seen.events.push(event.type);
+    agent.seen.push(event);
     if (request.abortAfterEvents !== undefined && seen.events.length === request.abortAfterEvents) agent.abortRun();
   },
   onRunFinishedEvent: (params) => {
-    seen.outcome = params.outcome;
+    seen.outcome = params.outcome ?? null;
     seen.pendingToolCallIds = params.pendingToolCallIds ?? null;
     seen.interrupts = params.interrupts ?? null;
   },
@@ -105,7 +124,8 @@ const run = async (request) => {
   let error = null;
   let status = null;
   let result = null;
-  const agent = agentFor(request);
+  const agent = await agentFor(request);
+  agent.seen = [];
   const { runId, tools, context, forwardedProps, resume } = request;
   try {
     const answer = await agent.runAgent(
@@ -117,6 +137,7 @@ const run = async (request) => {
     error = String(thrown?.message ?? thrown);
     status = thrown?.status ?? null;
   }
+  const { compactEvents } = request.generation ? load(request.generation) : {};
   return {
     ...seen,
     error,
@@ -125,8 +146,10 @@ const run = async (request) => {
     warnings,
     messages: agent.messages,
     state: agent.state ?? null,
-    openInterrupts: agent.pendingInterrupts,
+    openInterrupts: agent.pendingInterrupts ?? [],
     input: agent.input ?? null,
+    last: agent.seen.at(-1) ?? null,
+    compacted: compactEvents ? compactEvents(agent.seen).map((event) => event.type) : null,
   };
 };
 
