@@ -13,24 +13,29 @@ DEPTH ?= 1
 # Workers and the programs that tests start share compiled code, whatever the environment says.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-deep interop lint format bench results chromium clean
+.PHONY: demo test test-deep test-frontends interop lint format bench results chromium clean
 
 demo: .venv/.demo
 	$(BIN)/langgraph-agui demo --port $(PORT) --ask "What is the weather in Rome and Paris?" $(ARGS)
 
 test: .venv/.dev chromium
 	$(BIN)/python -c 'from tests.node_client import install; install()'
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --ignore=tests/interop $(ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --ignore=tests/interop --ignore=tests/frontends $(ARGS)
 
 # What `make test` leaves out, and all that draws examples, with more of them.
 test-deep: .venv/.dev chromium
 	$(BIN)/python -c 'from tests.node_client import install; install()'
-	TEST_DEPTH=$(DEPTH) $(BIN)/python -m pytest -o timeout=900 -n $(WORKERS) --dist loadgroup --ignore=tests/interop -m 'deep or hypothesis' $(ARGS)
+	TEST_DEPTH=$(DEPTH) $(BIN)/python -m pytest -o timeout=900 -n $(WORKERS) --dist loadgroup --ignore=tests/interop --ignore=tests/frontends -m 'deep or hypothesis' $(ARGS)
 
 # Against other frameworks' servers, each with its own packages in .venv-interop.
 interop: .venv/.dev
 	$(BIN)/python -m tests.interop.environments
 	$(BIN)/python -m pytest -n 0 tests/interop $(ARGS)
+
+# The pages of examples/frontends in Chromium, each front end with its own packages from npm.
+test-frontends: .venv/.dev chromium
+	$(BIN)/python -m tests.frontends.building
+	$(BIN)/python -m pytest -n 2 --dist loadgroup tests/frontends $(ARGS)
 
 lint: .venv/.dev
 	$(BIN)/ruff format --check .
@@ -67,4 +72,4 @@ chromium:
 	@touch $@ .venv/.demo
 
 clean:
-	rm -rf .venv .venv-interop tests/node/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-interop tests/node/node_modules examples/frontends/*/node_modules examples/frontends/*/dist tests/frontends/new_client .mypy_cache .ruff_cache .pytest_cache .hypothesis

