@@ -65,6 +65,7 @@ class Workload:
             await self.graph.aupdate_state(config, {"messages": list(self.history)}, as_node="model")
         question = UserMessage(id=f"question-{thread}", content="Go.")
         return RunAgentInput(
+            protocol_version="1.0",
             thread_id=thread,
             run_id=uuid4().hex,
             messages=[*map(_to_agui, self.history), question],

@@ -137,6 +137,7 @@ async def send(
 ) -> list[Event]:
     """Run the agent once and print what it says."""
     run_input = RunAgentInput(
+        protocol_version="1.0",
         thread_id="expenses",
         run_id=run,
         messages=list(messages),

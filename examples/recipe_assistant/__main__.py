@@ -71,6 +71,7 @@ async def converse(emit: Any) -> None:
             print("user edits /recipe/minutes: 20")
             state["recipe"]["minutes"] = 20
         run_input = RunAgentInput(
+            protocol_version="1.0",
             thread_id="soup",
             run_id=f"run-{number}",
             messages=[*messages, UserMessage(id=f"question-{number}", role="user", content=question)],
