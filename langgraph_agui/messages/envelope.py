@@ -108,6 +108,7 @@ class EnvelopeEncoder:
         return (
             self._provider in _TEXT_AS_BLOCK
             and isinstance(content, list)
+            and bool(self._text.text)
             and [{**block, "index": 0} for block in content if isinstance(block, Mapping)]
             == [{"type": "text", "text": self._text.text, "index": 0}]
             and len(content) == 1
