@@ -70,7 +70,6 @@ class StateMessages:
     def snapshot(self) -> list[Message]:
         """Return the client's messages with the state's among them."""
         visible = [message for message in self.now if self._is_visible(message)]
-        self._differing = {cast("str", message.id) for message in visible if self._differs(message)}
         self._find_lost_ids(visible)
         return merge_messages(self._conversation.messages(), [self._convert(message) for message in visible])
 
@@ -88,13 +87,7 @@ class StateMessages:
         message: only the run itself knew both. A run that is killed may have emitted a result that was never saved:
         its call is answered as interrupted.
         """
-        known = self._conversation.ids
-        lost = [
-            message
-            for message in visible
-            if isinstance(message, AIMessage | LCToolMessage)
-            and (message.id in self._differing or self.public_id(message.id) not in known)
-        ]
+        lost = self._without_copy(visible)
         if not lost:
             return
         claimed = {self.public_id(message.id) for message in visible if message.id not in self._differing}
@@ -117,11 +110,25 @@ class StateMessages:
             if found:
                 self._aliases[message_id] = found.pop(0)
 
-    def _differs(self, message: BaseMessage) -> bool:
+    def _without_copy(self, visible: Sequence[BaseMessage]) -> list[AIMessage | LCToolMessage]:
+        """Return the messages of which the client has no copy, or one of other words; note the latter."""
+        known, aliases = self._conversation.ids, self._aliases
+        lost: list[AIMessage | LCToolMessage] = []
+        self._differing.clear()
+        for message in visible:
+            if not isinstance(message, AIMessage | LCToolMessage):
+                continue
+            message_id = cast("str", message.id)
+            public = aliases.get(message_id, message_id)
+            if public not in known:
+                lost.append(message)
+            elif isinstance(message, AIMessage) and self._differs(message, public):
+                self._differing.add(message_id)
+                lost.append(message)
+        return lost
+
+    def _differs(self, message: AIMessage, public: str) -> bool:
         """Return whether the client holds other words or calls than the thread: its connection broke in the middle."""
-        public = self.public_id(message.id)
-        if not isinstance(message, AIMessage) or public not in self._conversation.ids:
-            return False
         held = self._conversation.find(public)
         if not isinstance(held, AssistantMessage) or _says(held, message):
             return False
@@ -135,8 +142,8 @@ class StateMessages:
         live, held = conversation.turns.get(public), public in conversation.ids
         before = self._before.get(message.id or "")
         if live is None and held and before is message:
-            is_partial = message.id in self._differing and public not in conversation.sources and self._differs(message)
-            if not is_partial:
+            partial_copy = message.id in self._differing and public not in conversation.sources
+            if not (partial_copy and isinstance(message, AIMessage) and self._differs(message, public)):
                 return public, ()  # this run did not touch it
         source = conversation.sources.get(public, AGENT)
         if source.subagent_run_id is not None:  # the state holds it
@@ -175,8 +182,10 @@ def _words(message: AssistantMessage) -> tuple[str, list[tuple[str, str]]]:
 
 def _says(held: AssistantMessage, message: AIMessage) -> bool:
     """Return whether the client's copy plainly has the message's text and calls. Cheap: each run asks it of each."""
-    calls = held.tool_calls or ()
-    if (held.content or "") != message.text or len(calls) != len(message.tool_calls):
+    calls, content = held.tool_calls or (), message.content
+    if (held.content or "") != (content if isinstance(content, str) else message.text):
+        return False
+    if len(calls) != len(message.tool_calls):
         return False
     pairs = zip(calls, message.tool_calls, strict=True)
     return all(one.id == call["id"] and _same_arguments(one.function.arguments, call["args"]) for one, call in pairs)
