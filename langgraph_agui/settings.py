@@ -22,7 +22,7 @@ InputWhilePaused: TypeAlias = Literal["refuse", "cancel_and_continue"]
 OnBusy: TypeAlias = Literal["refuse", "wait"]
 OnDisconnect: TypeAlias = Literal["cancel", "continue"]
 Subagents: TypeAlias = Literal["attributed", "inline", "hidden"]
-SubagentsOption: TypeAlias = Literal["auto", "attributed", "inline", "hidden"]
+SubagentsOption: TypeAlias = Literal["auto", Subagents]
 
 # What becomes of the history that a client sends with a thread that the server does not know.
 UnknownThreads: TypeAlias = Literal["import", "ignore"]

@@ -20,6 +20,9 @@ DecisionType: TypeAlias = Literal["approve", "edit", "reject", "respond"]
 
 ALL_DECISIONS: tuple[DecisionType, ...] = ("approve", "edit", "reject", "respond")
 
+# Those that let a call run.
+APPROVING: tuple[DecisionType, ...] = ("approve", "edit")
+
 
 class InvalidAnswer(Exception):  # noqa: N818  # a state of the client's data
     """A payload does not answer its interrupt. The text is safe to show to the client."""
@@ -134,7 +137,7 @@ def _decision_in(answer: _Answer | _Approve | _Edit | _Reject | _Respond, action
         if answer.editedArgs is None or answer.editedArgs == action.args:
             return Decision("approve", {"type": "approve"})
         return _edit(action, answer.editedArgs)
-    if answer.approved not in (None, answer.type in ("approve", "edit")):
+    if answer.approved not in (None, answer.type in APPROVING):
         raise InvalidAnswer(f"The answer about {action.name!r} contradicts itself: {answer.type}, approved or not.")
     if isinstance(answer, _Edit):
         if answer.edited_action.name != action.name:

@@ -132,15 +132,21 @@ class Conversation:
 
     def remove_results(self, call_ids: Container[str | None]) -> bool:
         """Remove the results of these calls; return whether there were any."""
-        results = [
-            one for one in self._messages.values() if isinstance(one, ToolMessage) and one.tool_call_id in call_ids
-        ]
-        for result in results:
-            self._order.remove(result.id)
-            self.ids.remove(result.id)
-            del self._messages[result.id]
-            self.answered.discard(result.tool_call_id)
+        results = self._results_of(call_ids)
+        self._remove({result.id for result in results})
+        self.answered -= {result.tool_call_id for result in results}
         return bool(results)
+
+    def _results_of(self, call_ids: Container[str | None]) -> list[ToolMessage]:
+        messages = self._messages.values()
+        return [one for one in messages if isinstance(one, ToolMessage) and one.tool_call_id in call_ids]
+
+    def _remove(self, message_ids: set[str]) -> None:
+        self._order = [message_id for message_id in self._order if message_id not in message_ids]
+        self.ids -= message_ids
+        for message_id in message_ids:
+            self._streamed.pop(message_id, None)
+            self._messages.pop(message_id, None)
 
     def withdraw(self, turn: AssistantTurn) -> set[str]:
         """Remove an assistant message of this run with the results of its calls; return the ids of these calls.
@@ -148,17 +154,11 @@ class Conversation:
         Its reasoning messages stay and are empty, because no snapshot removes them (AG-UI 1.0, client apply step).
         """
         calls = {block.id for block in turn.of_kind("call")}
-        results = (one for one in self._messages.values() if isinstance(one, ToolMessage))
-        gone = {turn.message_id, *(result.id for result in results if result.tool_call_id in calls)}
         for block in turn.of_kind("reasoning"):
             if self._streamed.pop(block.id, None) is not None:
                 self._messages[block.id] = ReasoningMessage(id=block.id, role="reasoning", content="")
                 self._emptied.add(block.id)
-        self._order = [message_id for message_id in self._order if message_id not in gone]
-        self.ids -= gone
-        for message_id in gone:
-            self._streamed.pop(message_id, None)
-            self._messages.pop(message_id, None)
+        self._remove({turn.message_id, *(result.id for result in self._results_of(calls))})
         self.turns.pop(turn.message_id, None)
         for call_id in calls:
             self.holders.pop(call_id, None)

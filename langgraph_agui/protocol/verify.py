@@ -148,7 +148,7 @@ class _ProducerRules:
             if repeated := _repeated(interrupt.id for interrupt in outcome.interrupts):
                 refuse("duplicate-interrupt", event, f"two interrupts are called {repeated!r}")
         elif outcome is None and self._input is not None and self._input.protocol_version is None:
-            return  # clients of before 1.0 count pending calls themselves, and some refuse to be told
+            return  # clients of before 1.0 count pending calls themselves, and some refuse the list
         elif outcome is None or isinstance(outcome, agui.RunFinishedSuccessOutcome):
             named = (outcome.pending_tool_call_ids if outcome else None) or []
             pending = [call for call in self._started_calls if call not in self._run_answers]

@@ -91,7 +91,7 @@ class CustomOutput:
         elif (activity := activity_in(value)) is not None:
             self._emit_activity(activity, subagent_run_id)
         elif not self._state.custom(value, subagent_run_id):
-            self.emit_custom("custom", value, subagent)
+            self._emit_event("custom", value, subagent_run_id)
 
     def emit_custom(self, name: str, value: object, subagent: SubagentRun | None = None) -> None:
         """Emit a custom event of the graph, or the message or activity of a remote agent that it carries."""
@@ -104,7 +104,10 @@ class CustomOutput:
         if name == AGENT_OUTPUT and isinstance(value, _ActivityEvent):
             self._emit_activity(value, subagent_run_id)
         else:
-            self._sink.event(agui.CustomEvent(name=name, value=self._redact(value), subagent_run_id=subagent_run_id))
+            self._emit_event(name, value, subagent_run_id)
+
+    def _emit_event(self, name: str, value: object, subagent_run_id: str | None) -> None:
+        self._sink.event(agui.CustomEvent(name=name, value=self._redact(value), subagent_run_id=subagent_run_id))
 
     def _emit_activity(self, activity: _ActivityEvent, subagent_run_id: str | None) -> None:
         changes: dict[str, object] = {"subagent_run_id": subagent_run_id}

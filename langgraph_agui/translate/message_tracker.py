@@ -268,7 +268,8 @@ class MessageTracker:
         for task in inside if namespace else ():
             made = [turn for turn in self._made_in.pop(task) if turn.message_id not in kept]
             gone = [turn for turn in made if not only_failed or self._emitter.has_failed(turn)]
-            self._made_in[task] = [turn for turn in made if turn not in gone]
+            if left := [turn for turn in made if turn not in gone]:
+                self._made_in[task] = left
             for turn in gone:
                 self._emitter.withdraw(turn)
                 self._known -= self._state.forget(turn.message_id)

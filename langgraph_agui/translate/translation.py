@@ -137,7 +137,10 @@ class Translation:
             self._settle()
             self._subagents.close_all(interrupts)
             self._state.settle()
-            self._sink.event(agui.MessagesSnapshotEvent(messages=self._stored.snapshot()))
+            self._emit_snapshot()
+
+    def _emit_snapshot(self) -> None:
+        self._sink.event(agui.MessagesSnapshotEvent(messages=self._stored.snapshot()))
 
     def finish_run(self, interrupts: Sequence[Interrupt] | None = None) -> None:
         """End a run that has completed, or paused at `interrupts`; by default those that were raised in it."""
@@ -216,7 +219,7 @@ class Translation:
         """Take from the client its own results of calls that the graph is about to answer (CopilotKit makes them)."""
         calls = {one.tool_call_id for one in self.attribute_interrupts(interrupts)}
         if self._conversation.remove_results(calls):
-            self._sink.event(agui.MessagesSnapshotEvent(messages=self._stored.snapshot()))
+            self._emit_snapshot()
 
     def attribute_interrupts(self, interrupts: Sequence[Interrupt]) -> list[Interrupt]:
         """Return the interrupts with the ids that the client knows: of the subagent and of the tool call."""
@@ -311,7 +314,7 @@ class Translation:
 
     def _emit_withdrawals(self) -> None:
         if self.messages.take_withdrawn():
-            self._sink.event(agui.MessagesSnapshotEvent(messages=self._stored.snapshot()))
+            self._emit_snapshot()
 
     def abort_node(self, run_id: UUID) -> None:
         """A node has ended without an output: it failed, paused, or was cancelled."""

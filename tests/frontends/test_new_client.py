@@ -1,7 +1,7 @@
 """Front ends of before 1.0 in an application that has `@ag-ui/client` 1.0.0, which then speaks for them.
 
 `npm install @assistant-ui/react-ag-ui @ag-ui/client` gives that today. The client says that it knows 1.0, but what it
-passes on is read by the front end, which does not. Only the agent can be told.
+passes on is read by the front end, which does not. An option of the agent helps.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
 from langgraph_agui import AGUIMiddleware, LangGraphAgent, ReasoningOptions, ReasoningSeal
 from tests.frontends.pages import CopilotKit, FrontEnd, Site, site
 from tests.providers.cases import BY_ID, Case
-from tests.providers.fixtures import _MISLEADING
+from tests.providers.fixtures import isolate
 from tests.providers.models import make_model
 from tests.providers.server import ProviderServer
 from tests.providers.tools import get_weather
@@ -52,10 +52,7 @@ DIFFERENCES: dict[tuple[str, str], str] = {
 @pytest.fixture(scope="module")
 def providers() -> Iterator[ProviderServer]:
     with pytest.MonkeyPatch.context() as environment:
-        for name in _MISLEADING:
-            environment.delenv(name, raising=False)
-        for name in ("NO_PROXY", "no_proxy"):
-            environment.setenv(name, "127.0.0.1,localhost")
+        isolate(environment)
         with ProviderServer() as server:
             yield server
 

@@ -21,7 +21,7 @@ from tests.adapter.streams import RecordedRun
 from tests.deep import each_value
 from tests.http.serving import Served, Tape, serving
 from tests.node_client import ClientRun, NodeClient
-from tests.providers.fixtures import _MISLEADING
+from tests.providers.fixtures import isolate
 from tests.providers.models import make_model
 from tests.providers.server import ProviderServer
 from tests.providers.tools import get_weather
@@ -50,10 +50,7 @@ def scripted(provider: str, server: ProviderServer) -> list[Any]:
 @pytest.fixture(scope="module", autouse=True)
 def _environment() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as environment:
-        for name in _MISLEADING:
-            environment.delenv(name, raising=False)
-        for name in ("NO_PROXY", "no_proxy"):
-            environment.setenv(name, "127.0.0.1,localhost")
+        isolate(environment)
         yield
 
 

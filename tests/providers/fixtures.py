@@ -21,12 +21,17 @@ _MISLEADING = (
 )
 
 
+def isolate(environment: pytest.MonkeyPatch) -> None:
+    """Let providers' packages reach servers on this machine without proxies, and do nothing that no test asked for."""
+    for name in _MISLEADING:
+        environment.delenv(name, raising=False)
+    for name in ("NO_PROXY", "no_proxy"):
+        environment.setenv(name, "127.0.0.1,localhost")
+
+
 @pytest.fixture
 def provider_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ProviderServer]:
     """A running `ProviderServer` of the test's own, reached without proxies."""
-    for name in _MISLEADING:
-        monkeypatch.delenv(name, raising=False)
-    for name in ("NO_PROXY", "no_proxy"):
-        monkeypatch.setenv(name, "127.0.0.1,localhost")
+    isolate(monkeypatch)
     with ProviderServer() as server:
         yield server

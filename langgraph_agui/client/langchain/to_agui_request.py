@@ -38,7 +38,7 @@ from langgraph.types import interrupt as langgraph_interrupt
 from pydantic import TypeAdapter
 
 from langgraph_agui.custom_events import CANCELLED
-from langgraph_agui.interrupts.decisions import schema_mismatch
+from langgraph_agui.interrupts.decisions import APPROVING, schema_mismatch
 from langgraph_agui.messages.media import content_parts
 from langgraph_agui.messages.to_agui import FAILED_WITHOUT_TEXT, as_content, text_of
 from langgraph_agui.protocol.message_store import MessageStore, StoredMessage
@@ -331,7 +331,7 @@ def _with_approved(payload: object) -> object:
     if isinstance(payload, bool):
         return {"approved": payload}
     if isinstance(payload, Mapping) and "type" in payload:
-        return {"approved": payload["type"] in ("approve", "edit"), **payload}
+        return {"approved": payload["type"] in APPROVING, **payload}
     return payload
 
 
