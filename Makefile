@@ -52,6 +52,7 @@ bench: .venv/.dev
 
 results: .venv/.dev
 	$(BIN)/python -m tests.reasoning.table
+	$(BIN)/python -m tests.migration.table
 
 # The page is tested in a real browser: the one that is installed, or Debian's.
 chromium:

@@ -14,6 +14,18 @@ if TYPE_CHECKING:
     from langgraph_agui.agent import LangGraphAgent as LangGraphAgent
     from langgraph_agui.callbacks import AGUICallbackHandler as AGUICallbackHandler
     from langgraph_agui.callbacks import astream_agui as astream_agui
+    from langgraph_agui.conventions.a2ui import A2UI_OPERATIONS_KEY as A2UI_OPERATIONS_KEY
+    from langgraph_agui.conventions.a2ui import BASIC_CATALOG_ID as BASIC_CATALOG_ID
+    from langgraph_agui.conventions.a2ui import A2UIGuidelines as A2UIGuidelines
+    from langgraph_agui.conventions.a2ui import A2UIToolParams as A2UIToolParams
+    from langgraph_agui.conventions.a2ui import get_a2ui_tools as get_a2ui_tools
+    from langgraph_agui.conventions.outputs import CustomEventNames as CustomEventNames
+    from langgraph_agui.conventions.streaming import StateItem as StateItem
+    from langgraph_agui.conventions.streaming import StateStreamingMiddleware as StateStreamingMiddleware
+    from langgraph_agui.conventions.switches import SUBAGENT_VISIBILITY_ATTRIBUTED as SUBAGENT_VISIBILITY_ATTRIBUTED
+    from langgraph_agui.conventions.switches import SUBAGENT_VISIBILITY_HIDDEN as SUBAGENT_VISIBILITY_HIDDEN
+    from langgraph_agui.conventions.switches import SUBAGENT_VISIBILITY_INLINE as SUBAGENT_VISIBILITY_INLINE
+    from langgraph_agui.conventions.switches import make_json_safe as make_json_safe
     from langgraph_agui.custom_events import emit_activity as emit_activity
     from langgraph_agui.custom_events import emit_result as emit_result
     from langgraph_agui.errors import ErrorCode as ErrorCode
@@ -39,6 +51,11 @@ if TYPE_CHECKING:
 _PUBLIC = {
     "agent": "LangGraphAgent",
     "callbacks": "AGUICallbackHandler astream_agui",
+    "conventions.a2ui": "A2UI_OPERATIONS_KEY A2UIGuidelines A2UIToolParams BASIC_CATALOG_ID get_a2ui_tools",
+    "conventions.outputs": "CustomEventNames",
+    "conventions.streaming": "StateItem StateStreamingMiddleware",
+    "conventions.switches": "make_json_safe SUBAGENT_VISIBILITY_ATTRIBUTED SUBAGENT_VISIBILITY_HIDDEN "
+    "SUBAGENT_VISIBILITY_INLINE",
     "custom_events": "emit_activity emit_result",
     "errors": "ErrorCode",
     "fastapi": "add_langgraph_fastapi_endpoint agui_router",

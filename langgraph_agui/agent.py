@@ -7,8 +7,9 @@ a task of its own in which the graph runs, so one agent serves any number of run
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable
+from dataclasses import replace
 from datetime import timedelta
-from typing import TypeVar, cast
+from typing import Self, TypeVar, Unpack, cast
 
 from ag_ui.core import AgentCapabilities, Event, RunAgentInput
 from langchain_core.runnables import RunnableConfig
@@ -16,15 +17,17 @@ from langgraph.pregel import Pregel
 from langgraph.pregel.remote import RemoteGraph
 from pydantic import BaseModel
 
+from langgraph_agui.capabilities import InputReaders, capabilities_of
 from langgraph_agui.configs import merge_run_configs
 from langgraph_agui.connect import ThreadSnapshot
+from langgraph_agui.conventions import NODE_CONVENTIONS, GraphConventions, interrupt_sink
+from langgraph_agui.conventions.switches import Switches, read_switches, warn_of_hooks
 from langgraph_agui.errors import CodedError
 from langgraph_agui.graphs import Graph, adapt_graph
 from langgraph_agui.interrupts.decisions import OnApproval, log_approval
 from langgraph_agui.messages.options import ReasoningOptions
 from langgraph_agui.messages.redaction import redactor_for
 from langgraph_agui.messages.to_langchain import ProviderFilter
-from langgraph_agui.models.find import providers_in
 from langgraph_agui.protocol.sse import encode
 from langgraph_agui.run import Run
 from langgraph_agui.settings import (
@@ -34,6 +37,7 @@ from langgraph_agui.settings import (
     ClientProtocol,
     InnerModels,
     InputWhilePaused,
+    InterruptForm,
     OnBusy,
     OnDisconnect,
     RunSettings,
@@ -75,6 +79,9 @@ class LangGraphAgent:
             (`"0.x"`), or (`"auto"`) in that of before if the input has no `protocolVersion`.
         inner_models: What clients see of models that tools call: what they write, until the tool's node has ended
             (`"live"`), or nothing (`"hidden"`).
+        interrupts: How clients are asked (docs/approvals.md): by the outcome of `RUN_FINISHED`, by events as those of
+            `ag-ui-langgraph` (`"legacy"`), or by both, which is the default (`"auto"`) for clients of before AG-UI 1.0.
+            Answers are taken in either form.
         unknown_threads: What becomes of the history that a client sends with a thread that the server does not know: it
             is imported, as without a checkpointer, or ignored but for the user's messages. Nothing imported counts as
             an approval, and no imported call is run.
@@ -93,6 +100,8 @@ class LangGraphAgent:
             the output schema and of the input schema, without the messages.
         state_schema: A pydantic model of the state as clients see it. The state that a client sends is checked against
             it before anything runs; with `check_output` in `state`, the graph's too. The capabilities publish it.
+        capabilities: Sections that replace what is found of the agent's capabilities.
+        switches: Those of `ag-ui-langgraph`, such as `subagent_visibility` (docs/migrating.md).
     """
 
     def __init__(
@@ -110,6 +119,7 @@ class LangGraphAgent:
         subagents: SubagentsOption = "auto",
         client_protocol: ClientProtocol = "auto",
         inner_models: InnerModels = "live",
+        interrupts: InterruptForm = "auto",
         unknown_threads: UnknownThreads = "import",
         approvals: Approvals = "interrupt",
         approval_timeout: timedelta | None = None,
@@ -119,6 +129,8 @@ class LangGraphAgent:
         on_busy: OnBusy = "refuse",
         state: StateOptions | None = None,
         state_schema: type[BaseModel] | None = None,
+        capabilities: AgentCapabilities | None = None,
+        **switches: Unpack[Switches],
     ) -> None:
         if not isinstance(graph, Pregel | RemoteGraph):
             raise TypeError(f"graph must be a compiled graph (did you call .compile()?), not {type(graph).__name__}")
@@ -131,6 +143,7 @@ class LangGraphAgent:
             subagents=subagents,
             client_protocol=client_protocol,
             inner_models=inner_models,
+            interrupts=interrupts,
             unknown_threads=unknown_threads,
             approvals=approvals,
             approval_timeout=approval_timeout,
@@ -139,17 +152,32 @@ class LangGraphAgent:
             client_instructions=client_instructions,
             on_busy=on_busy,
         )
+        settings = replace(settings, **read_switches(switches))
         self.graph = graph
         self.name = name
         self.description = description
         self.config = config
         adapter, options = adapt_graph(graph), settings.reasoning
-        contract = StateContract(adapter, state or StateOptions(), messages_key, state_schema, redactor_for(options))
+        conventions = GraphConventions(adapter)
+        show = redactor_for(options)
+        contract = StateContract(
+            adapter, state or StateOptions(), messages_key, state_schema, show, conventions.state_keys
+        )
         # What a checkpointer holds is the graph's own; only a client's history needs a filter.
-        known = adapter.has_checkpointer or bool(options.providers)
-        providers = ProviderFilter(options.providers) if known else ProviderFilter(providers_in(graph), learns=True)
-        self._context = AgentContext(adapter, settings, contract, providers)
+        known, contents = adapter.has_checkpointer or bool(options.providers), adapter.contents
+        found = contents.providers if contents is not None else ()
+        providers = ProviderFilter(options.providers) if known else ProviderFilter(found, learns=True)
+        self._capabilities = capabilities or AgentCapabilities()
+        self._readers = InputReaders(contents, conventions.fields_read())
+        self._context = AgentContext(
+            adapter, settings, contract, conventions, NODE_CONVENTIONS, providers, self._readers.report_unread
+        )
         self._running: list[Run] = []
+
+    def __init_subclass__(cls, **kwargs: object) -> None:
+        """Warn of methods that a subclass for `ag-ui-langgraph` overrides and that nothing calls here."""
+        super().__init_subclass__(**kwargs)
+        warn_of_hooks(cls)
 
     async def run(
         self, run_input: RunAgentInput, *, config: RunnableConfig | None = None, context: object = None
@@ -265,7 +293,8 @@ class LangGraphAgent:
 
     def _subscription(self, sink: Callable[[Callable[[T], object]], Sink], run_input: RunAgentInput) -> Subscription[T]:
         reader = Subscription(sink)
-        reader.sink = sink_for_client(reader.sink, self._context, run_input)
+        sink_of_client = sink_for_client(reader.sink, self._context, run_input)
+        reader.sink = interrupt_sink(sink_of_client, self._context.settings, run_input)
         return reader
 
     def cancel(self, thread_id: str, run_id: str) -> bool:
@@ -275,17 +304,19 @@ class LangGraphAgent:
             run.stop()
         return bool(runs)
 
+    def clone(self) -> Self:
+        """Return this agent: one object serves any number of runs at once."""
+        return self
+
+    def get_capabilities(self) -> dict[str, object]:
+        """Return `capabilities` as the JSON that clients get. A subclass may override it."""
+        return self.capabilities().model_dump(by_alias=True, mode="json")
+
     def capabilities(self) -> AgentCapabilities:
-        """Return what this agent can do (AG-UI 1.0, capabilities)."""
-        contract, stored = self._context.contract, self._context.graph.has_checkpointer
-        humans = {"supported": stored, "approvals": stored, "interrupts": stored, "approveWithEdits": stored}
-        capabilities = {
-            "identity": {"name": self.name, "type": "langgraph", "description": self.description},
-            "transport": {"streaming": True},
-            "tools": {"supported": True, "parallelCalls": True, "clientProvided": True},
-            "state": {"snapshots": True, "deltas": contract.deltas, "persistentState": stored},
-            "reasoning": {"supported": True, "streaming": True, "encrypted": True},
-            "humanInTheLoop": humans,
-            "custom": {"stateSchema": contract.json_schema} if contract.json_schema is not None else None,
-        }
-        return AgentCapabilities.model_validate(capabilities)
+        """Return what this agent can do (AG-UI 1.0, capabilities): what is found in the graph, and what was configured.
+
+        A field is None where nobody knows, as for a graph on a server.
+        """
+        found = capabilities_of(self._context, self._readers, self.name, self.description)
+        given = self._capabilities
+        return found.model_copy(update={field: getattr(given, field) for field in given.model_fields_set})

@@ -14,12 +14,15 @@ import logging
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from typing import NoReturn, TypeAlias, TypedDict, TypeVar, Unpack
+from enum import Enum
+from functools import partial
+from typing import NoReturn, TypeAlias, TypedDict, TypeGuard, TypeVar, Unpack
 
 from ag_ui.core import PROTOCOL_VERSION, RunAgentInput
 from langchain_core.runnables import RunnableConfig
 
 from langgraph_agui.agent import LangGraphAgent
+from langgraph_agui.conventions.agents import AgentEvents, RunsInputs, accepted, check_agent, events_of, published
 from langgraph_agui.errors import RunInputError, StateError
 from langgraph_agui.protocol.schema import parse_input
 from langgraph_agui.protocol.wire import ProtocolError
@@ -38,6 +41,7 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 Maybe: TypeAlias = T | Awaitable[T]
+_Reader: TypeAlias = "Subscription[bytes] | AgentEvents"
 
 # Bytes that a request may have by default.
 MAX_BODY = 10 * 1024 * 1024
@@ -54,20 +58,25 @@ _COMMENT = b": keep-alive\n\n"
 
 
 def agui_router(
-    agent: LangGraphAgent,
+    agent: RunsInputs,
     path: str = "/",
     *,
-    dependencies: Sequence[params.Depends] = (),
+    dependencies: Sequence[params.Depends] | None = None,
     config_factory: Callable[[Request], Maybe[RunnableConfig | None]] | None = None,
     context_factory: Callable[[Request], Maybe[object]] | None = None,
     authorize_thread: Callable[[Request, str], Maybe[bool]] | None = None,
     keep_alive: float | None = KEEP_ALIVE,
     max_body: int = MAX_BODY,
+    name: str | None = None,
+    tags: Sequence[str | Enum] | None = None,
+    operation_id: str | None = None,
+    include_in_schema: bool = True,
 ) -> APIRouter:
     """Return a router that serves `agent`.
 
     Args:
-        agent: The agent.
+        agent: A `LangGraphAgent`, or any object with `run(input)` that yields AG-UI events. If it has `clone()`, each
+            request gets a clone; `connect(input)` and `get_capabilities()` are served if it has them.
         path: Where it is served.
         dependencies: FastAPI dependencies of every route, for example `[Depends(current_user)]`.
         config_factory: Makes the run's configuration from the request (`configurable`, `metadata`, `callbacks`, ...).
@@ -76,10 +85,19 @@ def agui_router(
             raise an `HTTPException` instead. Called before anything of the thread is read.
         keep_alive: Seconds without an event after which an SSE comment is sent; None for never.
         max_body: The most bytes of a request; a larger one is answered with 413.
+        name: The name of the route that runs the agent, for FastAPI; so are the next three.
+        tags: Its tags.
+        operation_id: Its id in the OpenAPI schema.
+        include_in_schema: Whether it is in that schema.
+
+    Raises:
+        TypeError: `agent` is no agent, or its `run` does not take what a factory makes.
     """
+    check_agent(agent)
+    begin, show = _run_of(agent, config_factory, context_factory), _connect_of(agent, config_factory)
     path = f"/{path}" if path and not path.startswith("/") else path
     base = path.rstrip("/")
-    router = APIRouter(dependencies=list(dependencies))
+    router = APIRouter(dependencies=list(dependencies or ()))
 
     async def authorized(request: Request) -> tuple[RunAgentInput, RunnableConfig | None]:
         """Return the input and the configuration of a request, if it may use its thread."""
@@ -88,45 +106,92 @@ def agui_router(
             raise HTTPException(403, "This thread is not yours.")
         return run_input, await _resolve(config_factory(request)) if config_factory is not None else None
 
-    @router.post(path, response_model=None)
+    @router.post(
+        path,
+        response_model=None,
+        name=name or "run",
+        tags=list(tags or ()) or None,
+        operation_id=operation_id,
+        include_in_schema=include_in_schema,
+    )
     async def run(request: Request) -> Response:
         run_input, config = await authorized(request)
         context = await _resolve(context_factory(request)) if context_factory is not None else None
         try:
-            reader = await agent.begin(SSESink, run_input, config=config, context=context)
+            return _EventStream(await begin(run_input, config=config, context=context), keep_alive)
         except (RunInputError, StateError) as error:
             return _refusal(error)
-        return _EventStream(reader, keep_alive)
 
-    @router.post(f"{base}/connect", response_model=None)
-    async def connect(request: Request) -> Response:
-        run_input, config = await authorized(request)
-        return _EventStream(agent.subscribe(SSESink, run_input, config=config), keep_alive)
+    if show is not None:
 
-    @router.get(f"{base}/capabilities")
-    async def capabilities() -> JSONResponse:
-        return JSONResponse(agent.capabilities().model_dump(by_alias=True, mode="json"))
+        @router.post(f"{base}/connect", response_model=None)
+        async def connect(request: Request) -> Response:
+            run_input, config = await authorized(request)
+            return _EventStream(show(run_input, config=config), keep_alive)
+
+    if hasattr(agent, "get_capabilities"):
+
+        @router.get(f"{base}/capabilities")
+        async def capabilities() -> JSONResponse:
+            return JSONResponse(await published(agent))
 
     @router.get(f"{base}/health")
     async def health() -> dict[str, object]:
-        return {"status": "ok", "agent": {"name": agent.name}}
+        return {"status": "ok", "agent": {"name": getattr(agent, "name", type(agent).__name__)}}
 
     return router
+
+
+def _is_ours(agent: object, method: str) -> TypeGuard[LangGraphAgent]:
+    """Return whether a method of the agent is ours, so that its bytes need no events."""
+    return isinstance(agent, LangGraphAgent) and getattr(type(agent), method) is getattr(LangGraphAgent, method)
+
+
+def _run_of(agent: RunsInputs, config: object, context: object) -> Callable[..., Awaitable[_Reader]]:
+    """Return what begins a run; the factories of its configuration and context are None if there are none."""
+    if _is_ours(agent, "run"):
+        return partial(agent.begin, SSESink)
+    accepted(agent.run, config=config, context=context)
+
+    async def begin(run_input: RunAgentInput, **options: object) -> AgentEvents:
+        taken = accepted(agent.run, **options)
+        return AgentEvents(partial(events_of, agent, run_input, taken), run_input)
+
+    return begin
+
+
+def _connect_of(agent: RunsInputs, config: object) -> Callable[..., _Reader] | None:
+    """Return what shows a thread; None if the agent cannot."""
+    if _is_ours(agent, "connect"):
+        return partial(agent.subscribe, SSESink)
+    method = getattr(agent, "connect", None)
+    if method is None:
+        return None
+    accepted(method, config=config)
+
+    def show(run_input: RunAgentInput, **options: object) -> AgentEvents:
+        return AgentEvents(partial(method, run_input, **accepted(method, **options)), run_input)
+
+    return show
 
 
 class RouteOptions(TypedDict, total=False):
     """The options of `agui_router`."""
 
-    dependencies: Sequence[params.Depends]
+    dependencies: Sequence[params.Depends] | None
     config_factory: Callable[[Request], Maybe[RunnableConfig | None]] | None
     context_factory: Callable[[Request], Maybe[object]] | None
     authorize_thread: Callable[[Request, str], Maybe[bool]] | None
     keep_alive: float | None
     max_body: int
+    name: str | None
+    tags: Sequence[str | Enum] | None
+    operation_id: str | None
+    include_in_schema: bool
 
 
 def add_langgraph_fastapi_endpoint(
-    app: FastAPI, agent: LangGraphAgent, path: str = "/", **options: Unpack[RouteOptions]
+    app: FastAPI | APIRouter, agent: RunsInputs, path: str = "/", **options: Unpack[RouteOptions]
 ) -> None:
     """Serve `agent` at `path` of `app`; the options are those of `agui_router`."""
     app.include_router(agui_router(agent, path, **options))
@@ -193,7 +258,7 @@ class _EventStream(Response):
 
     media_type = "text/event-stream"
 
-    def __init__(self, reader: Subscription[bytes], keep_alive: float | None) -> None:
+    def __init__(self, reader: _Reader, keep_alive: float | None) -> None:
         super().__init__(headers=_HEADERS)
         del self.headers["content-length"]
         self._reader = reader

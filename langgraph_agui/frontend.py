@@ -52,16 +52,38 @@ KEY = "agui"
 ServerTool: TypeAlias = BaseTool | Callable[..., object] | Mapping[str, Any] | str
 
 
+class SentInput(dict[str, JsonValue]):
+    """What a client sends for the graph.
+
+    Attributes:
+        fields_read: The fields that somebody has looked at.
+    """
+
+    def __init__(self, **fields: JsonValue) -> None:
+        super().__init__(fields)
+        self.fields_read: set[str] = set()
+
+    def __getitem__(self, key: str) -> JsonValue:
+        """Return a field, and note that."""
+        self.fields_read.add(key)
+        return super().__getitem__(key)
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """Return a field, and note that."""
+        self.fields_read.add(key)
+        return super().get(key, default)
+
+
 def frontend_config(run_input: RunAgentInput) -> RunnableConfig:
     """Return a configuration with the client's tools, context and forwarded properties, as JSON data.
 
     `LangGraphAgent` gives it to each run, below what the developer configures. Only for graphs that are run without it.
     """
-    sent = {
-        "tools": to_jsonable(run_input.tools or []),
-        "context": to_jsonable(run_input.context or []),
-        "forwardedProps": to_jsonable(run_input.forwarded_props),
-    }
+    sent = SentInput(
+        tools=to_jsonable(run_input.tools or []),
+        context=to_jsonable(run_input.context or []),
+        forwardedProps=to_jsonable(run_input.forwarded_props),
+    )
     return {"configurable": {KEY: sent}}
 
 

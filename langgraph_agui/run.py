@@ -21,7 +21,7 @@ from langgraph.graph import END
 from langgraph_agui.aio import await_shielded, keep_alive
 from langgraph_agui.configs import merge_run_configs
 from langgraph_agui.errors import CodedError, ErrorCode
-from langgraph_agui.frontend import frontend_config
+from langgraph_agui.frontend import KEY, SentInput, frontend_config
 from langgraph_agui.interrupts.approval_tool import REQUEST_APPROVAL, split_approvals
 from langgraph_agui.interrupts.decisions import Approval
 from langgraph_agui.interrupts.pending import PendingInterrupts
@@ -54,6 +54,7 @@ def start_translation(agent: AgentContext, run_input: RunAgentInput, sink: Sink)
     translation = Translation(
         run_input,
         sink,
+        agent.node_conventions,
         StateView(run_input.state, agent.contract, sink.event, cache),
         reasoning=settings.reasoning,
         subagents=settings.subagents_for(run_input),
@@ -109,8 +110,10 @@ class Run:
         self._agent = agent
         self._graph, settings = agent.graph, agent.settings
         self.input = run_input
+        client_config = _client_config(run_input, settings)
+        self._sent: SentInput = client_config["configurable"][KEY]
         self._config = merge_run_configs(
-            _client_config(run_input, settings),
+            client_config,
             config,
             {"configurable": {"thread_id": run_input.thread_id}, "metadata": {RUN: run_input.run_id}},
         )
@@ -266,13 +269,13 @@ class Run:
                 return PendingInterrupts()
 
     async def _run_graph(self, graph_input: object, config: RunnableConfig | None) -> PendingInterrupts | None:
-        await self._runner.run(graph_input, merge_run_configs(self._config, config), self._context)
-        if not self._graph.has_checkpointer:
-            if self._translation.paused:
-                raise RuntimeError("The graph paused, but has no checkpointer to resume from: compile it with one")
-            return None
+        context = self._agent.conventions.runtime_context(self._context, self.input)
+        await self._runner.run(graph_input, merge_run_configs(self._config, config), context)
         if not self._translation.paused:
-            return PendingInterrupts()
+            self._agent.report_unread(self._sent)
+            return PendingInterrupts() if self._graph.has_checkpointer else None
+        if not self._graph.has_checkpointer:
+            raise RuntimeError("The graph paused, but has no checkpointer to resume from: compile it with one")
         self._translation.paused = False
         stored = await self._graph.load_state(self._config)
         self._translation.update_state(stored.values)  # with what the superstep's finished tasks have written

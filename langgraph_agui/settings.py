@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Literal, TypeAlias, get_args, get_origin, get_type_hints
+from typing import Literal, Protocol, TypeAlias, get_args, get_origin, get_type_hints
 
 from ag_ui.core import RunAgentInput
+from langchain_core.messages import BaseMessage
 
+from langgraph_agui.frontend import SentInput
 from langgraph_agui.graphs import GraphAdapter
 from langgraph_agui.interrupts.decisions import OnApproval, log_approval
-from langgraph_agui.interrupts.pending import PendingInterruptReader
+from langgraph_agui.interrupts.pending import PendingInterruptReader, PendingInterrupts
+from langgraph_agui.interrupts.resume import CommandAnswers
 from langgraph_agui.messages.options import ReasoningOptions
+from langgraph_agui.messages.silence import Silence
 from langgraph_agui.messages.to_langchain import HistoryConverter, ProviderFilter
 from langgraph_agui.state.client_state import ClientStateCaches
 from langgraph_agui.state.contract import StateContract
+from langgraph_agui.state.options import PredictState
 
 Approvals: TypeAlias = Literal["interrupt", "tool_call"]
 ClientInstructions: TypeAlias = Literal["ignore", "accept"]
@@ -29,6 +35,10 @@ UnknownThreads: TypeAlias = Literal["import", "ignore"]
 
 # Whether clients see the messages of models that tools call.
 InnerModels: TypeAlias = Literal["live", "hidden"]
+
+# How clients are asked: by the outcome of `RUN_FINISHED`, by `CUSTOM on_interrupt` events, or by both. "auto" is both
+# for clients of before 1.0, and the outcome for others, which need it.
+InterruptForm: TypeAlias = Literal["auto", "outcome", "legacy", "both"]
 
 # Which form of the protocol clients get; "auto" is that of 1.0 for clients that send a `protocolVersion`.
 ClientProtocol: TypeAlias = Literal["auto", "1.0", "0.x"]
@@ -61,6 +71,7 @@ class RunSettings:
     subagents: SubagentsOption = "auto"
     client_protocol: ClientProtocol = "auto"
     inner_models: InnerModels = "live"
+    interrupts: InterruptForm = "auto"
     unknown_threads: UnknownThreads = "import"
     approvals: Approvals = "interrupt"
     approval_timeout: timedelta | None = None
@@ -82,11 +93,57 @@ class RunSettings:
             return run_input.protocol_version is None
         return self.client_protocol == "0.x"
 
+    def interrupts_for(self, run_input: RunAgentInput) -> InterruptForm:
+        """Return how the client of an input is asked."""
+        if self.interrupts == "auto":
+            return "both" if self.is_old_client(run_input) else "outcome"
+        return self.interrupts
+
+    def asks_by_events(self, run_input: RunAgentInput) -> bool:
+        """Return whether the client of an input is asked by `CUSTOM on_interrupt`."""
+        return self.approvals == "interrupt" and self.interrupts_for(run_input) != "outcome"
+
     def subagents_for(self, run_input: RunAgentInput) -> Subagents:
         """Return what the client of an input sees of subagents."""
         if self.subagents == "auto":
             return "inline" if self.is_old_client(run_input) else "attributed"
         return self.subagents
+
+
+class Conventions(Protocol):
+    """What graphs and clients of other adapters expect beside AG-UI; see `langgraph_agui.conventions`."""
+
+    def state_values(self, run_input: RunAgentInput, stored: Mapping[str, object]) -> dict[str, object]:
+        """Return what the adapter fills into the graph's state for a run, given the thread's state before it."""
+
+    def offered_tools(self, stored: Mapping[str, object]) -> Collection[str]:
+        """Return the names of the client's tools that a thread's state holds since its last run."""
+
+    def runtime_context(self, context: object, run_input: RunAgentInput) -> object:
+        """Return the runtime context of a run, made of the server's own."""
+
+    def question(self, value: object) -> str | None:
+        """Return the question in the value of an interrupt of another form than ours; None if there is none."""
+
+    def command_answers(self, run_input: RunAgentInput, pending: PendingInterrupts) -> CommandAnswers | None:
+        """Return the answers to interrupts that a client sends in another way than by `resume`; None if it does not.
+
+        Raises:
+            RunInputError: They are to other questions, or cannot be told apart.
+        """
+
+
+class NodeConventions(Protocol):
+    """What nodes written for other adapters say of their model calls, and ask for by custom events."""
+
+    def silence_of(self, metadata: Mapping[str, object]) -> Silence:
+        """Return what clients do not see of a model call with this metadata."""
+
+    def predictions_of(self, metadata: Mapping[str, object]) -> Sequence[PredictState]:
+        """Return what a model call with this metadata predicts of the state."""
+
+    def read_event(self, name: str, value: object) -> tuple[str, object, BaseMessage | Mapping[str, object] | None]:
+        """Return name and value of a custom event as clients get it, and the message or state that it asks to show."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,20 +154,27 @@ class AgentContext:
         graph: The graph.
         settings: What the agent decides.
         contract: What clients see and may change of the state.
+        conventions: What graphs and clients of other adapters expect.
+        node_conventions: What nodes written for other adapters expect.
         providers: Keeps what other providers' models made from the graph's models. Learns from each run.
+        report_unread: Receives what a client sent when the graph has run, and warns of what nothing has read.
         client_states: What this process knows of the state that clients hold.
     """
 
     graph: GraphAdapter
     settings: RunSettings
     contract: StateContract
+    conventions: Conventions
+    node_conventions: NodeConventions
     providers: ProviderFilter
+    report_unread: Callable[[SentInput], None]
     client_states: ClientStateCaches = field(default_factory=ClientStateCaches)
 
     def interrupt_reader(self) -> PendingInterruptReader:
         """Return what reads the interrupts that threads of the graph wait for."""
         settings = self.settings
-        return PendingInterruptReader(self.graph, settings.messages_key, self.contract.show, settings.approval_timeout)
+        show, question = self.contract.show, self.conventions.question
+        return PendingInterruptReader(self.graph, settings.messages_key, show, settings.approval_timeout, question)
 
     def converter(self, thread_id: str) -> HistoryConverter:
         """Return what converts the messages of a thread."""

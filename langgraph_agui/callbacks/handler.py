@@ -21,10 +21,12 @@ from langchain_core.outputs import ChatGenerationChunk, GenerationChunk
 from langchain_core.runnables.config import var_child_runnable_config
 
 from langgraph_agui.callbacks.root_run import RootRun
-from langgraph_agui.callbacks.run_queue import RunEventQueue, RunSerializer, RunSlot, is_last
+from langgraph_agui.callbacks.run_queue import RunEventQueue, RunSerializer, RunSlot
+from langgraph_agui.conventions import NODE_CONVENTIONS
 from langgraph_agui.messages.options import ReasoningOptions
 from langgraph_agui.settings import Subagents, check_choice
 from langgraph_agui.translate.event_sinks import EventSink
+from langgraph_agui.translate.run_events import is_last
 from langgraph_agui.translate.translation import Translation
 
 # A callback of LangChain's, as a method.
@@ -135,7 +137,9 @@ class AGUICallbackHandler(BaseCallbackHandler):
         self._thread_id = thread_id or str(uuid4())
         self._lock = threading.RLock()
         self._messages_key = messages_key
-        self._make_translation = partial(Translation, reasoning=reasoning, subagents=subagents)
+        self._make_translation = partial(
+            Translation, reasoning=reasoning, subagents=subagents, conventions=NODE_CONVENTIONS
+        )
         self._runs: dict[UUID, _ActiveRun] = {}
         self._queue = RunEventQueue(keep=on_event is None)
         self._serializer = RunSerializer(self._hand_over)

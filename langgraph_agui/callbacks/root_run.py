@@ -18,8 +18,9 @@ from ag_ui.core import Event, RunAgentInput
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 
-from langgraph_agui.callbacks.run_queue import RunEventQueue, is_last
+from langgraph_agui.callbacks.run_queue import RunEventQueue
 from langgraph_agui.configs import merge_run_configs
+from langgraph_agui.conventions import NODE_CONVENTIONS
 from langgraph_agui.errors import RunStopped
 from langgraph_agui.messages.extract import extract_messages, find_messages
 from langgraph_agui.messages.options import ReasoningOptions
@@ -27,6 +28,7 @@ from langgraph_agui.settings import Subagents, check_choice
 from langgraph_agui.translate.callback_source import CallbackSource
 from langgraph_agui.translate.event_sinks import EventSink
 from langgraph_agui.translate.message_tracker import ModelCall
+from langgraph_agui.translate.run_events import is_last
 from langgraph_agui.translate.stream_sequencer import StreamPosition
 from langgraph_agui.translate.translation import Translation
 
@@ -179,7 +181,14 @@ async def astream_agui(
     check_choice("subagents", subagents, Subagents)
     queue = RunEventQueue(keep=True)
     sink = EventSink(queue.put)
-    translation = Translation(run_input, sink, reasoning=reasoning, subagents=subagents, expose_errors=expose_errors)
+    translation = Translation(
+        run_input,
+        sink,
+        NODE_CONVENTIONS,
+        reasoning=reasoning,
+        subagents=subagents,
+        expose_errors=expose_errors,
+    )
     run = RootRun(translation, messages_key, threading.RLock())
     run.start()
     task = asyncio.create_task(_invoke(runnable, input, config, run), name=f"agui-run-{run_input.run_id}")

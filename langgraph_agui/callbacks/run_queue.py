@@ -15,12 +15,9 @@ from dataclasses import dataclass, field
 
 from ag_ui import core as agui
 
+from langgraph_agui.translate.run_events import is_last
+
 logger = logging.getLogger(__name__)
-
-
-def is_last(event: agui.BaseEvent) -> bool:
-    """Whether this is the terminal event of its run."""
-    return isinstance(event, agui.RunFinishedEvent | agui.RunErrorEvent)
 
 
 @dataclass(eq=False)

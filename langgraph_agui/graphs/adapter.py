@@ -16,6 +16,7 @@ from langgraph.pregel.remote import RemoteGraph
 from langgraph.types import StateSnapshot
 
 from langgraph_agui.errors import ErrorCode, RunInputError, StateError
+from langgraph_agui.graphs.contents import GraphContents
 from langgraph_agui.messages.extract import as_mapping, extract_messages
 
 CompiledGraph: TypeAlias = Pregel[Any, Any, Any, Any]
@@ -81,6 +82,9 @@ class GraphAdapter(ABC):
     # The schema of the input as a Python type; None if there is none.
     input_schema: object = None
 
+    # The schema of the runtime context; None if there is none.
+    context_schema: object = None
+
     # All state schemas as Python types, those of single nodes included.
     schemas: Sequence[object] = ()
 
@@ -89,6 +93,11 @@ class GraphAdapter(ABC):
 
     # The channels in the graph's output; None if the output is one value, or unknown.
     output_names: Collection[str] | None = None
+
+    @property
+    def contents(self) -> GraphContents | None:
+        """What is in the graph; None if it is out of reach."""
+        return None
 
     def outputs(self, name: str) -> bool:
         """Return whether the graph's output may have this key. True for names that are no channel."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from functools import cached_property
 from typing import get_origin, get_type_hints
 
 from langchain_core.runnables import RunnableConfig
@@ -19,6 +20,7 @@ from langgraph.types import All, Interrupt, StateSnapshot
 
 from langgraph_agui.configs import merge_run_configs
 from langgraph_agui.graphs.adapter import ROOT_CHANNEL, CompiledGraph, GraphAdapter, InputForm, InterruptHolder
+from langgraph_agui.graphs.contents import GraphContents, contents_of
 
 logger = logging.getLogger(__name__)
 
@@ -40,6 +42,7 @@ class LocalGraphAdapter(GraphAdapter):
             self.schemas = [*schemas]
             self.channels = set(graph.channels).union(*schemas.values())
             self.input_schema = self._builder.input_schema
+            self.context_schema = self._builder.context_schema
             self.input_names = list(schemas[self._builder.input_schema])
             self.input_form = "messages" if self.takes_message_list else "keys"
         else:
@@ -49,6 +52,11 @@ class LocalGraphAdapter(GraphAdapter):
             self.input_schema = _first_parameter(graph)
             self.schemas = [self.input_schema, getattr(result, "typ", None)]
             self.input_form = self._function_input_form()
+
+    @cached_property
+    def contents(self) -> GraphContents:
+        """See `GraphAdapter`."""
+        return contents_of(self.graph)
 
     # The checkpointer is read whenever it is needed: applications may set it once their event loop runs.
 

@@ -44,6 +44,15 @@ _AGUI_REASONS = frozenset({"tool_call", "input_required", "confirmation"})  # an
 _MESSAGE_KEYS = ("message", "question", "description")
 
 
+def _no_question(value: object) -> None:
+    """Find no question: values have the form that docs/approvals.md describes."""
+
+
+def graph_id(request_id: str) -> str:
+    """Return the id of the LangGraph interrupt that a request belongs to."""
+    return request_id.partition(":")[0]
+
+
 @dataclass(frozen=True, slots=True)
 class InterruptRequest:
     """One thing that a client has to answer.
@@ -66,6 +75,11 @@ class InterruptRequest:
     def id(self) -> str:
         """The id under which it is answered."""
         return self.interrupt.id
+
+    @property
+    def graph_id(self) -> str:
+        """The id of the LangGraph interrupt that it belongs to."""
+        return graph_id(self.id)
 
     def read(self, payload: object) -> Decision:
         """Return the decision in a payload. Raises `InvalidAnswer` if it does not answer the request."""
@@ -102,12 +116,14 @@ class PendingInterruptReader:
         messages_key: The state channel that holds the conversation.
         redact: Makes of values what a client may see of them.
         timeout: For how long a request may be answered; None for ever. A request with an expiry of its own keeps it.
+        question: Finds the question in a value of another adapter's form; returns None if it finds none.
     """
 
     graph: GraphAdapter
     messages_key: str = "messages"
     redact: Redact = to_jsonable
     timeout: timedelta | None = None
+    question: Callable[[object], str | None] = _no_question
 
     async def read(self, stored: StateSnapshot, config: RunnableConfig) -> PendingInterrupts:
         """Return what a thread waits for, by its checkpoint."""
@@ -125,7 +141,7 @@ class PendingInterruptReader:
             calls = (
                 open_tool_calls(extract_messages(holder.values, self.messages_key)) if holder.namespace else root_calls
             )
-            for request in interrupt_requests(interrupt, calls, self.redact):
+            for request in interrupt_requests(interrupt, calls, self.redact, self.question):
                 request.interrupt.subagent_run_id = _subagent_at(holder.namespace, stored)
                 self._set_expiry(request.interrupt, holder.created_at)
                 pending.append(request)
@@ -164,7 +180,10 @@ def _subagent_at(namespace: str, stored: StateSnapshot) -> str | None:
 
 
 def interrupt_requests(
-    interrupt: GraphInterrupt, calls: Sequence[ToolCall], redact: Redact = to_jsonable
+    interrupt: GraphInterrupt,
+    calls: Sequence[ToolCall],
+    redact: Redact = to_jsonable,
+    question: Callable[[object], str | None] = _no_question,
 ) -> list[InterruptRequest]:
     """Return the requests in a LangGraph interrupt.
 
@@ -172,6 +191,7 @@ def interrupt_requests(
         interrupt: An `interrupt()` of a node or a tool, or one of LangChain's `HumanInTheLoopMiddleware`.
         calls: The open calls of the graph that paused: a batched approval does not name the calls that it is about.
         redact: Makes of values what a client may see of them.
+        question: As for `PendingInterruptReader`.
     """
     try:
         approval = _MIDDLEWARE_VALUE.validate_python(interrupt.value)
@@ -181,7 +201,8 @@ def interrupt_requests(
         return [_per_call(interrupt, approval, redact)]
     if approval is not None and len(approval.action_requests) == len(approval.review_configs):
         return _batched(interrupt.id, approval, calls, redact)
-    return [_plain(interrupt, redact(interrupt.value))]
+    value = redact(interrupt.value)
+    return [_plain(interrupt, value, question(value))]
 
 
 # -- HumanInTheLoopMiddleware (langchain.agents.middleware.human_in_the_loop) -----------------------------------------
@@ -284,7 +305,7 @@ def _approval(
 # -- any other interrupt ----------------------------------------------------------------------------------------------
 
 
-def _plain(interrupt: GraphInterrupt, value: object) -> InterruptRequest:
+def _plain(interrupt: GraphInterrupt, value: object, question: str | None) -> InterruptRequest:
     fields: Mapping[str, object] = value if isinstance(value, Mapping) else {}
     reason = _text(fields, "reason")
     schema = _schema_of(interrupt, fields)
@@ -292,7 +313,7 @@ def _plain(interrupt: GraphInterrupt, value: object) -> InterruptRequest:
     shown = Interrupt(
         id=interrupt.id,
         reason=reason if reason and (reason in _AGUI_REASONS or ":" in reason) else "input_required",
-        message=value if isinstance(value, str) else _text(fields, *_MESSAGE_KEYS),
+        message=value if isinstance(value, str) else question or _text(fields, *_MESSAGE_KEYS),
         tool_call_id=_text(fields, "toolCallId", "tool_call_id"),
         response_schema=dict(schema) if schema is not None else None,
         expires_at=_text(fields, "expiresAt", "expires_at"),

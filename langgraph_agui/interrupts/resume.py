@@ -35,6 +35,19 @@ class Resolution:
     decisions: Sequence[tuple[InterruptRequest, ResumeEntry, Decision]] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class CommandAnswers:
+    """Answers that come without the ids of what they answer.
+
+    Attributes:
+        entries: The same as entries of `resume`, for what is open now.
+        fingerprint: Tells the same input, sent again, from another that says the same.
+    """
+
+    entries: Sequence[ResumeEntry]
+    fingerprint: str
+
+
 def resolve(entries: Sequence[ResumeEntry], pending: PendingInterrupts) -> Resolution:
     """Check the answers to a pause and return what they mean.
 

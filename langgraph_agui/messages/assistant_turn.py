@@ -29,6 +29,7 @@ from langgraph_agui.messages.encrypted_values import (
 from langgraph_agui.messages.envelope import EnvelopeEncoder
 from langgraph_agui.messages.options import TAGGED
 from langgraph_agui.messages.redaction import hides_reasoning, warn_reasoning_dropped
+from langgraph_agui.messages.silence import NOTHING, Silence, silence_in
 from langgraph_agui.messages.template import canonical_json
 
 logger = logging.getLogger(__name__)
@@ -92,6 +93,7 @@ class AssistantTurn:
         model: The name of the model.
         source: Which agent wrote it.
         public_call: Returns the client's id for a call, from the model's id.
+        silence: What of the message clients do not see.
     """
 
     def __init__(
@@ -104,10 +106,15 @@ class AssistantTurn:
         model: str | None = None,
         source: MessageSource = AGENT,
         public_call: Callable[[str], str] = str,
+        silence: Silence = NOTHING,
     ) -> None:
         self.message_id = message_id
         self.source = source
         self._public_call = public_call
+        self._silence = silence
+        # The calls that are hidden, by index or id, and the last call.
+        self._hidden_calls: set[Hashable] = set()
+        self._last_call: Hashable = None
         self.provider = provider if isinstance(provider, str) else None
         self.blocks: list[Block] = []
         self.encrypted: str | None = None
@@ -148,7 +155,16 @@ class AssistantTurn:
         metadata = message.response_metadata
         provider = metadata.get("model_provider") if like is None else like.provider
         model = metadata.get("model_name")
-        turn = cls(message_id, taken, values, provider=provider, model=model, source=source, public_call=public_call)
+        turn = cls(
+            message_id,
+            taken,
+            values,
+            provider=provider,
+            model=model,
+            source=source,
+            public_call=public_call,
+            silence=silence_in(message),
+        )
         for delta in [*turn.split(read_blocks(message, whole=True)), *turn.flush()]:
             turn.block(delta).grow(delta.text)
         for block in turn.blocks:
@@ -158,19 +174,34 @@ class AssistantTurn:
     def split(self, deltas: Iterable[BlockDelta]) -> Iterator[BlockDelta]:
         """Return `deltas` with the client's ids of calls, and reasoning between think tags as blocks of its own."""
         for delta in deltas:
-            if delta.kind == "call" and delta.id is not None:
-                yield delta._replace(id=self._public_call(delta.id))
-            elif delta.kind == "text" and self.splitter is not None:
-                yield from self._emitted(self.splitter.feed(delta.text))
-            elif delta.kind != "reasoning" or self._values.emits:
-                yield delta
+            if delta.kind == "text" and self.splitter is not None:
+                yield from filter(self._emits, self.splitter.feed(delta.text))
+            elif self._emits(delta):
+                public = delta.kind == "call" and delta.id is not None
+                yield delta._replace(id=self._public_call(delta.id or "")) if public else delta
 
-    def _emitted(self, deltas: Iterable[BlockDelta]) -> list[BlockDelta]:
-        return [delta for delta in deltas if delta.kind != "reasoning" or self._values.emits]
+    def _emits(self, delta: BlockDelta) -> bool:
+        """Return whether clients see a delta."""
+        match delta.kind:
+            case "text":
+                return not self._silence.text
+            case "reasoning":
+                return self._values.emits
+            case "call":
+                return self._silence.shown_tools is None or not self._is_hidden_call(delta)
+
+    def _is_hidden_call(self, delta: BlockDelta) -> bool:
+        if self._silence.shown_tools == ():
+            return True
+        if (call := delta.id if delta.key is None else delta.key) is not None:
+            self._last_call = call
+        if delta.name is not None and self._silence.hides_call(delta.name):
+            self._hidden_calls.add(self._last_call)
+        return self._last_call in self._hidden_calls
 
     def flush(self) -> list[BlockDelta]:
         """Return what the splitter still buffers when the message has ended."""
-        return self._emitted(self.splitter.end()) if self.splitter is not None else []
+        return [*filter(self._emits, self.splitter.end())] if self.splitter is not None else []
 
     def rename(self, message_id: str) -> None:
         """Take a better id, unless the client has seen the assistant message: reasoning stands on its own."""
@@ -280,10 +311,13 @@ class AssistantTurn:
         thoughts, calls = self.of_kind("reasoning"), self.of_kind("call")
         visible, reasoning = self.assistant_message(), [self.reasoning_message(block) for block in thoughts]
         try:
-            of_thoughts, of_calls, own = EnvelopeEncoder(message, visible, reasoning).envelopes()
+            encoder = EnvelopeEncoder(message, visible, reasoning)
+            of_thoughts, of_calls, own = encoder.envelopes()
         except RecursionError:
             logger.warning("Message %r is nested too deeply; its opaque values are left out.", self.message_id)
             return
+        if own is None and "h" in self._encoded.get(None, {}):
+            own = encoder.plain()  # a node has changed the message and changed it back
         own = self.source.mark(own)
         is_seen = any(block.kind != "reasoning" for block in self.blocks)  # else only its value makes it a message
         if own is not None and thoughts and is_seen:

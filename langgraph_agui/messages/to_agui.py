@@ -23,6 +23,7 @@ from langgraph_agui.messages.encrypted_values import AGENT, VERSION, EncryptedVa
 from langgraph_agui.messages.media import content_blocks, content_parts
 from langgraph_agui.messages.options import InvalidEnvelope, ReasoningOptions
 from langgraph_agui.messages.redaction import hides_reasoning, redact_content, warn_reasoning_dropped
+from langgraph_agui.messages.silence import silence_in
 from langgraph_agui.messages.template import VisibleText, same_json
 from langgraph_agui.protocol.wire import clean_text
 
@@ -33,10 +34,6 @@ FAILED = {"status": "error"}
 
 # The `error` of a tool message whose content is no text. It says no more than `metadata.status`.
 FAILED_WITHOUT_TEXT = "tool failed"
-
-# Key in `response_metadata` of messages of `nostream` models. It stays with the message in the checkpoint, so that the
-# next run hides the message too, also in another process. No provider is sent it.
-HIDDEN = "agui_hidden"
 
 # `lc_source` of the user messages that LangChain's `SummarizationMiddleware` makes for the model.
 SUMMARIZATION = "summarization"
@@ -91,7 +88,7 @@ def _append(conversation: Conversation, message: BaseMessage, message_id: str, v
 def agui_role(message: BaseMessage) -> Role | None:
     """Return the role under which a client sees `message`; None if it stays on the server (prompts, hidden calls)."""
     if isinstance(message, AIMessage):
-        return None if HIDDEN in message.response_metadata else "assistant"
+        return None if silence_in(message).is_total else "assistant"
     if isinstance(message, ToolMessage):
         return "tool"
     if isinstance(message, HumanMessage):

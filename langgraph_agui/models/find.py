@@ -1,22 +1,23 @@
 """Find the chat models in a graph, and name the provider whose messages they make.
 
 A compiled graph, an agent or any Runnable goes in, chat models come out. The search looks at the nodes: at the
-Runnables and tools in them, and at what their functions are bound to or close over, a few steps deep. It finds the
-models of `create_agent`, of its tools and of subgraphs. It does not find a model that a function takes from a global
-or makes when it runs: name its provider in `ReasoningOptions(provider=...)`. The search runs nothing and never raises.
+Runnables and tools in them, and at what their functions are bound to, close over or take from globals, a few steps
+deep. It finds the models of `create_agent`, of its tools and of subgraphs. It does not find a model that a function
+makes when it runs: name its provider in `ReasoningOptions(provider=...)`. The search runs nothing and never raises.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import islice
-from types import FunctionType, MethodType, ModuleType
+from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, Final, NamedTuple, cast
 
 from langchain_core.language_models import BaseChatModel
+from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
 from langgraph.pregel import Pregel
 
@@ -33,17 +34,20 @@ class Found(NamedTuple):
     auxiliary: bool
 
 
-class _Place(NamedTuple):
+class Place(NamedTuple):
+    """An object in a graph, and where it is: in how many graphs; `where` and `auxiliary` as for `Found`."""
+
     value: object
     where: tuple[str, ...] = ()
     auxiliary: bool = False
     steps: int = 0
+    graphs: int = 0
 
 
 # Steps from a node to a model: from a `Runnable` to its function, from there to what it closes over, and so on.
 _STEPS: Final = 8
 # Objects that one search looks at.
-_OBJECTS: Final = 5_000
+OBJECTS: Final = 5_000
 # Items of one container that a search looks at.
 _ITEMS: Final = 200
 
@@ -59,56 +63,61 @@ def find_models(graph: object) -> list[BaseChatModel]:
 
 def find(graph: object) -> list[Found]:
     """Return the chat models in `graph` with their places, in the order of `find_models`."""
-    return _search(graph)[0]
+    return models_at(walk(graph))
 
 
-def providers_in(graph: object) -> frozenset[str]:
-    """Return the providers whose models answer in `graph`.
+def providers_in(places: Sequence[Place]) -> frozenset[str]:
+    """Return the providers whose models answer in a graph, of which `walk` gives the places.
 
     There are none if a model is of an unknown provider, or is chosen when the graph runs.
     """
-    models, chosen = _search(graph)
-    names = {provider_of(found.model) for found in models if not found.auxiliary}
+    chosen = any(type(place.value).__name__ == _CONFIGURABLE for place in places)
+    names = {provider_of(found.model) for found in models_at(places) if not found.auxiliary}
     return frozenset(name for name in names if name is not None and not (chosen or None in names))
 
 
-def _search(graph: object) -> tuple[list[Found], bool]:
-    """Return the models, and whether one is chosen when the graph runs."""
+def models_at(places: Iterable[Place]) -> list[Found]:
+    """Return the models among the places of a graph."""
     found: dict[int, Found] = {}
-    chosen = False
-    # Keeps the objects alive: a new object could get the id of one that is gone.
-    seen: dict[tuple[int, bool], object] = {}
-    queue = deque([_Place(graph)])
-    while queue and len(seen) < _OBJECTS:
-        place = queue.popleft()
-        value, kind = place.value, type(place.value)
-        if (id(value), place.auxiliary) in seen:
-            continue
-        seen[id(value), place.auxiliary] = value
-        if issubclass(kind, BaseChatModel):
+    for place in places:
+        value = place.value
+        if issubclass(type(value), BaseChatModel):
             known = found.get(id(value))
             if known is None or (known.auxiliary and not place.auxiliary):
                 found[id(value)] = Found(cast("BaseChatModel", value), place.where, place.auxiliary)
+    return list(found.values())
+
+
+def walk(graph: object) -> Iterator[Place]:
+    """Yield the objects in `graph`, the nearest first; one may come twice, as auxiliary and not."""
+    # Keeps the objects alive: a new object could get the id of one that is gone.
+    seen: dict[tuple[int, bool], object] = {}
+    queue = deque([Place(graph)])
+    while queue and len(seen) < OBJECTS:
+        place = queue.popleft()
+        value = place.value
+        if (id(value), place.auxiliary) in seen:
             continue
-        chosen = chosen or kind.__name__ == _CONFIGURABLE
-        with suppress(Exception):  # objects of users may do anything
-            queue.extend(_next(place))
-    return list(found.values()), chosen
+        seen[id(value), place.auxiliary] = value
+        yield place
+        if not issubclass(type(value), BaseChatModel):
+            with suppress(Exception):  # objects of users may do anything
+                queue.extend(_next(place))
 
 
-def _next(place: _Place) -> list[_Place]:
+def _next(place: Place) -> list[Place]:
     """Return the places that the value at `place` leads to."""
-    value, where, auxiliary, steps = place
+    value, where, auxiliary, steps, graphs = place
     kind = type(value)
     if issubclass(kind, Pregel):
         nodes = cast("Pregel[Any, Any, Any, Any]", value).nodes.items()
-        return [_Place(node.bound, (*where, name), auxiliary) for name, node in nodes]
+        return [Place(node.bound, (*where, name), auxiliary, graphs=graphs + 1) for name, node in nodes]
     if steps == _STEPS:
         return []
     if issubclass(kind, BaseTool):
         where = (*where, cast("BaseTool", value).name)
     auxiliary = auxiliary or any(cls.__name__ in _AUXILIARY for cls in kind.__mro__)
-    return [_Place(child, where, auxiliary, steps + 1) for child in islice(_children(value), _ITEMS)]
+    return [Place(child, where, auxiliary, steps + 1, graphs) for child in islice(_children(value), _ITEMS)]
 
 
 def _children(value: object) -> Iterable[object]:
@@ -121,7 +130,7 @@ def _children(value: object) -> Iterable[object]:
     if isinstance(value, (list, tuple, set, frozenset)):
         return value
     if isinstance(value, FunctionType):
-        return [cell.cell_contents for cell in value.__closure__ or ()]
+        return [*(cell.cell_contents for cell in value.__closure__ or ()), *_globals(value)]
     if isinstance(value, MethodType):
         return (value.__self__, value.__func__)
     if isinstance(value, partial):
@@ -129,6 +138,31 @@ def _children(value: object) -> Iterable[object]:
     if kind.__name__ == _CONFIGURABLE:
         return (value._model(),)  # type: ignore[attr-defined]  # the default model; raises if there is none
     return vars(value).values()
+
+
+def _globals(function: FunctionType) -> list[object]:
+    """Return the Runnables that a function takes from globals, and the functions of its package that it names."""
+    package = package_of(function)
+    named = (function.__globals__.get(name) for name in names_in(function.__code__))
+    return [
+        one
+        for one in named
+        if issubclass(type(one), Runnable)
+        or (issubclass(type(one), FunctionType) and package_of(cast("FunctionType", one)) == package)
+    ]
+
+
+def package_of(function: FunctionType) -> str:
+    """Return the package that a function is of; empty if it does not say."""
+    return (function.__module__ or "").partition(".")[0]
+
+
+def names_in(code: CodeType) -> Iterator[str]:
+    """Yield the globals and attributes that code names, with the code of functions inside it."""
+    yield from code.co_names
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            yield from names_in(inner)
 
 
 # Providers with a package of their own, `langchain_<provider>`.

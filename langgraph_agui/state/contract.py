@@ -44,6 +44,7 @@ class StateContract:
         messages_key: The channel of the messages, which are no state.
         schema: Describes the state as clients see it; None if nothing does.
         show: Makes JSON data of a graph's value, without what clients do not see.
+        hidden: Keys that the adapter fills in: clients do not see them, unless the options include them.
 
     Attributes:
         predict: Which tool arguments are shown while they stream.
@@ -62,6 +63,7 @@ class StateContract:
         messages_key: str,
         schema: type[BaseModel] | None = None,
         show: Callable[[object], JsonValue] = to_jsonable,
+        hidden: Collection[str] = (),
     ) -> None:
         self._graph = graph
         self._options = options
@@ -73,8 +75,8 @@ class StateContract:
         hints = _hints(graph)
         _check_options(options, graph, hints)
         # Messages may contain prompts, which clients must not write.
-        messages = {key for key, hint in hints if holds_messages(hint)}.difference(options.include or ())
-        self._hidden = {messages_key, *options.exclude, *messages, *_private(hints)}
+        hidden = {*hidden, *(key for key, hint in hints if holds_messages(hint))}.difference(options.include or ())
+        self._hidden = {messages_key, *options.exclude, *hidden, *_private(hints)}
         # A preview under a key that the graph does not have comes back, but nobody has changed it.
         previews = {predict.key for predict in options.predict} if graph.is_state_graph else set[str]()
         self._ignored = {messages_key, *options.client_keys, *previews.difference(graph.channels)}

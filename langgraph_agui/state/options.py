@@ -153,7 +153,16 @@ def emit_state(state: Mapping[str, object] | Sequence[Mapping[str, object]]) -> 
         write, configurable = get_stream_writer(), get_config().get("configurable") or {}
     except RuntimeError:  # not in a run
         return
-    write({_EMITTED: {**emission, "namespace": configurable.get("checkpoint_ns") or ""}})
+    write(_emitted(emission, configurable.get("checkpoint_ns") or ""))
+
+
+def emission_of(values: Mapping[str, object], namespace: str) -> object:
+    """Return what `emit_state(values)` writes to the custom stream in the task with this checkpoint namespace."""
+    return _emitted({"values": {str(key): to_jsonable(value) for key, value in values.items()}}, namespace)
+
+
+def _emitted(emission: Mapping[str, object], namespace: str) -> object:
+    return {_EMITTED: {**emission, "namespace": namespace}}
 
 
 def state_update(

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cached_property
 from inspect import get_annotations
+from types import UnionType
 from typing import (
     Annotated,
     Any,
@@ -20,6 +21,7 @@ from typing import (
     ForwardRef,
     NamedTuple,
     NewType,
+    Union,
     cast,
     get_args,
     get_origin,
@@ -210,6 +212,14 @@ def _opened(hint: object) -> tuple[object, list[object]]:
         else:
             break
     return hint, metadata
+
+
+def alternatives(hint: object) -> list[object]:
+    """Return the types that an annotation names beside None, without the metadata around them."""
+    bare = _opened(hint)[0]
+    if get_origin(bare) not in (Union, UnionType):
+        return [bare]
+    return [kind for part in get_args(bare) if part is not type(None) for kind in alternatives(part)]
 
 
 # -- values -----------------------------------------------------------------------------------------------------------

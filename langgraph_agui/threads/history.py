@@ -14,10 +14,10 @@ import logging
 from collections.abc import Collection, Sequence
 
 from ag_ui import core as agui
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, RemoveMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, RemoveMessage, ToolCall, ToolMessage
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
-from langgraph_agui.messages.to_agui import interrupted
+from langgraph_agui.messages.to_agui import interrupted, langchain_messages_to_agui
 
 logger = logging.getLogger(__name__)
 
@@ -37,6 +37,59 @@ def find_rerun(client: Sequence[agui.Message], thread: Sequence[BaseMessage]) ->
 def _of_main_agent(client: Sequence[agui.Message], known: Collection[str | None] = ()) -> list[agui.Message]:
     """Return a client's list without messages of subagents, which the thread does not have unless they are `known`."""
     return [message for message in client if message.subagent_run_id is None or message.id in known]
+
+
+def has_seen(client: Sequence[agui.Message], thread: Sequence[BaseMessage], calls: Collection[str]) -> bool:
+    """Return whether a client's messages reach up to the thread's last one, and show these calls.
+
+    If not, it may have sent the answer to an earlier question again. A client that sends nothing of the agent's tells
+    nothing of what it has seen.
+
+    Args:
+        client: The client's messages.
+        thread: The thread's messages.
+        calls: The ids of calls that wait for an approval, the main agent's or a subagent's.
+    """
+    held = [message for message in client if isinstance(message, agui.AssistantMessage | agui.ToolMessage)]
+    if not held:
+        return True
+    turn = last_turn(thread)
+    shown = langchain_messages_to_agui(turn)
+    visible = {call for message in shown for call in _call_ids(message)}
+    hidden = {call["id"] for call in calls_in(turn)} - visible
+    answers = [one for one in shown if isinstance(one, agui.AssistantMessage) and (one.content or one.tool_calls)]
+    results = [one for one in shown if isinstance(one, agui.ToolMessage) and one.tool_call_id not in hidden]
+    for last in (answers[-1:], results[-1:]):
+        if last and not any(_is_same(one, last[0]) for one in held):
+            return False
+    known = {call for message in held for call in _call_ids(message)}
+    # Where two agents use one id, the client has a longer one.
+    return {*known, *(call.rpartition(":")[2] for call in known)}.issuperset(set(calls) - hidden)
+
+
+def _is_same(one: agui.Message, other: agui.AssistantMessage | agui.ToolMessage) -> bool:
+    """Return whether a client's message is one of the thread's; nodes may return what was shown under another id."""
+    if one.id == other.id:
+        return True
+    if isinstance(one, agui.ToolMessage) and isinstance(other, agui.ToolMessage):
+        return one.tool_call_id == other.tool_call_id
+    if isinstance(one, agui.AssistantMessage) and isinstance(other, agui.AssistantMessage):
+        return (one.content, _call_ids(one)) == (other.content, _call_ids(other))
+    return False
+
+
+def _call_ids(message: agui.Message) -> list[str]:
+    return [call.id for call in message.tool_calls or ()] if isinstance(message, agui.AssistantMessage) else []
+
+
+def last_turn(thread: Sequence[BaseMessage]) -> Sequence[BaseMessage]:
+    """Return the messages of a thread from its last user message on; all, if it has none."""
+    return thread[max((index for index, message in enumerate(thread) if message.type == "human"), default=0) :]
+
+
+def calls_in(messages: Sequence[BaseMessage]) -> list[ToolCall]:
+    """Return the tool calls of messages, in order."""
+    return [call for message in messages if isinstance(message, AIMessage) for call in message.tool_calls]
 
 
 def start_of_new(

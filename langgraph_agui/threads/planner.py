@@ -21,13 +21,22 @@ from langgraph.types import Command
 from langgraph_agui.errors import ErrorCode, RunInputError
 from langgraph_agui.graphs import ROOT_CHANNEL, Thread
 from langgraph_agui.interrupts.approval_tool import approval_answers
-from langgraph_agui.interrupts.pending import PendingInterrupts
+from langgraph_agui.interrupts.pending import PendingInterrupts, graph_id
 from langgraph_agui.interrupts.resume import Resolution, fingerprint, resolve, was_given
 from langgraph_agui.messages.extract import as_mapping
 from langgraph_agui.messages.to_agui import open_tool_calls
 from langgraph_agui.settings import AgentContext
 from langgraph_agui.state.client_state import ClientState
-from langgraph_agui.threads.history import append_update, close_gaps, find_rerun, new_messages, start_of_new
+from langgraph_agui.threads.history import (
+    append_update,
+    calls_in,
+    close_gaps,
+    find_rerun,
+    has_seen,
+    last_turn,
+    new_messages,
+    start_of_new,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -147,18 +156,32 @@ class RunPlanner:
             return self._plan_without_thread()
         thread = await self._load()
         pending = await self._agent.interrupt_reader().read(thread.state, self._config)
-        answers = [*(self._input.resume or ()), *approval_answers(self._input.messages, pending)]
-        effective = await self._effective_answers(answers, thread, pending)
+        ask_again = Show(thread.messages, thread.state.values, pending)
+        command = self._agent.conventions.command_answers(self._input, pending)
+        if command is not None and not pending:  # it was answered before
+            return await self._plan_new_messages(thread, state=self._input.state)
+        if command is not None and not self._has_seen(thread, pending):
+            return ask_again
+        answers = [
+            *(self._input.resume or ()),
+            *approval_answers(self._input.messages, pending),
+            *(command.entries if command is not None else ()),
+        ]
+        mark = command.fingerprint if command is not None else fingerprint(answers)
+        effective = await self._effective_answers(answers, mark, thread, pending)
         if effective is None and pending:
-            return Show(thread.messages, thread.state.values, pending)
+            return ask_again
         rerun = find_rerun(self._input.messages, thread.messages)
         if answers and not effective and not pending:
             unchanged = rerun is not None and self._same_content(rerun, thread.messages[_index_of(rerun, thread)])
             # An input with answers does not ask for the same run again.
             if effective is None or unchanged or not self._takes_messages():
                 return await self._plan_new_messages(thread, state=self._input.state)
-        if effective or (pending and not self._cancels_pause(rerun, thread)):
-            return await self._plan_resume(effective or (), answers, thread, pending)
+        cancels = self._cancels_pause(rerun, thread)
+        if pending and not answers and not cancels and self._settings.asks_by_events(self._input):
+            return ask_again  # as `ag-ui-langgraph` does
+        if effective or (pending and not cancels):
+            return await self._plan_resume(effective or (), mark, thread, pending)
         return await self._plan_rerun(rerun, thread) if rerun is not None else await self._plan_input(thread)
 
     async def plan_followup(self, done: Resume | Abandon) -> Execute | Show:
@@ -168,14 +191,14 @@ class RunPlanner:
     # -- answers --------------------------------------------------------------------------------------------------
 
     async def _effective_answers(
-        self, answers: Sequence[agui.ResumeEntry], thread: Thread, pending: PendingInterrupts
+        self, answers: Sequence[agui.ResumeEntry], mark: str, thread: Thread, pending: PendingInterrupts
     ) -> list[agui.ResumeEntry] | None:
         """Return the answers that have not had their effect yet; None if they all had it before.
 
         A client answers all that it knows of, also what is not open any more: after a failed run it has no other way
         (AG-UI 1.0, resume). The same answers again, and cancelling what is closed, change nothing.
         """
-        if thread.metadata(ANSWERED) == fingerprint(answers):
+        if thread.metadata(ANSWERED) == mark:
             return None
         open_ = {request.id for request in pending.requests}
         effective: list[agui.ResumeEntry] = []
@@ -185,12 +208,17 @@ class RunPlanner:
                 if entry.status == "cancelled":
                     logger.warning("A cancelled interrupt is not open and was ignored: %r.", entry.interrupt_id)
                     continue
-                graph_interrupt = entry.interrupt_id.partition(":")[0]
-                if was_given(entry, await self._graph.given_answers(self._config, graph_interrupt)):
+                if was_given(entry, await self._graph.given_answers(self._config, graph_id(entry.interrupt_id))):
                     repeated = True
                     continue
             effective.append(entry)
         return None if repeated and not effective else effective
+
+    def _has_seen(self, thread: Thread, pending: PendingInterrupts) -> bool:
+        """Return whether a client that answers by a command has seen the question, or tells nothing of what it has."""
+        hidden = self._settings.subagents_for(self._input) == "hidden"
+        asked = [one.interrupt for one in pending.requests if not (hidden and one.interrupt.subagent_run_id)]
+        return has_seen(self._input.messages, thread.messages, [one.tool_call_id for one in asked if one.tool_call_id])
 
     def _cancels_pause(self, rerun: agui.UserMessage | None, thread: Thread) -> bool:
         """Return whether the input brings new messages that cancel what is pending, instead of being refused."""
@@ -199,17 +227,13 @@ class RunPlanner:
         return rerun is not None or any(isinstance(message, agui.UserMessage) for message in self._new_messages(thread))
 
     async def _plan_resume(
-        self,
-        effective: Sequence[agui.ResumeEntry],
-        answers: Sequence[agui.ResumeEntry],
-        thread: Thread,
-        pending: PendingInterrupts,
+        self, effective: Sequence[agui.ResumeEntry], mark: str, thread: Thread, pending: PendingInterrupts
     ) -> Resume | Abandon:
         resolution = resolve(effective, pending)
         # If the run pauses again, the messages that came with the answers run when it waits for nothing more.
         new = self._input.messages[start_of_new(self._input.messages, thread.messages) :]
         postponed = [*_postponed(thread), *(message.id for message in new if isinstance(message, agui.UserMessage))]
-        metadata: dict[str, object] = {ANSWERED: fingerprint(answers), POSTPONED: json.dumps(postponed)}
+        metadata: dict[str, object] = {ANSWERED: mark, POSTPONED: json.dumps(postponed)}
         values = as_mapping(thread.state.values) or {}
         results = [as_mapping(task.result) or {} for task in thread.state.tasks]
         superstep = {key: values[key] for result in results for key in result if key in values}
@@ -234,11 +258,24 @@ class RunPlanner:
         return new_messages(
             self._input.messages,
             thread.messages,
-            [] if closed else [call["id"] for call in open_tool_calls(thread.messages, at_end=True)],
+            () if closed else self._answerable(thread.messages, thread.state.values),
             instructions=self._settings.client_instructions == "accept",
             no_input_yet=thread.state.created_at is None or START in thread.state.next,
             postponed=_postponed(thread),
         )
+
+    def _answerable(self, messages: Sequence[BaseMessage], stored: object) -> set[str | None]:
+        """Return the calls that the client may answer: those at the end, and of its own tools all in the last turn.
+
+        A graph may go on though the client has not answered (CopilotKit's middleware does). What the client says now
+        does not make a tool its own: the state has what it offered before.
+        """
+        calls = open_tool_calls(messages, at_end=True)
+        offered = self._agent.conventions.offered_tools(as_mapping(stored) or {})
+        turn = last_turn(messages)
+        answered = {message.tool_call_id for message in turn if isinstance(message, ToolMessage)}
+        late = [call for call in calls_in(turn) if call["name"] in offered and call["id"] not in answered]
+        return {call["id"] for call in (*calls, *late)}
 
     def _same_content(self, message: agui.UserMessage, stored: BaseMessage) -> bool:
         converted = self._converter.to_langchain([message])
@@ -252,10 +289,10 @@ class RunPlanner:
         return self._key in names or ROOT_CHANNEL in names
 
     def _plan_without_thread(self) -> Execute:
-        if self._input.resume:
+        if self._input.resume or self._agent.conventions.command_answers(self._input, PendingInterrupts()) is not None:
             raise RunInputError(ErrorCode.INTERRUPT_UNKNOWN)
         history = close_gaps(self._converter.to_langchain(self._input.messages))
-        return Execute(self._graph_input(history, self._client_state.initial_values()))
+        return Execute(self._filled(self._graph_input(history, self._client_state.initial_values())))
 
     async def _plan_new_messages(
         self, thread: Thread, before: Sequence[BaseMessage] = (), state: object = None
@@ -305,7 +342,8 @@ class RunPlanner:
         answered = thread.metadata(ANSWERED)  # kept, so that the same answers again are still known
         config = RunnableConfig(metadata={ANSWERED: answered}) if answered else None
         healed = [message for message in whole if message.id not in known]
-        return Execute(graph_input, thread.messages, config, healed, settle_first=len(stored.next) < len(stored.tasks))
+        settle_first = len(stored.next) < len(stored.tasks)
+        return Execute(self._filled(graph_input, stored.values), thread.messages, config, healed, settle_first)
 
     async def _plan_rerun(self, rerun: agui.UserMessage, thread: Thread) -> Execute:
         """Run again from before a message of the thread, with its old or its new content."""
@@ -319,7 +357,7 @@ class RunPlanner:
         writes = {**self._client_state.input_at(base), **await self._client_state.changes(*thread, base)}
         point = base.config["configurable"]
         checkpoint: dict[str, object] = {key: point[key] for key in ("checkpoint_id", "checkpoint_ns") if key in point}
-        graph_input = self._graph_input([*between, *message], writes)
+        graph_input = self._filled(self._graph_input([*between, *message], writes), base.values)
         return Execute(graph_input, before, RunnableConfig(configurable=checkpoint))
 
     def _graph_input(self, messages: Sequence[BaseMessage], writes: Mapping[str, object]) -> object:
@@ -331,6 +369,11 @@ class RunPlanner:
             return next((str(message.text) for message in reversed(messages) if message.type == "human"), "")
         names = self._graph.input_names
         return {**writes, key: messages} if messages and (names is None or key in names) else dict(writes)
+
+    def _filled(self, graph_input: object, stored: object = None) -> object:
+        """Return the graph's input with what the adapter fills in."""
+        values = self._agent.conventions.state_values(self._input, as_mapping(stored) or {})
+        return {**graph_input, **values} if values and isinstance(graph_input, dict) else graph_input
 
 
 def _index_of(message: agui.UserMessage, thread: Thread) -> int:

@@ -25,7 +25,7 @@ from langgraph.errors import GraphBubbleUp, GraphInterrupt
 from langgraph_agui.configs import namespace_of
 from langgraph_agui.errors import ErrorCode, RunStopped
 from langgraph_agui.messages.extract import extract_messages
-from langgraph_agui.messages.to_agui import HIDDEN
+from langgraph_agui.messages.silence import EVERYTHING, Silence
 from langgraph_agui.translate.message_tracker import ModelCall
 from langgraph_agui.translate.run_tree import RunTree, ToolRun
 from langgraph_agui.translate.stream_sequencer import StreamPosition, StreamSequencer
@@ -101,6 +101,8 @@ class CallbackSource(BaseCallbackHandler):
         self._key = messages_key
         self._inputs: dict[UUID, object] = {}
         self._calls: dict[UUID, ModelCall] = {}
+        # What is silenced of the messages of this run's models, by id.
+        self._silences: dict[str, Silence] = {}
         self._outputs = ToolOutputs()
         self.runs = RunTree()
         self.stopped = False
@@ -149,6 +151,7 @@ class CallbackSource(BaseCallbackHandler):
             nostream=TAG_NOSTREAM in (tags or ()),
             structured=bool(options and options.get("ls_structured_output_format")),
             in_tool=location.tool is not None,
+            silence=self._translation.conventions.silence_of(metadata or {}),
             run_id=run_id,
         )
         self._calls[run_id] = call
@@ -177,8 +180,11 @@ class CallbackSource(BaseCallbackHandler):
         if call is None or generation is None:
             return
         message = generation.message if isinstance(generation, ChatGeneration) else AIMessage(content=generation.text)
-        if call.hidden:
-            message.response_metadata[HIDDEN] = True
+        call.silence = EVERYTHING if call.hidden else call.silence.for_message(message)
+        message = call.silence.marked(message)
+        if isinstance(generation, ChatGeneration):
+            generation.message = message
+        self._silences.update(dict.fromkeys(filter(None, (message.id, call.best_id)), call.silence))
         self._translation.remember_model_message(call, message)
         self.deliver(None, partial(self._translation.end_model_call, call, message))
 
@@ -221,6 +227,8 @@ class CallbackSource(BaseCallbackHandler):
             messages = self._translation.find_copies(location.node, found, location.subagent)
             for message, streamed_id in messages:  # it gets an id before the state gives it one, as LangGraph would
                 message.id = message.id or streamed_id or str(uuid4())
+                if message.id in self._silences:  # a node that streams its model returns a message of its own
+                    self._silences[message.id].mark(message)
             end = partial(self._translation.end_node, run_id, messages, inputs, location.subagent, location.node)
             self.deliver(location.position("end"), end)
         if (subagent := self.runs.leave(run_id)) is not None:
@@ -291,7 +299,8 @@ class CallbackSource(BaseCallbackHandler):
 
     def on_custom_event(self, name: str, data: object, *, run_id: UUID, **kwargs: object) -> None:
         """`adispatch_custom_event` was called."""
-        self.deliver(None, partial(self._translation.output.emit_custom, name, data, self.runs.find(run_id).subagent))
+        location = self.runs.find(run_id)
+        self.deliver(None, self._translation.output.receive_event(name, data, location.subagent, location.node or ""))
 
     def on_retriever_start(
         self, serialized: object, query: str, *, run_id: UUID, parent_run_id: UUID | None = None, **kwargs: object
@@ -321,10 +330,14 @@ class LoopCallbackSource(CallbackSource):
         self._thread = get_ident()
 
     def deliver_chunk(self, call: ModelCall, message: BaseMessage) -> None:
-        """Pass a chunk to the translation; at once if this is the loop's thread and nothing waits."""
-        if not self._waiting and not self.stopped and get_ident() == self._thread:
+        """Pass a chunk to the translation; at once if this is the loop's thread and nothing waits.
+
+        Raises `RunStopped` in another thread if the run was stopped: what runs in the loop is being cancelled.
+        """
+        in_loop = get_ident() == self._thread
+        if not self._waiting and not self.stopped and in_loop:
             self._messages.receive_chunk(call, message)
-        else:
+        elif not (self.stopped and in_loop):
             self.deliver(None, partial(self._messages.receive_chunk, call, message))
 
     def deliver(self, position: StreamPosition | None, call: Callable[[], None]) -> None:

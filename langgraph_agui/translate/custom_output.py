@@ -5,7 +5,8 @@ It enters as method calls, with the subagent that it is from; events leave throu
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Final, Literal, TypeAlias
 
 from ag_ui import core as agui
@@ -13,8 +14,10 @@ from langchain_core.messages import BaseMessage
 
 from langgraph_agui.custom_events import AGENT_OUTPUT, activity_in, result_in
 from langgraph_agui.protocol.wire import wire_fields
+from langgraph_agui.settings import NodeConventions
+from langgraph_agui.state.options import emission_of
 from langgraph_agui.translate.event_sinks import Sink
-from langgraph_agui.translate.message_tracker import MessageTracker
+from langgraph_agui.translate.message_tracker import CopyDetector, MessageTracker
 from langgraph_agui.translate.state_view import StateView
 from langgraph_agui.translate.subagents import PublicCallIds, SubagentRun, SubagentTracker
 
@@ -35,6 +38,8 @@ class CustomOutput:
         subagents: Decides what the client sees of subagents.
         call_ids: The client's ids of tool calls.
         redact: Removes reasoning that the client must not see.
+        copies: Knows what nodes may return once more.
+        conventions: What nodes written for other adapters ask for by custom events.
 
     Attributes:
         result: The result of the run, if there is one besides messages.
@@ -48,6 +53,8 @@ class CustomOutput:
         subagents: SubagentTracker,
         call_ids: PublicCallIds,
         redact: Callable[[object], object],
+        copies: CopyDetector,
+        conventions: NodeConventions,
     ) -> None:
         self._sink = sink
         self._messages = messages
@@ -55,6 +62,8 @@ class CustomOutput:
         self._subagents = subagents
         self._call_ids = call_ids
         self._redact = redact
+        self._copies = copies
+        self._conventions = conventions
         self._tools = _ToolActivities(sink)
         # The activities of the graph's author, by id: the last snapshot, and the patches since.
         self._activities: dict[str, list[_ActivityEvent]] = {}
@@ -91,12 +100,42 @@ class CustomOutput:
         elif (activity := activity_in(value)) is not None:
             self._emit_activity(activity, subagent_run_id)
         elif not self._state.custom(value, subagent_run_id):
-            self._emit_event("custom", value, subagent_run_id)
+            self._send("custom", value, subagent_run_id)
 
-    def emit_custom(self, name: str, value: object, subagent: SubagentRun | None = None) -> None:
-        """Emit a custom event of the graph, or the message or activity of a remote agent that it carries."""
+    def receive_event(
+        self, name: str, value: object, subagent: SubagentRun | None = None, namespace: str = ""
+    ) -> Callable[[], None]:
+        """Receive a custom event of the graph, in any thread; return what emits it, to be called in order.
+
+        It is emitted as it is, with the message or state that it asks to show. That of a remote agent stands for the
+        message or activity that it carries.
+
+        Args:
+            name: Its name.
+            value: Its value.
+            subagent: The subagent that it is from.
+            namespace: The checkpoint namespace of its task.
+        """
+        name, value, shown = self._conventions.read_event(name, value)
+        if isinstance(shown, BaseMessage):
+            self._copies.add(namespace, shown, self._subagents.visible_id(subagent))
+        return partial(self._emit_event, name, value, shown, subagent, namespace)
+
+    def _emit_event(
+        self,
+        name: str,
+        value: object,
+        shown: BaseMessage | Mapping[str, object] | None,
+        subagent: SubagentRun | None,
+        namespace: str,
+    ) -> None:
         if self._subagents.hides(subagent):
             return
+        if isinstance(shown, BaseMessage):
+            self._messages.emit_message(shown, subagent)
+        elif shown is not None:
+            value = self._state.visible(shown)
+            self._state.custom(emission_of(value, namespace), self._subagents.announce(subagent))
         if name == AGENT_OUTPUT and isinstance(value, BaseMessage):
             self._messages.emit_message(value, subagent)
             return
@@ -104,9 +143,9 @@ class CustomOutput:
         if name == AGENT_OUTPUT and isinstance(value, _ActivityEvent):
             self._emit_activity(value, subagent_run_id)
         else:
-            self._emit_event(name, value, subagent_run_id)
+            self._send(name, value, subagent_run_id)
 
-    def _emit_event(self, name: str, value: object, subagent_run_id: str | None) -> None:
+    def _send(self, name: str, value: object, subagent_run_id: str | None) -> None:
         self._sink.event(agui.CustomEvent(name=name, value=self._redact(value), subagent_run_id=subagent_run_id))
 
     def _emit_activity(self, activity: _ActivityEvent, subagent_run_id: str | None) -> None:

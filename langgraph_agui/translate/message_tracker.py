@@ -20,9 +20,11 @@ from langgraph_agui.messages.assistant_turn import AssistantTurn
 from langgraph_agui.messages.blocks import read_blocks
 from langgraph_agui.messages.conversation import Conversation
 from langgraph_agui.messages.encrypted_values import AGENT, MessageSource
+from langgraph_agui.messages.silence import NOTHING, Silence, silence_in
 from langgraph_agui.messages.to_agui import SUMMARIZATION, agui_role
-from langgraph_agui.translate.message_emitter import MessageEmitter, StreamingMessage
+from langgraph_agui.translate.message_emitter import MessageEmitter
 from langgraph_agui.translate.snapshot import StateMessages
+from langgraph_agui.translate.streaming_message import StreamingMessage
 from langgraph_agui.translate.subagents import SubagentRun, SubagentTracker
 
 # The messages that a node returns, each with the id of the streamed message that it repeats.
@@ -42,6 +44,7 @@ class ModelCall:
         nostream: Whether the graph's author has hidden the call.
         structured: Whether the answer is data for the program (`with_structured_output`).
         in_tool: Whether a tool of the same agent calls the model.
+        silence: What of its message clients do not see.
         run_id: The LangChain run.
         source: Which agent the client sees as the message's author.
         live: The message that the call streams.
@@ -54,6 +57,7 @@ class ModelCall:
     nostream: bool = False
     structured: bool = False
     in_tool: bool = False
+    silence: Silence = NOTHING
     run_id: UUID = field(default_factory=uuid4)
     source: MessageSource = AGENT
     live: StreamingMessage | None = None
@@ -62,8 +66,8 @@ class ModelCall:
 
     @property
     def hidden(self) -> bool:
-        """Whether the client sees nothing of the call: it is tagged `nostream`, or sums up the history."""
-        return self.nostream or self.metadata.get("lc_source") == SUMMARIZATION
+        """Whether the client sees nothing of the call: it is tagged `nostream`, silenced, or sums up the history."""
+        return self.nostream or self.silence.is_total or self.metadata.get("lc_source") == SUMMARIZATION
 
     def rank(self, message_id: str | None) -> None:
         """Keep the best id seen: a provider's beats LangChain's own, as it does when LangChain adds up the chunks."""
@@ -115,6 +119,7 @@ class MessageTracker:
             for message in messages
             if isinstance(message, AIMessage) and agui_role(message) is not None
             for call in message.tool_calls
+            if not silence_in(message).hides_call(call["name"])
         )
 
     def set_initial(self, messages: Sequence[BaseMessage]) -> None:
@@ -170,7 +175,7 @@ class MessageTracker:
             provider = message.response_metadata.get("model_provider") or call.metadata.get("ls_provider")
             model = call.metadata.get("ls_model_name")
             public = self._public_id(call.best_id, call)
-            call.live = live = self._emitter.open(public, provider, model, source=call.source)
+            call.live = live = self._emitter.open(public, provider, model, source=call.source, silence=call.silence)
             self._record_made(call, live.turn)
             live.emit_deltas(deltas)
 
@@ -186,6 +191,8 @@ class MessageTracker:
         if call not in self._calls:
             return
         self._calls.remove(call)
+        if call.hidden:
+            return
         if call.live is not None:
             public = call.live.turn.message_id
             call.live.close()
@@ -346,7 +353,7 @@ class CopyDetector:
     def _find(
         self, namespace: str, message: BaseMessage, returned: Collection[str | None], subagent_run_id: str | None
     ) -> str | None:
-        if not isinstance(message, AIMessage) or not message.text:
+        if not isinstance(message, AIMessage) or not (message.text or message.tool_calls):
             return None
         with self._lock:
             for position, (task, source, streamed) in enumerate(self._streamed):

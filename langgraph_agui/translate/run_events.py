@@ -32,6 +32,11 @@ def run_started(run_input: RunAgentInput) -> agui.RunStartedEvent:
     )
 
 
+def is_last(event: agui.BaseEvent) -> bool:
+    """Whether this is the terminal event of its run."""
+    return isinstance(event, agui.RunFinishedEvent | agui.RunErrorEvent)
+
+
 def run_error(
     run_input: RunAgentInput, error: BaseException, code: ErrorCode, usage: TokenUsages = None, *, expose: bool = False
 ) -> agui.RunErrorEvent:

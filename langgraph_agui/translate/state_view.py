@@ -295,6 +295,11 @@ class StateView:
 
     # -- the client's copy ------------------------------------------------------------------------------------------
 
+    def visible(self, values: Mapping[str, object]) -> dict[str, object]:
+        """Return what clients may see of values of the state; all, if it is nobody's contract."""
+        contract = self._contract
+        return {key: value for key, value in values.items() if contract is None or contract.shows(str(key))}
+
     def _is_shown(self, key: str) -> bool:
         return self._contract is not None and self._contract.shows(key)
 

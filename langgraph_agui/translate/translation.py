@@ -27,7 +27,7 @@ from langgraph_agui.messages.extract import as_mapping, extract_messages
 from langgraph_agui.messages.options import ReasoningOptions, maker_of
 from langgraph_agui.messages.redaction import redactor_for
 from langgraph_agui.messages.to_agui import open_tool_calls
-from langgraph_agui.settings import Subagents
+from langgraph_agui.settings import NodeConventions, Subagents
 from langgraph_agui.state.client_state import ClientStateCache
 from langgraph_agui.state.options import predictions_of
 from langgraph_agui.translate.custom_output import CustomOutput
@@ -48,6 +48,7 @@ class Translation:
     Args:
         run_input: The client's input.
         sink: Receives the events.
+        conventions: What nodes written for other adapters expect.
         state: The graph's state as the client sees it; None if clients see nothing of it.
         reasoning: Who sees reasoning, and how it travels.
         subagents: What clients see of subagents.
@@ -56,6 +57,7 @@ class Translation:
         expose_errors: Whether `RUN_ERROR.message` may be the exception's own text.
 
     Attributes:
+        conventions: As given. Its methods may be called in any thread.
         messages: Receives the chunks of model calls. Sources call it directly, because they do so for every token.
         output: Receives what nodes and tools emit besides messages and state.
         providers: The providers whose models were called.
@@ -67,6 +69,7 @@ class Translation:
         self,
         run_input: RunAgentInput,
         sink: Sink,
+        conventions: NodeConventions,
         state: StateView | None = None,
         *,
         reasoning: ReasoningOptions | None = None,
@@ -95,7 +98,10 @@ class Translation:
         self._steps = Steps(sink)
         self._errors = ErrorClassifier()
         self._redact = redactor_for(codec.options)
-        self.output = CustomOutput(sink, self.messages, self._state, self._subagents, self._call_ids, self._redact)
+        self.conventions = conventions
+        self.output = CustomOutput(
+            sink, self.messages, self._state, self._subagents, self._call_ids, self._redact, self._copies, conventions
+        )
         self._known_graphs: set[Namespace] = set()
         self._ended_subagents: set[str] = set()
         self.providers: set[str] = set()
@@ -235,6 +241,7 @@ class Translation:
             self.messages.start_model_call(call)
             self._emit_withdrawals()
             self._state.expect(predictions_of(call.metadata))
+            self._state.expect(self.conventions.predictions_of(call.metadata))
 
     def end_model_call(self, call: ModelCall, message: BaseMessage) -> None:
         """A model call has returned `message`."""

@@ -1,0 +1,187 @@
+"""Interrupts of before AG-UI 1.0: a custom event asks, and `forwardedProps.command.resume` answers.
+
+The end of a run enters `LegacyInterruptSink`, with a custom event for each LangGraph interrupt it leaves. What a client
+sends enters `command_answers`; the answers of AG-UI 1.0 leave, so they are checked as any other.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from typing import Final
+
+from ag_ui import core as agui
+from ag_ui.core import BaseEvent, Interrupt, ResumeEntry, RunAgentInput
+
+from langgraph_agui.errors import ErrorCode, RunInputError
+from langgraph_agui.interrupts.decisions import InvalidAnswer
+from langgraph_agui.interrupts.pending import InterruptRequest, PendingInterrupts, graph_id
+from langgraph_agui.interrupts.resume import CommandAnswers, fingerprint
+from langgraph_agui.messages.blocks import BlockKind
+from langgraph_agui.protocol.wire import to_jsonable
+from langgraph_agui.settings import RunSettings
+from langgraph_agui.translate.event_sinks import Sink, Writer
+
+ON_INTERRUPT: Final = "on_interrupt"
+
+# Where `copilotkit_interrupt` has its question: a text, or an action with arguments.
+_QUESTION: Final = "__copilotkit_interrupt_value__"
+
+
+def question(value: object) -> str | None:
+    """Return the question of `copilotkit_interrupt` in the value of an interrupt; None if it is not one."""
+    asked = value.get(_QUESTION) if isinstance(value, Mapping) else None
+    if isinstance(asked, Mapping):
+        asked = asked.get("action")
+    return asked if isinstance(asked, str) else None
+
+
+def interrupt_sink(sink: Sink, settings: RunSettings, run_input: RunAgentInput) -> Sink:
+    """Return a sink that asks a client as the agent decides; `sink` itself where the outcome of a run is enough."""
+    form = settings.interrupts_for(run_input)
+    return sink if form == "outcome" else LegacyInterruptSink(sink, with_outcome=form == "both")
+
+
+class LegacyInterruptSink:
+    """Asks by custom events before the run ends.
+
+    Args:
+        sink: Receives the client's events.
+        with_outcome: Whether `RUN_FINISHED` has the interrupts too.
+    """
+
+    def __init__(self, sink: Sink, *, with_outcome: bool) -> None:
+        self._sink = sink
+        self._with_outcome = with_outcome
+
+    def writer(self, kind: BlockKind, block_id: str, subagent_run_id: str | None = None) -> Writer:
+        """Return what receives the fragments of a block."""
+        return self._sink.writer(kind, block_id, subagent_run_id)
+
+    def event(self, event: BaseEvent) -> None:
+        """Pass an event on; ask before the end of a run that waits."""
+        if isinstance(event, agui.RunFinishedEvent) and isinstance(event.outcome, agui.RunFinishedInterruptOutcome):
+            for custom in on_interrupt_events(event.outcome.interrupts):
+                self._sink.event(custom)
+            if not self._with_outcome:
+                event = event.model_copy(update={"outcome": None})
+        self._sink.event(event)
+
+
+def on_interrupt_events(interrupts: Sequence[Interrupt]) -> list[agui.CustomEvent]:
+    """Return a custom event for each LangGraph interrupt; its value is the interrupt's, as text."""
+    events: list[agui.CustomEvent] = []
+    for _, group in groupby(interrupts, lambda one: graph_id(one.id)):
+        asked = [*group]
+        value = _value(asked)
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        events.append(agui.CustomEvent(name=ON_INTERRUPT, value=text, subagent_run_id=asked[0].subagent_run_id))
+    return events
+
+
+def _value(asked: Sequence[Interrupt]) -> object:
+    """Return the value of the LangGraph interrupt that was shown as these."""
+    first = asked[0].metadata or {}
+    if "value" in first:
+        return first["value"]
+    if "allowedDecisions" not in first:
+        return asked[0].message
+    if asked[0].id == graph_id(asked[0].id):  # one of `interrupt_mode="per_call"`
+        call = {"name": first["name"], "args": first["args"], "description": asked[0].message}
+        return {"type": "tool_approval", "tool_call_id": asked[0].tool_call_id, **call}
+    about = [one.metadata or {} for one in asked]
+    return {
+        "action_requests": [
+            {"name": one["name"], "args": one["args"], "description": asked[number].message}
+            for number, one in enumerate(about)
+        ],
+        "review_configs": [{"action_name": one["name"], "allowed_decisions": one["allowedDecisions"]} for one in about],
+    }
+
+
+def command_answers(run_input: RunAgentInput, pending: PendingInterrupts) -> CommandAnswers | None:
+    """Return the answers in `forwardedProps.command.resume`; None if the client does not answer so, or by `resume` too.
+
+    Raises:
+        RunInputError: The answer is to a question that is not open, or does not tell which of several it is for.
+    """
+    props = run_input.forwarded_props
+    command = props.get("command") if isinstance(props, Mapping) else None
+    if not isinstance(command, Mapping) or command.get("resume") is None or run_input.resume:
+        return None
+    sent = ResumeEntry(
+        interrupt_id=run_input.run_id,
+        status="resolved",
+        payload=[to_jsonable(command), [message.id for message in run_input.messages]],
+    )
+    groups = {key: [*group] for key, group in groupby(pending.requests, lambda one: one.graph_id)}
+    return CommandAnswers(_answers(command["resume"], command.get("interruptEvent"), groups), fingerprint([sent]))
+
+
+def _answers(answer: object, event: object, groups: Mapping[str, Sequence[InterruptRequest]]) -> Sequence[ResumeEntry]:
+    """Return the answers to the open requests, which are grouped by the ids of LangGraph's interrupts."""
+    if event is not None and groups:
+        groups = {key: group for key, group in groups.items() if _is_of(group, event)}
+        if not groups:
+            message = "Expected the value of an open question as interruptEvent: this one is not open."
+            raise RunInputError(ErrorCode.INTERRUPT_UNKNOWN, message)
+    by_id = _json_of(answer)
+    if isinstance(by_id, Mapping) and groups and by_id.keys() == groups.keys():
+        return [entry for key, group in groups.items() for entry in _entries(group, by_id[key])]
+    if len(groups) > 1:
+        message = "Several interrupts are open: answer them by `resume`, or by an object with their ids as keys."
+        raise RunInputError(ErrorCode.INTERRUPT_UNANSWERED, message)
+    return [entry for group in groups.values() for entry in _entries(group, answer)]
+
+
+def _is_of(group: Sequence[InterruptRequest], event: object) -> bool:
+    """Return whether a client means the event of these requests: it sends the value, as text or parsed, or it whole."""
+    values = [event, event.get("value")] if isinstance(event, Mapping) else [event]
+    shown = [_json_of(one.value) for one in on_interrupt_events([request.interrupt for request in group])]
+    return any(_json_of(value) in shown for value in values)
+
+
+def _json_of(value: object) -> object:
+    try:
+        return json.loads(value) if isinstance(value, str) else value
+    except (ValueError, RecursionError):
+        return value
+
+
+def _entries(group: Sequence[InterruptRequest], answer: object) -> list[ResumeEntry]:
+    """Return the answers to the requests of one LangGraph interrupt."""
+    answers: Sequence[object] = [answer]
+    if group[0].batch is not None:
+        parsed = _parsed(answer)
+        decisions = parsed.get("decisions") if isinstance(parsed, Mapping) else None
+        answers = decisions if isinstance(decisions, list) else [parsed]
+        if len(answers) != len(group):
+            message = f"Expected {len(group)} decisions, got {len(answers)}."
+            raise RunInputError(ErrorCode.INTERRUPT_INVALID, message)
+    else:
+        answers = [_parsed(answer) if group[0].action is not None else _loaded(answer, group[0])]
+    return [
+        ResumeEntry(interrupt_id=request.id, status="resolved", payload=payload)
+        for request, payload in zip(group, answers, strict=True)
+    ]
+
+
+def _parsed(answer: object) -> object:
+    """Return an approval's answer. Pages may send an object as JSON text; the text `true` approves nothing."""
+    parsed = _json_of(answer)
+    return parsed if isinstance(parsed, dict) else answer
+
+
+def _loaded(answer: object, request: InterruptRequest) -> object:
+    """Return the answer to a question: what its text says as JSON, as in `ag-ui-langgraph`.
+
+    Other text stays as it is, and so does text that the graph's own schema takes.
+    """
+    loaded = _json_of(answer)
+    if loaded is None:
+        return answer
+    try:
+        return answer if request.schema is not None and request.read(answer) else loaded
+    except InvalidAnswer:
+        return loaded

@@ -1,0 +1,74 @@
+"""`StateStreamingMiddleware` of `ag-ui-langgraph`: the arguments of a tool call as state, while the model writes them.
+
+A model call enters, with the metadata `predict_state` it leaves. `AGUIMiddleware(predict=...)` does the same and more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from langchain_core.messages import ToolMessage
+from langchain_core.runnables.config import ensure_config, var_child_runnable_config
+
+try:
+    from langchain.agents.middleware import AgentMiddleware
+except ImportError as error:
+    raise ImportError('langchain is missing: pip install "langgraph-agui[middleware]"') from error
+
+if TYPE_CHECKING:
+    from langchain.agents.middleware import ModelRequest
+
+
+@dataclass(frozen=True)
+class StateItem:
+    """One prediction: a tool's argument becomes a key of the state.
+
+    Attributes:
+        state_key: The key.
+        tool: The tool.
+        tool_argument: The argument.
+    """
+
+    state_key: str
+    tool: str
+    tool_argument: str
+
+
+class StateStreamingMiddleware(AgentMiddleware[Any, Any]):
+    """Predicts state from tool calls, but not again for the answer to such a call.
+
+    Args:
+        items: What to predict.
+    """
+
+    def __init__(self, *items: StateItem) -> None:
+        super().__init__()
+        self._items = [asdict(item) for item in items]
+        self._tools = {item.tool for item in items}
+
+    def wrap_model_call(self, request: ModelRequest, handler: Callable[[ModelRequest], Any]) -> Any:
+        """Call the model with the predictions in its metadata."""
+        with self._predicting(request):
+            return handler(request)
+
+    async def awrap_model_call(self, request: ModelRequest, handler: Callable[[ModelRequest], Awaitable[Any]]) -> Any:
+        """Call the model with the predictions in its metadata."""
+        with self._predicting(request):
+            return await handler(request)
+
+    @contextmanager
+    def _predicting(self, request: ModelRequest) -> Iterator[None]:
+        last = request.messages[-1] if request.messages else None
+        if isinstance(last, ToolMessage) and last.name in self._tools:
+            yield
+            return
+        config = ensure_config()
+        predicted = {**config, "metadata": {**config.get("metadata", {}), "predict_state": self._items}}
+        token = var_child_runnable_config.set(predicted)  # type: ignore[arg-type]  # the same keys
+        try:
+            yield
+        finally:
+            var_child_runnable_config.reset(token)

@@ -1,0 +1,88 @@
+"""The constructor switches of `ag-ui-langgraph`, as options of `LangGraphAgent`. docs/migrating.md has the table."""
+
+from __future__ import annotations
+
+import logging
+from typing import Final, Literal, TypedDict
+
+from langgraph_agui.protocol.wire import to_jsonable
+from langgraph_agui.settings import InterruptForm, SubagentsOption
+
+logger = logging.getLogger(__name__)
+
+SUBAGENT_VISIBILITY_ATTRIBUTED: Final = "attributed"
+SUBAGENT_VISIBILITY_INLINE: Final = "inline"
+SUBAGENT_VISIBILITY_HIDDEN: Final = "hidden"
+
+# What `ag-ui-langgraph` calls this function.
+make_json_safe = to_jsonable
+
+_EVENTS: Final = "override run() and change the events that it yields"
+_INPUT: Final = "override run() and change its input"
+_STATE: Final = "give the agent StateOptions(include=..., exclude=...)"
+# The methods that its subclasses override and that nothing calls here, and what to do instead.
+_HOOKS: Final = {
+    "_dispatch_event": _EVENTS,
+    "_handle_single_event": _EVENTS,
+    "_handle_stream_events": _EVENTS,
+    "get_state_and_messages_snapshots": _EVENTS,
+    "handle_node_change": _EVENTS,
+    "handle_reasoning_event": _EVENTS,
+    "start_step": _EVENTS,
+    "end_step": _EVENTS,
+    "langgraph_default_merge_state": _INPUT,
+    "prepare_stream": _INPUT,
+    "prepare_regenerate_stream": _INPUT,
+    "get_stream_kwargs": "give run() a config and a context, or the router a config_factory and a context_factory",
+    "get_schema_keys": _STATE,
+    "get_state_snapshot": _STATE,
+}
+
+
+def warn_of_hooks(agent_class: type) -> None:
+    """Warn of each method that a class of agents overrides in vain."""
+    for name in _HOOKS.keys() & vars(agent_class).keys():
+        logger.warning("%s.%s is never called: %s.", agent_class.__name__, name, _HOOKS[name])
+
+
+class Switches(TypedDict, total=False):
+    """The switches of `ag-ui-langgraph` 0.0.47."""
+
+    emit_raw_events: bool
+    emit_interrupt_outcome: bool
+    enable_legacy_on_interrupt_event: bool
+    emit_subagent_events: bool | None
+    subagent_visibility: Literal["attributed", "inline", "hidden"] | None
+
+
+class SwitchedOptions(TypedDict, total=False):
+    """The options that they set."""
+
+    emit_raw: bool
+    interrupts: InterruptForm
+    subagents: SubagentsOption
+
+
+def read_switches(switches: Switches) -> SwitchedOptions:
+    """Return the options that switches set.
+
+    Raises:
+        TypeError: There is no such switch.
+        ValueError: Two of them contradict each other.
+    """
+    if unknown := switches.keys() - Switches.__annotations__.keys():
+        raise TypeError(f"LangGraphAgent takes no option {', '.join(map(repr, sorted(unknown)))}")
+    options = SwitchedOptions()
+    if "emit_raw_events" in switches:
+        options["emit_raw"] = switches["emit_raw_events"]
+    if {"emit_interrupt_outcome", "enable_legacy_on_interrupt_event"} & switches.keys():
+        legacy = switches.get("enable_legacy_on_interrupt_event", True)
+        outcome = switches.get("emit_interrupt_outcome", False)
+        options["interrupts"] = "outcome" if not legacy else "both" if outcome else "legacy"
+    visibility, emitted = switches.get("subagent_visibility"), switches.get("emit_subagent_events")
+    implied: SubagentsOption | None = None if emitted is None else "attributed" if emitted else "inline"
+    if visibility is not None and implied not in (None, visibility):
+        raise ValueError(f"emit_subagent_events={emitted} contradicts subagent_visibility={visibility!r}")
+    if (subagents := visibility or implied) is not None:
+        options["subagents"] = subagents
+    return options

@@ -1,0 +1,95 @@
+"""What is in a graph, as far as a search finds it without running anything.
+
+A compiled graph enters; its models, tools, subagents and the names in its code leave. A tool, model or name that a
+function makes or gets when it runs is not found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from types import CodeType, FunctionType
+from typing import Any, Final, TypeVar, cast
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.tools import BaseTool
+from langgraph.pregel import Pregel
+
+from langgraph_agui.models.find import OBJECTS, Place, models_at, names_in, package_of, providers_in, walk
+
+T = TypeVar("T")
+
+# The name that LangGraph gives a graph without one.
+_NO_NAME: Final = "LangGraph"
+_OWN_PACKAGE: Final = __name__.partition(".")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class GraphContents:
+    """What is in a graph.
+
+    Attributes:
+        models: The models that write the assistant's messages, those of subagents included.
+        providers: The providers of these models; none if one is unknown, or chosen when the graph runs.
+        tools: The tools of the graph itself, by name.
+        subagents: The graphs inside it, by name, with what they are for if a tool of their own runs them.
+        classes: The names of the classes of the objects in its own nodes and tools.
+        inner_classes: The same of its subagents.
+        names: The globals, attributes and texts in all of its code.
+        complete: Whether the search has seen all that it can see.
+    """
+
+    models: list[BaseChatModel]
+    providers: frozenset[str]
+    tools: dict[str, BaseTool]
+    subagents: dict[str, str | None]
+    classes: frozenset[str]
+    inner_classes: frozenset[str]
+    names: frozenset[str]
+    complete: bool
+
+
+def contents_of(graph: object) -> GraphContents:
+    """Return what is in `graph`."""
+    places = [*walk(graph)]
+    tools = {tool.name: (tool, place) for tool, place in reversed([*_of_kind(BaseTool, places)])}  # type: ignore[type-abstract]
+    graphs = {_name_of(inner, place): place.where for inner, place in _of_kind(Pregel, places) if place.graphs}
+    ran_by = [where[-1] for where in graphs.values()]
+    return GraphContents(
+        models=[found.model for found in models_at(places) if not found.auxiliary],
+        providers=providers_in(places),
+        tools={name: tool for name, (tool, place) in reversed(tools.items()) if place.graphs <= 1},
+        # A tool that runs several graphs says nothing of any one.
+        subagents={
+            name: tools[where[-1]][0].description if where[-1] in tools and ran_by.count(where[-1]) == 1 else None
+            for name, where in graphs.items()
+        },
+        classes=_classes(place.value for place in places if place.graphs <= 1),
+        inner_classes=_classes(place.value for place in places if place.graphs > 1),
+        names=frozenset(name for function, _ in _of_kind(FunctionType, places) for name in _names(function)),
+        complete=len(places) < OBJECTS,
+    )
+
+
+def _of_kind(kind: type[T], places: Iterable[Place]) -> Iterator[tuple[T, Place]]:
+    """Yield the objects of a kind. An object's `__class__` is not asked: a proxy answers for another."""
+    return ((cast("T", place.value), place) for place in places if issubclass(type(place.value), kind))
+
+
+def _name_of(graph: Pregel[Any, Any, Any, Any], place: Place) -> str:
+    return str(graph.name) if graph.name not in (None, _NO_NAME) else place.where[-1]
+
+
+def _classes(values: Iterable[object]) -> frozenset[str]:
+    return frozenset(cls.__name__ for value in values for cls in type(value).__mro__)
+
+
+def _names(function: FunctionType) -> list[str]:
+    if package_of(function) == _OWN_PACKAGE:
+        return []  # what our own code says is not the graph's
+    return [*names_in(function.__code__), *_texts(function.__code__)]
+
+
+def _texts(code: CodeType) -> list[str]:
+    texts = [one for one in code.co_consts if isinstance(one, str)]
+    return texts + [text for one in code.co_consts if isinstance(one, CodeType) for text in _texts(one)]

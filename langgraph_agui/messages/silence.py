@@ -1,0 +1,99 @@
+"""What of a message its graph's author has silenced: clients do not see it, the model still gets it back.
+
+It stays with the message in `response_metadata`, and so in the checkpoint: the next run hides it too, also in
+another process. No provider is sent it.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple, TypeVar
+
+from langchain_core.messages import BaseMessage
+
+from langgraph_agui.messages.blocks import BlockDelta, read_blocks
+
+Message = TypeVar("Message", bound=BaseMessage)
+
+# The key in `response_metadata`; True where the whole message is hidden.
+HIDDEN: Final = "agui_hidden"
+
+
+class Silence(NamedTuple):
+    """What clients do not see of a message.
+
+    Attributes:
+        text: Whether its text is hidden.
+        shown_tools: The tools whose calls are shown; None for all.
+    """
+
+    text: bool = False
+    shown_tools: tuple[str, ...] | None = None
+
+    @property
+    def is_total(self) -> bool:
+        """Whether neither text nor calls are shown. Then nothing is."""
+        return self.text and self.shown_tools == ()
+
+    def hides_call(self, tool: str) -> bool:
+        """Return whether calls of this tool are hidden."""
+        return self.shown_tools is not None and tool not in self.shown_tools
+
+    def for_message(self, message: BaseMessage) -> Silence:
+        """Return what is hidden of a message: all of it, if nothing would be left to see."""
+        if self == NOTHING or any(self._shows(delta) for delta in read_blocks(message, whole=True)):
+            return self
+        return EVERYTHING
+
+    def _shows(self, delta: BlockDelta) -> bool:
+        match delta.kind:
+            case "text":
+                return bool(delta.text) and not self.text
+            case "call":
+                return not self.hides_call(delta.name or "")
+        return True
+
+    def marked(self, message: Message) -> Message:
+        """Return the message with the mark of what is hidden: a copy, if its mark is another. Caches share messages."""
+        if silence_in(message) == self:
+            return message
+        return message.model_copy(update={"response_metadata": self._metadata(message)})
+
+    def mark(self, message: BaseMessage) -> None:
+        """Put the mark of what is hidden into a message."""
+        if silence_in(message) != self:
+            message.response_metadata = self._metadata(message)
+
+    def _metadata(self, message: BaseMessage) -> dict[str, object]:
+        metadata = {key: value for key, value in message.response_metadata.items() if key != HIDDEN}
+        if self.is_total:
+            metadata[HIDDEN] = True
+        elif self != NOTHING:
+            tools = None if self.shown_tools is None else [*self.shown_tools]
+            metadata[HIDDEN] = {"text": self.text, "shown_tools": tools}
+        return metadata
+
+
+NOTHING: Final = Silence()
+EVERYTHING: Final = Silence(text=True, shown_tools=())
+
+
+def silence_in(message: BaseMessage) -> Silence:
+    """Return what is hidden of a message."""
+    match message.response_metadata.get(HIDDEN):
+        case None:
+            return NOTHING
+        case {"text": bool(text), "shown_tools": list(tools) | (None as tools)}:
+            return Silence(text, None if tools is None else tuple(map(str, tools)))
+    return EVERYTHING
+
+
+def silence_of(text: bool, calls: object) -> Silence:
+    """Return what is hidden if `text` is, and calls are shown as `calls` says: not (False), of these tools, or all."""
+    match calls:
+        case False:
+            return Silence(text, ())
+        case str(tool):
+            return Silence(text, (tool,))
+        case [*tools]:
+            return Silence(text, tuple(map(str, tools)))
+    return Silence(text)
