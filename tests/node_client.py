@@ -54,6 +54,8 @@ class ClientRun:
     """The run input that the client sent."""
     last: dict[str, Any] | None = field(repr=False)
     """The last event that reached the application."""
+    custom: list[dict[str, Any]] = field(repr=False)
+    """The custom events that reached the application."""
     compacted: list[str] | None = field(repr=False)
     """The types of the events after ``compactEvents``, where another generation of the client was asked for."""
 

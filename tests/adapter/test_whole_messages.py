@@ -15,7 +15,7 @@ from langgraph.types import CachePolicy
 from langgraph_agui import LangGraphAgent
 from tests.adapter.graphs import Chat, agent_of, chain_of, sync_talker, talker
 from tests.adapter.models import Scripted, call, text_chunk, thinking
-from tests.adapter.streams import RecordedRun, dumped, record_run, run_input
+from tests.adapter.streams import RecordedRun, dumped, record_run, run_input, user
 
 
 def returning(*messages: Any, name: str = "node") -> Any:
@@ -243,3 +243,26 @@ async def test_a_hidden_message_stays_hidden_in_the_next_run() -> None:
     recorded.check_snapshot()
     answers = [message.content for message in recorded.messages if isinstance(message, AssistantMessage)]
     assert answers == ["a", "b"]
+
+
+@pytest.mark.parametrize("back", ["Hello", "Bye"])
+async def test_a_message_that_a_node_changes_and_another_changes_back(back: str) -> None:
+    """The client's value for it follows: the model gets what the graph has, not what it had between."""
+    model = Scripted(["Hello"], ["Done."])
+
+    async def talk(state: Chat) -> dict[str, Any]:
+        return {"messages": [await model.ainvoke(state["messages"])]}
+
+    def rewrite(text: str) -> Any:
+        def node(state: Chat) -> dict[str, Any]:
+            last = state["messages"][-1]
+            return {"messages": [AIMessage(text, id=last.id)] if last.text != "Done." else []}
+
+        node.__name__ = f"rewrite_{text}"
+        return node
+
+    first_node, second_node = rewrite("Changed"), rewrite(back)
+    agent = LangGraphAgent(chain_of(talk, first_node, second_node))
+    first = await record_run(agent, run_input(user("hi")))
+    await record_run(agent, run_input(*first.messages, user("more")))
+    assert model.seen[-1][1].content == back

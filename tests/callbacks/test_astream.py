@@ -130,3 +130,9 @@ async def test_runs_at_once_are_apart() -> None:
     )
     for number, (events, one) in enumerate(zip(recorded, given, strict=True)):
         assert contents(RecordedRun(events, one).messages) == ["hi", f"{number}a{number}b"]
+
+
+async def test_a_silenced_model_is_silent() -> None:
+    silent = Scripted(["CANARY"]).with_config(metadata={"emit-messages": False})
+    recorded = await recorded_of(silent | StrOutputParser() | Scripted(["Hello"]), "hi")
+    assert [one.content for one in recorded.messages if one.role == "assistant"] == ["Hello"]

@@ -148,3 +148,12 @@ def test_an_async_on_event_is_refused() -> None:
 
     with pytest.raises(TypeError, match="not async"):
         AGUICallbackHandler(on_event)
+
+
+@ways
+async def test_a_silenced_model_is_silent(way: str) -> None:
+    received = ReceivedEvents()
+    chain = Scripted(["CANARY"]).with_config(metadata={"emit-messages": False}) | StrOutputParser()
+    await call_by(way, chain | Scripted(["Hello"]) | StrOutputParser(), "hi", received.config)
+    assert contents(received.check()) == ["Hello"]
+    assert not any("CANARY" in event.model_dump_json() for event in received.events)

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.deep import deep
+
 ROOT = Path(__file__).parents[2]
 
 WITHOUT = """
@@ -61,7 +63,7 @@ def test_imports_and_names_the_extra_that_is_missing() -> None:
         assert answer is None or (answer[0] == "ImportError" and 'pip install "langgraph-agui[' in answer[1]), name
 
 
-@pytest.mark.parametrize("module", ["fastapi", "starlette"])
+@pytest.mark.parametrize("module", ["fastapi", pytest.param("starlette", marks=deep)])
 def test_one_missing_module_is_enough(module: str) -> None:
     code = """
 try:

@@ -10,7 +10,7 @@ from langchain_anthropic import ChatAnthropic
 from langchain_core.messages import AIMessage
 
 from langgraph_agui.messages.to_langchain import ProviderFilter
-from langgraph_agui.models.find import providers_in
+from langgraph_agui.models.find import providers_in, walk
 from tests.adapter.models import Scripted
 
 CLAUDE = ChatAnthropic(model="claude-sonnet-4-5", api_key="none")  # type: ignore[call-arg,arg-type]
@@ -22,7 +22,7 @@ def thought(provider: str) -> AIMessage:
 
 
 def filter_of(model: Any) -> ProviderFilter:
-    return ProviderFilter(providers_in(create_agent(model, [])), learns=True)
+    return ProviderFilter(providers_in([*walk(create_agent(model, []))]), learns=True)
 
 
 def admitted(providers: ProviderFilter, *names: str) -> list[Any]:

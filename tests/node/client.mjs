@@ -99,6 +99,7 @@ const agentFor = async (request) => {
   agent.paced = request.paced ?? false;
   if (request.headers && agent.url !== undefined) agent.headers = request.headers;
   agent.messages.push(...(request.add ?? []));
+  if (kept !== undefined && request.state !== undefined) agent.setState(request.state);
   return agent;
 };
 
@@ -149,6 +150,7 @@ const run = async (request) => {
     openInterrupts: agent.pendingInterrupts ?? [],
     input: agent.input ?? null,
     last: agent.seen.at(-1) ?? null,
+    custom: agent.seen.filter((event) => event.type === "CUSTOM"),
     compacted: compactEvents ? compactEvents(agent.seen).map((event) => event.type) : null,
   };
 };

@@ -14,9 +14,9 @@ from tests.node_client import NodeClient
 from tests.providers.cases import BY_ID
 from tests.reasoning.identity import EXPECTED_DIFFERENCES, STREAMED, TURNS, WHOLE, Column, compare_case, compare_turns
 from tests.reasoning.rig import Rig, rigged
+from tests.tables import BEGIN, END, line, written
 
 PAGE = Path(__file__).parents[2] / "docs" / "reasoning.md"
-BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
 
 COLUMNS: dict[Column, str] = {
     "streamed": "streamed",
@@ -85,10 +85,6 @@ def table(differing: Mapping[tuple[str, Column], str]) -> list[str]:
     return lines
 
 
-def line(*cells: str) -> str:
-    return f"| {' | '.join(cells)} |"
-
-
 def versions() -> list[str]:
     """The packages that the results depend on."""
     packages = ["langchain", "langchain-core", "langgraph", *sorted({row.package for row in ROWS.values()})]
@@ -98,14 +94,6 @@ def versions() -> list[str]:
 def section(lines: Iterable[str]) -> str:
     count = f"{len(STREAMED)} conversations streamed, {len(WHOLE)} answered whole, {5 * len(TURNS)} turns with tools."
     return "\n".join([BEGIN, "", *lines, "", count, "", "With these packages:", "", *versions(), "", END])
-
-
-def written(page: str, made: str) -> str:
-    """`page` with `made` in the place of its section, or at its end."""
-    if BEGIN not in page:
-        return f"{page.rstrip()}\n\n{made}\n".lstrip()
-    before, _, rest = page.partition(BEGIN)
-    return before + made + rest.partition(END)[2]
 
 
 def play(rig: Rig) -> dict[tuple[str, Column], list[str]]:

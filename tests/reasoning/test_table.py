@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from tests.providers.cases import BY_ID
 from tests.reasoning.identity import EXPECTED_DIFFERENCES, STREAMED, TURNS, WHOLE
-from tests.reasoning.table import BEGIN, END, IDENTICAL, PAGE, ROWS, table, written
+from tests.reasoning.table import IDENTICAL, PAGE, ROWS, table
+from tests.tables import BEGIN, END, rows, written
 
 
 def test_the_page_has_the_table() -> None:
     lines = PAGE.read_text().split(BEGIN)[1].split(END)[0].splitlines()
 
-    assert [line for line in lines if line.startswith("|")] == table(EXPECTED_DIFFERENCES)
+    assert rows(PAGE.read_text()) == table(EXPECTED_DIFFERENCES)
     listed = {line.split()[1] for line in lines if line.startswith("- ")}
     assert listed >= {row.package for row in ROWS.values()}
     assert f"{len(STREAMED)} conversations streamed, {len(WHOLE)} answered whole" in "\n".join(lines)

@@ -17,7 +17,7 @@ from tests.deep import representatives
 pytestmark = pytest.mark.xdist_group("remote")
 
 
-@pytest.mark.parametrize("kind", representatives(KINDS, lambda kind: kind.partition("_")[0]))
+@pytest.mark.parametrize("kind", representatives(KINDS, lambda kind: kind.rpartition("_")[2]))
 async def test_on_a_server(kind: str, server: str, tmp_path: Path) -> None:
     graph = RemoteGraph(f"approvals_{kind}", url=server)
     dialogues = [dialogue(graph, kind, answer, tmp_path) for of, answer in CASES if of == kind]

@@ -89,7 +89,7 @@ async def test_it_can_be_ignored(lost: Lost, server: str) -> None:
     assert second.messages[-1].content == "I heard human:one / human:two"
 
 
-@pytest.mark.parametrize("echo", [True, False])
+@pytest.mark.parametrize("echo", [True, pytest.param(False, marks=deep)])
 async def test_a_call_that_the_client_answers(echo: bool, server: str) -> None:
     agent, thread = agent_of(server, "client_tool"), str(uuid4())
     first = await recorded(agent, user("go", "u1"), thread=str(uuid4()))

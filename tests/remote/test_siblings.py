@@ -15,8 +15,9 @@ from langgraph_agui import LangGraphAgent, agui_router
 from langgraph_agui.graphs import RemoteGraphAdapter
 from langgraph_agui.translate.remote_runner import RemoteGraphRunner
 from tests.adapter.streams import RecordedRun, record_run, run_input
+from tests.deep import deep
 from tests.http.serving import serving
-from tests.remote.sibling_graphs import ASKING, BOTH, BUILT, MODES
+from tests.remote.sibling_graphs import ASKING, BOTH, BUILT
 from tests.subagents.owners import check_lifecycle, check_tags, check_words, ends, starts, tag
 
 if TYPE_CHECKING:
@@ -31,7 +32,9 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.xdist_group("remote")
 
-modes = pytest.mark.parametrize("mode", MODES)
+# One in which a node asks, and one in which only a half of the calls does.
+FIRST = {"in_a_node_per_call", "half_batched"}
+modes = pytest.mark.parametrize("mode", ["batched", pytest.param("per_call", marks=deep)])
 
 
 @pytest.fixture
@@ -99,7 +102,7 @@ def left_by(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
 # -- who asks -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ASKING)
+@pytest.mark.parametrize("name", [name if name in FIRST else pytest.param(name, marks=deep) for name in ASKING])
 async def test_who_asks_is_known_to_whoever_connects(agent: Agents, name: str) -> None:
     recorded = await begin(agent(name))
     owners, (question,) = check_words(recorded, BUILT[name]), asked(recorded)

@@ -181,7 +181,7 @@ def wait_until_saved(database: Path) -> None:
     wait_for(found, "the result is saved")
 
 
-@pytest.mark.parametrize("forgetful", [True, False])
+@pytest.mark.parametrize("forgetful", [True, pytest.param(False, marks=deep)])
 async def test_what_a_tool_had_done_is_not_forgotten(nursery: Nursery, forgetful: bool) -> None:
     """One of two tools was done when the run was killed: its result is beside the state, in no checkpoint."""
     whole = nursery.kill(1000, f"whole-{forgetful}")
