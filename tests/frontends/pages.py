@@ -10,11 +10,19 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from fastapi.staticfiles import StaticFiles
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from examples.frontends.server import build_app
 from langgraph_agui import LangGraphAgent
-from tests.frontends.building import NEW_CLIENT_PAGE, PAGES, Runtime, runtime, runtime_with_new_client
+from tests.frontends.building import (
+    MIGRATED_PAGE,
+    NEW_CLIENT_PAGE,
+    PAGES,
+    Runtime,
+    runtime,
+    runtime_with_migrated_page,
+    runtime_with_new_client,
+)
 from tests.http.serving import serving
 
 if TYPE_CHECKING:
@@ -37,18 +45,29 @@ class FrontEnd:
         self.runtime = runtime
 
     @property
+    def send_button(self) -> Locator:
+        return self.page.get_by_role("button", name="Send", exact=True)
+
+    @property
     def thread_id(self) -> str:
         return self.page.url.partition("#")[2]
 
     def send(self, text: str) -> None:
         """Send a message, once the run before has ended."""
         self.page.get_by_placeholder(self.placeholder).fill(text)
-        self.press("Send")
+        self.send_button.click()
 
     def rests(self) -> None:
         """Wait until no run is under way."""
         self.page.get_by_placeholder(self.placeholder).fill("something")
-        expect(self.page.get_by_role("button", name="Send", exact=True)).to_be_enabled()
+        expect(self.send_button).to_be_enabled()
+
+    def takes_no_message(self) -> None:
+        """Expect that nothing can be sent, if the chat is there at all."""
+        box = self.page.get_by_placeholder(self.placeholder)
+        if box.count():
+            box.fill("something")
+            expect(self.send_button).to_be_disabled()
 
     def press(self, name: str) -> None:
         self.page.get_by_role("button", name=name, exact=True).click()
@@ -116,13 +135,21 @@ class CopilotKit(FrontEnd):
     calls = '[data-testid="copilot-tool-render-name"]'
     placeholder = "Type a message..."
 
+    @property
+    def send_button(self) -> Locator:
+        return self.page.get_by_test_id("copilot-send-button")
+
+    @staticmethod
+    def script() -> str:
+        """Return the runtime's script."""
+        return "runtime.mjs"
+
     def rests(self) -> None:
         expect(self.page.get_by_test_id("copilot-chat")).to_have_attribute("data-copilot-running", "false")
 
     def send(self, text: str) -> None:
         self.rests()
-        self.page.get_by_placeholder(self.placeholder).fill(text)
-        self.page.get_by_test_id("copilot-send-button").click()
+        super().send(text)
 
 
 class NewClientAssistantUI(AssistantUI):
@@ -137,6 +164,21 @@ class NewClientCopilotKit(CopilotKit):
 
     name = "copilotkit-new-client"
 
+    @staticmethod
+    def script() -> str:
+        return runtime_with_new_client()
+
+
+class Migrated(CopilotKit):
+    """CopilotKit's page for the graphs of `tests/migration`."""
+
+    name = "migrated"
+    directory = MIGRATED_PAGE
+
+    @staticmethod
+    def script() -> str:
+        return runtime_with_migrated_page()
+
 
 EACH: tuple[type[FrontEnd], ...] = (Plain, CopilotKit, AssistantUI)
 
@@ -148,13 +190,13 @@ class Site:
         self.kind, self.url, self.runtime = kind, url, runtime
 
     @contextlib.contextmanager
-    def opened(self, browser: Browser) -> Iterator[FrontEnd]:
+    def opened(self, browser: Browser, query: str = "") -> Iterator[FrontEnd]:
         """Open the page in a thread of its own. No error may be thrown in it."""
         context = browser.new_context(viewport={"width": 1280, "height": 1000})
         page = context.new_page()
         thrown: list[str] = []
         page.on("pageerror", lambda error: thrown.append(str(error)))
-        page.goto(f"{self.url}#{uuid4()}")
+        page.goto(f"{self.url}{query}#{uuid4()}")
         yield self.kind(page, self.runtime)
         context.close()
         assert thrown == []
@@ -171,8 +213,7 @@ def site(kind: type[FrontEnd], agent: LangGraphAgent) -> Iterator[Site]:
         )
         served = stack.enter_context(serving(app))
         if issubclass(kind, CopilotKit):
-            script = runtime_with_new_client() if kind is NewClientCopilotKit else "runtime.mjs"
-            started = stack.enter_context(runtime(served.url("/agent"), script))
+            started = stack.enter_context(runtime(served.url("/agent"), kind.script()))
             yield Site(kind, f"{started.url}/", started)
         else:
             path = "new-client" if kind is NewClientAssistantUI else kind.name

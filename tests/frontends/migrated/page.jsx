@@ -1,0 +1,181 @@
+// A page for each graph of tests/migration/graphs, as users of CopilotKit write it: `?graph=` says which.
+import { createRoot } from "react-dom/client";
+import {
+  CopilotChat,
+  CopilotKitProvider,
+  useAgent,
+  useComponent,
+  useFrontendTool,
+  useHumanInTheLoop,
+  useInterrupt,
+} from "@copilotkit/react-core/v2";
+import "@copilotkit/react-core/v2/styles.css";
+import { useState } from "react";
+import { z } from "zod";
+
+const given = new URLSearchParams(location.search);
+
+function AgenticChat() {
+  const [background, setBackground] = useState("white");
+  useFrontendTool({
+    name: "change_background",
+    description: "Change the background of the chat.",
+    parameters: z.object({ background: z.string().describe("A CSS colour.") }),
+    handler: async ({ background }) => {
+      setBackground(background);
+      return { status: "success", message: `The background is ${background}.` };
+    },
+  });
+  return <div data-testid="background" style={{ background, height: "2em" }} />;
+}
+
+// The value that the graph gave to `interrupt()`: in the outcome of a run, or in the event `on_interrupt`, as text.
+function asked({ event, interrupt }) {
+  if (interrupt) return interrupt.metadata.langgraph.raw;
+  return typeof event.value === "string" ? JSON.parse(event.value) : event.value;
+}
+
+function HumanInTheLoop() {
+  useInterrupt({
+    render: (props) => (
+      <StepPicker steps={asked(props).steps} onConfirm={(steps) => props.resolve(answered({ steps }))} />
+    ),
+  });
+  return <Steps />;
+}
+
+// Pages answer by an object, or by its text.
+const answered = (value) => (given.get("answer") === "text" ? JSON.stringify(value) : value);
+
+function StepPicker({ steps, onConfirm }) {
+  const [picked, setPicked] = useState(steps);
+  const toggled = ({ status }) => (status === "enabled" ? "disabled" : "enabled");
+  const toggle = (which) => setPicked(picked.map((step) => (step === which ? { ...step, status: toggled(step) } : step)));
+  return (
+    <form action={() => void onConfirm(picked)}>
+      {picked.map((step) => (
+        <label key={step.description}>
+          <input type="checkbox" checked={step.status === "enabled"} onChange={() => toggle(step)} />
+          {step.description}
+        </label>
+      ))}
+      <button>Confirm</button>
+    </form>
+  );
+}
+
+function Steps() {
+  const { agent } = useAgent();
+  return (
+    <ul data-testid="steps">
+      {agent.state?.steps?.map(({ description, status }) => (
+        <li key={description}>
+          {description}: {status}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function Subgraphs() {
+  const { agent } = useAgent();
+  useInterrupt({
+    render: (props) => {
+      const { message, options } = asked(props);
+      return (
+        <form>
+          <p>{message}</p>
+          {options.map((option) => (
+            <button key={option} type="button" onClick={() => void props.resolve(option)}>
+              {option}
+            </button>
+          ))}
+        </form>
+      );
+    },
+  });
+  return <output data-testid="flight">{agent.state?.flight}</output>;
+}
+
+function SharedState() {
+  const { agent, isReady } = useAgent(); // until it is ready, what is set is lost
+  const recipe = agent.state?.recipe;
+  const set = (changes) => agent.setState({ ...agent.state, recipe: { ...recipe, ...changes } });
+  return (
+    <fieldset disabled={!isReady}>
+      <h2 data-testid="title">{recipe?.title}</h2>
+      <label>
+        Minutes
+        <input type="number" value={recipe?.minutes ?? ""} onChange={(event) => set({ minutes: +event.target.value })} />
+      </label>
+    </fieldset>
+  );
+}
+
+function PredictiveStateUpdates() {
+  const { agent } = useAgent();
+  useHumanInTheLoop({
+    name: "confirm_changes",
+    description: "Ask the user whether the changes are to be kept.",
+    parameters: z.object({}),
+    render: ({ respond, status, result }) => (
+      <div data-testid="confirm">
+        {status === "executing" && (
+          <>
+            <button onClick={() => void respond({ accepted: true })}>Accept</button>
+            <button onClick={() => void respond({ accepted: false })}>Refuse</button>
+          </>
+        )}
+        {status === "complete" && (JSON.parse(result).accepted ? "Accepted" : "Refused")}
+      </div>
+    ),
+  });
+  return (
+    <article data-testid="document" aria-busy={agent.isRunning}>
+      {agent.state?.document}
+    </article>
+  );
+}
+
+function ToolBasedGenerativeUI() {
+  useComponent({
+    name: "generate_haiku",
+    description: "Show a haiku.",
+    parameters: z.object({ japanese: z.array(z.string()), english: z.array(z.string()) }),
+    render: ({ japanese = [], english = [] }) => (
+      <ol data-testid="haiku">
+        {japanese.map((line, at) => (
+          <li key={at}>
+            {line} – {english[at]}
+          </li>
+        ))}
+      </ol>
+    ),
+  });
+}
+
+const PAGES = {
+  agentic_chat: AgenticChat,
+  agentic_generative_ui: Steps,
+  human_in_the_loop: HumanInTheLoop,
+  predictive_state_updates: PredictiveStateUpdates,
+  shared_state: SharedState,
+  subgraphs: Subgraphs,
+  tool_based_generative_ui: ToolBasedGenerativeUI,
+};
+
+function App() {
+  const [error, setError] = useState("");
+  const Page = PAGES[given.get("graph")];
+  return (
+    <CopilotKitProvider runtimeUrl="/api/copilotkit" onError={({ error }) => setError(error.message)}>
+      <Page />
+      <div style={{ height: "70vh" }}>
+        <CopilotChat threadId={location.hash.slice(1)} />
+      </div>
+      <p role="alert">{error}</p>
+    </CopilotKitProvider>
+  );
+}
+
+createRoot(document.getElementById("root")).render(<App />);
