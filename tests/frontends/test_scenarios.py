@@ -150,6 +150,19 @@ def test_a_reload(front: FrontEnd) -> None:
     front.shows_answers("Done: Sunny in Rome", "Done: Noted.", "Done: milk")
 
 
+def test_a_thread_that_is_slow_to_come(front: FrontEnd) -> None:
+    front.send("hello")
+    front.shows_answers(said("hello"))
+    front.page.route("**/connect", lambda _: None)  # held until it is let go
+    with front.page.expect_request("**/connect"):
+        front.page.reload()
+    front.takes_no_message()
+    front.page.unroute("**/connect")
+    front.shows_answers(said("hello"))
+    front.send("hello again")
+    front.shows_answers(said("hello"), said("hello again"))
+
+
 def test_a_reload_before_an_answer(front: FrontEnd) -> None:
     front.send("book IC1")
     front.shows_question("Window or aisle?")
