@@ -22,7 +22,7 @@ from ag_ui.core import PROTOCOL_VERSION, RunAgentInput
 from langchain_core.runnables import RunnableConfig
 
 from langgraph_agui.agent import LangGraphAgent
-from langgraph_agui.conventions.agents import AgentEvents, RunsInputs, accepted, check_agent, events_of, published
+from langgraph_agui.conventions.agents import AgentEvents, RunsInputs, check_agent, opener, published
 from langgraph_agui.errors import RunInputError, StateError
 from langgraph_agui.protocol.schema import parse_input
 from langgraph_agui.protocol.wire import ProtocolError
@@ -118,7 +118,7 @@ def agui_router(
         run_input, config = await authorized(request)
         context = await _resolve(context_factory(request)) if context_factory is not None else None
         try:
-            return _EventStream(await begin(run_input, config=config, context=context), keep_alive)
+            return _EventStream(await _resolve(begin(run_input, config=config, context=context)), keep_alive)
         except (RunInputError, StateError) as error:
             return _refusal(error)
 
@@ -147,32 +147,18 @@ def _is_ours(agent: object, method: str) -> TypeGuard[LangGraphAgent]:
     return isinstance(agent, LangGraphAgent) and getattr(type(agent), method) is getattr(LangGraphAgent, method)
 
 
-def _run_of(agent: RunsInputs, config: object, context: object) -> Callable[..., Awaitable[_Reader]]:
+def _run_of(agent: RunsInputs, config: object, context: object) -> Callable[..., Maybe[_Reader]]:
     """Return what begins a run; the factories of its configuration and context are None if there are none."""
     if _is_ours(agent, "run"):
         return partial(agent.begin, SSESink)
-    accepted(agent.run, config=config, context=context)
-
-    async def begin(run_input: RunAgentInput, **options: object) -> AgentEvents:
-        taken = accepted(agent.run, **options)
-        return AgentEvents(partial(events_of, agent, run_input, taken), run_input)
-
-    return begin
+    return opener(agent, "run", config=config, context=context)
 
 
 def _connect_of(agent: RunsInputs, config: object) -> Callable[..., _Reader] | None:
     """Return what shows a thread; None if the agent cannot."""
     if _is_ours(agent, "connect"):
         return partial(agent.subscribe, SSESink)
-    method = getattr(agent, "connect", None)
-    if method is None:
-        return None
-    accepted(method, config=config)
-
-    def show(run_input: RunAgentInput, **options: object) -> AgentEvents:
-        return AgentEvents(partial(method, run_input, **accepted(method, **options)), run_input)
-
-    return show
+    return opener(agent, "connect", config=config) if hasattr(agent, "connect") else None
 
 
 class RouteOptions(TypedDict, total=False):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from functools import partial
 from typing import Any, Final, Protocol, runtime_checkable
 
 from ag_ui.core import BaseEvent, RunAgentInput
@@ -60,10 +61,32 @@ def accepted(method: Callable[..., object], **options: object) -> dict[str, obje
     return given
 
 
-def events_of(agent: RunsInputs, run_input: RunAgentInput, options: Mapping[str, object]) -> AsyncIterator[BaseEvent]:
-    """Return the events of a run of an agent; of a clone, if it makes clones."""
+def opener(agent: RunsInputs, method: str, **factories: object) -> Callable[..., AgentEvents]:
+    """Return what opens the events of a method of an agent for an input; of a clone, if the agent makes clones.
+
+    Args:
+        agent: The agent.
+        method: `run` or `connect`.
+        factories: What makes the options that the method is called with; None for those that it is not.
+
+    Raises:
+        TypeError: The method does not take what a factory makes.
+    """
+    accepted(getattr(agent, method), **factories)
+
+    def open_events(run_input: RunAgentInput, **options: object) -> AgentEvents:
+        return AgentEvents(partial(_events_of, agent, method, run_input, options), run_input)
+
+    return open_events
+
+
+def _events_of(
+    agent: RunsInputs, method: str, run_input: RunAgentInput, options: Mapping[str, object]
+) -> AsyncIterator[BaseEvent]:
     clone = getattr(agent, "clone", None)
-    return (clone() if clone is not None else agent).run(run_input, **options)
+    called = getattr(clone() if clone is not None else agent, method)
+    events: AsyncIterator[BaseEvent] = called(run_input, **accepted(called, **options))
+    return events
 
 
 async def published(agent: object) -> object:

@@ -193,6 +193,32 @@ def test_each_run_has_one_end(agent: Any, types: list[str]) -> None:
     assert getattr(agent, "closed", True)
 
 
+class KeepsItsRun:
+    """Serves one request: it keeps the state of a run in itself."""
+
+    used = False
+
+    def clone(self) -> KeepsItsRun:
+        return KeepsItsRun()
+
+    async def run(self, run_input: RunAgentInput) -> AsyncIterator[Any]:
+        assert not self.used
+        self.used = True
+        yield started(run_input)
+        yield finished(run_input)
+
+    connect = run
+
+
+@pytest.mark.parametrize("path", ["/agent", "/agent/connect"])
+def test_each_request_gets_a_clone(path: str) -> None:
+    app, agent = FastAPI(), KeepsItsRun()
+    add_langgraph_fastapi_endpoint(app, agent, "/agent")
+    for _ in range(2):
+        assert [event.type.value for event in ask(app, path)] == ["RUN_STARTED", "RUN_FINISHED"]
+    assert not agent.used
+
+
 def test_capabilities_of_any_kind() -> None:
     class Async(Unfinished):
         async def get_capabilities(self) -> dict[str, Any]:
