@@ -129,7 +129,7 @@ class Conventions(Protocol):
         """Return the answers to interrupts that a client sends in another way than by `resume`; None if it does not.
 
         Raises:
-            RunInputError: They are to other questions, or cannot be told apart.
+            RunInputError: They are for other questions, or do not say for which of several.
         """
 
 

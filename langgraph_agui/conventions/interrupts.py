@@ -151,16 +151,14 @@ def _json_of(value: object) -> object:
 
 def _entries(group: Sequence[InterruptRequest], answer: object) -> list[ResumeEntry]:
     """Return the answers to the requests of one LangGraph interrupt."""
-    answers: Sequence[object] = [answer]
+    parsed = _parsed(answer) if group[0].action is not None else _loaded(answer, group[0])
+    answers: list[object] = [parsed]
     if group[0].batch is not None:
-        parsed = _parsed(answer)
         decisions = parsed.get("decisions") if isinstance(parsed, Mapping) else None
-        answers = decisions if isinstance(decisions, list) else [parsed]
+        answers = decisions if isinstance(decisions, list) else answers
         if len(answers) != len(group):
             message = f"Expected {len(group)} decisions, got {len(answers)}."
             raise RunInputError(ErrorCode.INTERRUPT_INVALID, message)
-    else:
-        answers = [_parsed(answer) if group[0].action is not None else _loaded(answer, group[0])]
     return [
         ResumeEntry(interrupt_id=request.id, status="resolved", payload=payload)
         for request, payload in zip(group, answers, strict=True)

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from types import CodeType, FunctionType
+from types import FunctionType
 from typing import Any, Final, TypeVar, cast
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.tools import BaseTool
 from langgraph.pregel import Pregel
 
-from langgraph_agui.models.find import OBJECTS, Place, models_at, names_in, package_of, providers_in, walk
+from langgraph_agui.models.find import OBJECTS, Place, codes_of, models_at, package_of, providers_in, walk
 
 T = TypeVar("T")
 
@@ -87,9 +87,5 @@ def _classes(values: Iterable[object]) -> frozenset[str]:
 def _names(function: FunctionType) -> list[str]:
     if package_of(function) == _OWN_PACKAGE:
         return []  # what our own code says is not the graph's
-    return [*names_in(function.__code__), *_texts(function.__code__)]
-
-
-def _texts(code: CodeType) -> list[str]:
-    texts = [one for one in code.co_consts if isinstance(one, str)]
-    return texts + [text for one in code.co_consts if isinstance(one, CodeType) for text in _texts(one)]
+    found = (one for code in codes_of(function) for one in (*code.co_names, *code.co_consts))
+    return [one for one in found if isinstance(one, str)]

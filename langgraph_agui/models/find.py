@@ -143,7 +143,7 @@ def _children(value: object) -> Iterable[object]:
 def _globals(function: FunctionType) -> list[object]:
     """Return the Runnables that a function takes from globals, and the functions of its package that it names."""
     package = package_of(function)
-    named = (function.__globals__.get(name) for name in names_in(function.__code__))
+    named = (function.__globals__.get(name) for code in codes_of(function) for name in code.co_names)
     return [
         one
         for one in named
@@ -157,12 +157,12 @@ def package_of(function: FunctionType) -> str:
     return (function.__module__ or "").partition(".")[0]
 
 
-def names_in(code: CodeType) -> Iterator[str]:
-    """Yield the globals and attributes that code names, with the code of functions inside it."""
-    yield from code.co_names
-    for inner in code.co_consts:
-        if isinstance(inner, CodeType):
-            yield from names_in(inner)
+def codes_of(function: FunctionType) -> list[CodeType]:
+    """Return the code of a function, and that of the functions inside it."""
+    codes = [function.__code__]
+    for code in codes:  # which grows
+        codes += [inner for inner in code.co_consts if isinstance(inner, CodeType)]
+    return codes
 
 
 # Providers with a package of their own, `langchain_<provider>`.
