@@ -163,6 +163,13 @@ def test_a_thread_that_is_slow_to_come(front: FrontEnd) -> None:
     front.shows_answers(said("hello"), said("hello again"))
 
 
+def test_a_thread_that_does_not_come(front: FrontEnd) -> None:
+    front.page.route("**/connect", lambda route: route.abort())
+    front.page.reload()
+    front.send("hello")
+    front.shows_answers(said("hello"))
+
+
 def test_a_reload_before_an_answer(front: FrontEnd) -> None:
     front.send("book IC1")
     front.shows_question("Window or aisle?")

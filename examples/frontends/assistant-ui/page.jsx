@@ -27,7 +27,7 @@ const agent = new HttpAgent({ url: "/agent", threadId });
 // What the server has of the thread, for a page that was reloaded. The page waits for it: assistant-ui replaces with it
 // what was sent meanwhile.
 const thread = new HttpAgent({ url: "/agent/connect", threadId });
-await thread.runAgent();
+await thread.runAgent().catch(console.error);
 const { messages, state, pendingInterrupts: interrupts } = thread;
 // assistant-ui keeps what is open with the message that waits for it.
 if (interrupts.length > 0) messages.at(-1).metadata = { custom: { agui: { interrupts } } };

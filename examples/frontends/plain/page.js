@@ -108,4 +108,4 @@ document.getElementById("note").onsubmit = (event) => {
   agent.setState({ ...agent.state, notes: [...(agent.state.notes ?? []), written(event)] });
 };
 
-agent.connectAgent();
+agent.connectAgent().catch(console.error); // the page shows the error too
