@@ -7,54 +7,36 @@ before a stream is opened or a checkpoint is read; what fails later is a `RUN_ER
 
 from __future__ import annotations
 
-import asyncio
 import inspect
-import json
 import logging
-import re
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
 from enum import Enum
 from functools import partial
-from typing import NoReturn, TypeAlias, TypedDict, TypeGuard, TypeVar, Unpack
+from typing import TypeAlias, TypedDict, TypeGuard, TypeVar, Unpack
 
-from ag_ui.core import PROTOCOL_VERSION, RunAgentInput
+from ag_ui.core import RunAgentInput
+from fastapi import APIRouter, FastAPI, HTTPException, Request, params
+from fastapi.responses import JSONResponse
 from langchain_core.runnables import RunnableConfig
+from starlette.responses import Response
 
 from langgraph_agui.agent import LangGraphAgent
-from langgraph_agui.conventions.agents import AgentEvents, RunsInputs, check_agent, opener, published
+from langgraph_agui.conventions.agents import RunsInputs, check_agent, opener, published
 from langgraph_agui.errors import RunInputError, StateError
-from langgraph_agui.protocol.schema import parse_input
-from langgraph_agui.protocol.wire import ProtocolError
-from langgraph_agui.translate.event_sinks import SSESink, Subscription
-
-try:
-    from fastapi import APIRouter, FastAPI, HTTPException, Request, params
-    from fastapi.responses import JSONResponse
-    from starlette.requests import ClientDisconnect
-    from starlette.responses import Response
-    from starlette.types import Receive, Scope, Send
-except ImportError as error:
-    raise ImportError('FastAPI is missing: pip install "langgraph-agui[fastapi]"') from error
+from langgraph_agui.fastapi.body import read_input
+from langgraph_agui.fastapi.event_stream import EventStream, Reader
+from langgraph_agui.translate.event_sinks import SSESink
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 Maybe: TypeAlias = T | Awaitable[T]
-_Reader: TypeAlias = "Subscription[bytes] | AgentEvents"
 
 # Bytes that a request may have by default.
 MAX_BODY = 10 * 1024 * 1024
 
 # Seconds without an event after which a comment is sent by default: proxies close idle streams after 60.
 KEEP_ALIVE = 15.0
-
-_HEADERS = {
-    "cache-control": "no-cache, no-transform",
-    "connection": "keep-alive",
-    "x-accel-buffering": "no",  # nginx would collect the stream otherwise
-}
-_COMMENT = b": keep-alive\n\n"
 
 
 def agui_router(
@@ -101,7 +83,7 @@ def agui_router(
 
     async def authorized(request: Request) -> tuple[RunAgentInput, RunnableConfig | None]:
         """Return the input and the configuration of a request, if it may use its thread."""
-        run_input = await _read(request, max_body)
+        run_input = await read_input(request, max_body)
         if authorize_thread is not None and await _resolve(authorize_thread(request, run_input.thread_id)) is not True:
             raise HTTPException(403, "This thread is not yours.")
         return run_input, await _resolve(config_factory(request)) if config_factory is not None else None
@@ -118,7 +100,7 @@ def agui_router(
         run_input, config = await authorized(request)
         context = await _resolve(context_factory(request)) if context_factory is not None else None
         try:
-            return _EventStream(await _resolve(begin(run_input, config=config, context=context)), keep_alive)
+            return EventStream(await _resolve(begin(run_input, config=config, context=context)), keep_alive)
         except (RunInputError, StateError) as error:
             return _refusal(error)
 
@@ -127,7 +109,7 @@ def agui_router(
         @router.post(f"{base}/connect", response_model=None)
         async def connect(request: Request) -> Response:
             run_input, config = await authorized(request)
-            return _EventStream(show(run_input, config=config), keep_alive)
+            return EventStream(show(run_input, config=config), keep_alive)
 
     if hasattr(agent, "get_capabilities"):
 
@@ -147,14 +129,14 @@ def _is_ours(agent: object, method: str) -> TypeGuard[LangGraphAgent]:
     return isinstance(agent, LangGraphAgent) and getattr(type(agent), method) is getattr(LangGraphAgent, method)
 
 
-def _run_of(agent: RunsInputs, config: object, context: object) -> Callable[..., Maybe[_Reader]]:
+def _run_of(agent: RunsInputs, config: object, context: object) -> Callable[..., Maybe[Reader]]:
     """Return what begins a run; the factories of its configuration and context are None if there are none."""
     if _is_ours(agent, "run"):
         return partial(agent.begin, SSESink)
     return opener(agent, "run", config=config, context=context)
 
 
-def _connect_of(agent: RunsInputs, config: object) -> Callable[..., _Reader] | None:
+def _connect_of(agent: RunsInputs, config: object) -> Callable[..., Reader] | None:
     """Return what shows a thread; None if the agent cannot."""
     if _is_ours(agent, "connect"):
         return partial(agent.subscribe, SSESink)
@@ -192,92 +174,3 @@ def _refusal(error: RunInputError | StateError) -> JSONResponse:
 
 async def _resolve(value: Maybe[T]) -> T:
     return await value if inspect.isawaitable(value) else value
-
-
-async def _read(request: Request, max_body: int) -> RunAgentInput:
-    """Return the input in the body of a request. Raises `HTTPException` if there is none."""
-    content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if content_type != "application/json":
-        # Browsers ask before they send JSON to another site; other types they just send.
-        raise HTTPException(415, "Send RunAgentInput as application/json.")
-    try:
-        value = json.loads(await _body(request, max_body), parse_constant=_refuse_constant)
-    except (ValueError, RecursionError) as error:
-        raise HTTPException(400, "The body is not JSON.") from error
-    if not isinstance(value, dict):
-        raise HTTPException(422, "RunAgentInput is a JSON object.")
-    if _other_major(value.get("protocolVersion")):
-        raise HTTPException(422, f"This agent speaks AG-UI {PROTOCOL_VERSION}.")
-    try:
-        return parse_input(value)
-    except ProtocolError as error:
-        raise HTTPException(422, str(error)) from error
-
-
-async def _body(request: Request, max_body: int) -> bytearray:
-    body = bytearray()
-    try:
-        async for chunk in request.stream():
-            body += chunk
-            if len(body) > max_body:
-                raise HTTPException(413, f"The input is larger than {max_body} bytes.")
-    except ClientDisconnect as error:
-        raise HTTPException(400, "The body is not complete.") from error
-    return body
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
-
-
-def _other_major(version: object) -> bool:
-    """Return whether a client uses another major version of AG-UI. One that names no version is served."""
-    found = re.fullmatch(r"(\d+)\.\d+", version) if isinstance(version, str) else None
-    return found is not None and found[1] != PROTOCOL_VERSION.partition(".")[0]
-
-
-class _EventStream(Response):
-    """Sends SSE frames, and leaves the run at once when the client disconnects.
-
-    Starlette's own streaming response notices a disconnect only when it next sends; a model may think for minutes.
-    """
-
-    media_type = "text/event-stream"
-
-    def __init__(self, reader: _Reader, keep_alive: float | None) -> None:
-        super().__init__(headers=_HEADERS)
-        del self.headers["content-length"]
-        self._reader = reader
-        self._keep_alive = keep_alive
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer the request (ASGI)."""
-        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-        sending = asyncio.create_task(self._send(send))
-        leaving = asyncio.create_task(_disconnect(receive))
-        try:
-            await asyncio.wait({sending, leaving}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for task in (sending, leaving):
-                task.cancel()
-                with suppress(asyncio.CancelledError, OSError):
-                    await task
-
-    async def _send(self, send: Send) -> None:
-        """Send what the reader gets, and a comment whenever it gets nothing for `keep_alive` seconds."""
-        async with self._reader as reader:
-            while True:
-                try:
-                    async with asyncio.timeout(self._keep_alive):
-                        batch = await reader.take()
-                except TimeoutError:
-                    batch = [_COMMENT]
-                if not batch:
-                    break
-                await send({"type": "http.response.body", "body": b"".join(batch), "more_body": True})
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
-
-
-async def _disconnect(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass

@@ -1,0 +1,69 @@
+"""A run as an SSE response. A reader's bytes enter, frames and keep-alive comments leave (AG-UI 1.0, HTTP binding)."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import TypeAlias
+
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from langgraph_agui.conventions.agents import AgentEvents
+from langgraph_agui.translate.event_sinks import Subscription
+
+Reader: TypeAlias = "Subscription[bytes] | AgentEvents"
+
+_HEADERS = {
+    "cache-control": "no-cache, no-transform",
+    "connection": "keep-alive",
+    "x-accel-buffering": "no",  # nginx would collect the stream otherwise
+}
+_COMMENT = b": keep-alive\n\n"
+
+
+class EventStream(Response):
+    """Sends SSE frames, and leaves the run at once when the client disconnects.
+
+    Starlette's own streaming response notices a disconnect only when it next sends; a model may think for minutes.
+    """
+
+    media_type = "text/event-stream"
+
+    def __init__(self, reader: Reader, keep_alive: float | None) -> None:
+        super().__init__(headers=_HEADERS)
+        del self.headers["content-length"]
+        self._reader = reader
+        self._keep_alive = keep_alive
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer the request (ASGI)."""
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        sending = asyncio.create_task(self._send(send))
+        leaving = asyncio.create_task(_disconnect(receive))
+        try:
+            await asyncio.wait({sending, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (sending, leaving):
+                task.cancel()
+                with suppress(asyncio.CancelledError, OSError):
+                    await task
+
+    async def _send(self, send: Send) -> None:
+        """Send what the reader gets, and a comment whenever it gets nothing for `keep_alive` seconds."""
+        async with self._reader as reader:
+            while True:
+                try:
+                    async with asyncio.timeout(self._keep_alive):
+                        batch = await reader.take()
+                except TimeoutError:
+                    batch = [_COMMENT]
+                if not batch:
+                    break
+                await send({"type": "http.response.body", "body": b"".join(batch), "more_body": True})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def _disconnect(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
