@@ -6,9 +6,9 @@ a task of its own in which the graph runs, so one agent serves any number of run
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import AsyncGenerator, Callable
-from dataclasses import replace
-from datetime import timedelta
 from typing import Self, TypeVar, Unpack, cast
 
 from ag_ui.core import AgentCapabilities, Event, RunAgentInput
@@ -21,29 +21,14 @@ from langgraph_agui.capabilities import InputReaders, capabilities_of
 from langgraph_agui.configs import merge_run_configs
 from langgraph_agui.connect import ThreadSnapshot
 from langgraph_agui.conventions import NODE_CONVENTIONS, GraphConventions, interrupt_sink
-from langgraph_agui.conventions.switches import Switches, read_switches, warn_of_hooks
-from langgraph_agui.errors import CodedError
+from langgraph_agui.conventions.switches import AgentOptions, read_options, warn_of_hooks
+from langgraph_agui.errors import CodedError, ErrorCode, RunInputError
 from langgraph_agui.graphs import Graph, adapt_graph
-from langgraph_agui.interrupts.decisions import OnApproval, log_approval
-from langgraph_agui.messages.options import ReasoningOptions
 from langgraph_agui.messages.redaction import redactor_for
 from langgraph_agui.messages.to_langchain import ProviderFilter
 from langgraph_agui.protocol.sse import encode
 from langgraph_agui.run import Run
-from langgraph_agui.settings import (
-    AgentContext,
-    Approvals,
-    ClientInstructions,
-    ClientProtocol,
-    InnerModels,
-    InputWhilePaused,
-    InterruptForm,
-    OnBusy,
-    OnDisconnect,
-    RunSettings,
-    SubagentsOption,
-    UnknownThreads,
-)
+from langgraph_agui.settings import AgentContext, RunSettings
 from langgraph_agui.state.contract import StateContract
 from langgraph_agui.state.options import StateOptions
 from langgraph_agui.threads import locks_for
@@ -51,7 +36,15 @@ from langgraph_agui.translate.event_sinks import EventSink, Sink, SSESink, Subsc
 from langgraph_agui.translate.old_clients import sink_for_client
 from langgraph_agui.translate.run_events import refused_run
 
+logger = logging.getLogger(__name__)
+
 T = TypeVar("T")
+
+# Seconds that the store of the threads has to answer whether it is there.
+_READY_TIMEOUT = 2.0
+
+# A thread that nobody has, to ask it for.
+_NO_THREAD = "langgraph-agui-ready"
 
 
 class LangGraphAgent:
@@ -96,6 +89,15 @@ class LangGraphAgent:
         client_instructions: Whether the client's system and developer messages reach the model.
         on_busy: What happens to a run while another one is going on in its thread: it is refused (`thread_busy`), or it
             waits. This holds across workers if the checkpointer is on Postgres (docs/scaling.md).
+        run_timeout: Seconds, or a `timedelta`, after which a run is stopped with the code `run_timeout`. The time in
+            which it waits for its thread does not count.
+        idle_timeout: The same for a run that emits nothing for so long, also because its model thinks in hiding.
+        max_concurrent_runs: How many runs this agent has at once, in this process, those that wait included; one more
+            is refused (`too_many_runs`).
+        max_waiting: How many runs wait in one thread, if `on_busy` is `"wait"`; one more is refused (`thread_busy`).
+        max_readers: How many clients follow one run; one more is refused (`too_many_readers`).
+        max_unread: The bytes that wait for a client that does not read. With more it gets `reader_too_slow` in their
+            place, and has left the run, as `on_disconnect` says.
         state: What clients see of the graph's state, and what they may change (docs/state.md). By default the keys of
             the output schema and of the input schema, without the messages.
         state_schema: A pydantic model of the state as clients see it. The state that a client sends is checked against
@@ -111,68 +113,35 @@ class LangGraphAgent:
         description: str | None = None,
         config: RunnableConfig | None = None,
         *,
-        messages_key: str = "messages",
-        on_disconnect: OnDisconnect = "cancel",
-        emit_raw: bool = False,
-        expose_errors: bool = False,
-        reasoning: ReasoningOptions | None = None,
-        subagents: SubagentsOption = "auto",
-        client_protocol: ClientProtocol = "auto",
-        inner_models: InnerModels = "live",
-        interrupts: InterruptForm = "auto",
-        unknown_threads: UnknownThreads = "import",
-        approvals: Approvals = "interrupt",
-        approval_timeout: timedelta | None = None,
-        on_approval: OnApproval = log_approval,
-        input_while_paused: InputWhilePaused = "refuse",
-        client_instructions: ClientInstructions = "ignore",
-        on_busy: OnBusy = "refuse",
         state: StateOptions | None = None,
         state_schema: type[BaseModel] | None = None,
         capabilities: AgentCapabilities | None = None,
-        **switches: Unpack[Switches],
+        **options: Unpack[AgentOptions],
     ) -> None:
         if not isinstance(graph, Pregel | RemoteGraph):
             raise TypeError(f"graph must be a compiled graph (did you call .compile()?), not {type(graph).__name__}")
-        settings = RunSettings(
-            messages_key=messages_key,
-            on_disconnect=on_disconnect,
-            emit_raw=emit_raw,
-            expose_errors=expose_errors,
-            reasoning=reasoning or ReasoningOptions(),
-            subagents=subagents,
-            client_protocol=client_protocol,
-            inner_models=inner_models,
-            interrupts=interrupts,
-            unknown_threads=unknown_threads,
-            approvals=approvals,
-            approval_timeout=approval_timeout,
-            on_approval=on_approval,
-            input_while_paused=input_while_paused,
-            client_instructions=client_instructions,
-            on_busy=on_busy,
-        )
-        settings = replace(settings, **read_switches(switches))
+        settings = RunSettings(**read_options(options))
         self.graph = graph
         self.name = name
         self.description = description
         self.config = config
-        adapter, options = adapt_graph(graph), settings.reasoning
+        adapter, reasoning = adapt_graph(graph), settings.reasoning
         conventions = GraphConventions(adapter)
-        show = redactor_for(options)
+        show = redactor_for(reasoning)
         contract = StateContract(
-            adapter, state or StateOptions(), messages_key, state_schema, show, conventions.state_keys
+            adapter, state or StateOptions(), settings.messages_key, state_schema, show, conventions.state_keys
         )
         # What a checkpointer holds is the graph's own; only a client's history needs a filter.
-        known, contents = adapter.has_checkpointer or bool(options.providers), adapter.contents
+        known, contents = adapter.has_checkpointer or bool(reasoning.providers), adapter.contents
         found = contents.providers if contents is not None else ()
-        providers = ProviderFilter(options.providers) if known else ProviderFilter(found, learns=True)
+        providers = ProviderFilter(reasoning.providers) if known else ProviderFilter(found, learns=True)
         self._capabilities = capabilities or AgentCapabilities()
         self._readers = InputReaders(contents, conventions.fields_read())
         self._context = AgentContext(
             adapter, settings, contract, conventions, NODE_CONVENTIONS, providers, self._readers.report_unread
         )
         self._running: list[Run] = []
+        self._stopping = False
 
     def __init_subclass__(cls, **kwargs: object) -> None:
         """Warn of methods that a subclass for `ag-ui-langgraph` overrides and that nothing calls here."""
@@ -237,15 +206,17 @@ class LangGraphAgent:
             context: The graph's runtime context for this run.
 
         Raises:
-            RunInputError: Another run is going on in the thread (`thread_busy`).
+            RunInputError: Another run is going on in the thread (`thread_busy`), as many runs as the agent may have
+                (`too_many_runs`), or the server is stopping (`server_stopping`).
             StateError: The database that holds the threads cannot be reached.
         """
         reader = self._subscription(sink, run_input)
         config = merge_run_configs(self.config, config)  # which may fail: before the thread is locked
-        graph, lease = self._context.graph, None
+        graph, settings, lease = self._context.graph, self._context.settings, None
+        self._check_room()
         locks = locks_for(graph.lock_owner) if graph.has_checkpointer else None
-        if locks is not None and self._context.settings.on_busy == "refuse":
-            lease = await locks.acquire(run_input.thread_id, wait=False)
+        if locks is not None and settings.on_busy == "refuse":
+            lease = await locks.acquire(run_input.thread_id)
         try:
             run = Run(self._context, run_input, config, context, reader, lease, locks if lease is None else None)
         except BaseException:
@@ -256,19 +227,32 @@ class LangGraphAgent:
         run.task.add_done_callback(lambda _task: self._running.remove(run))
         return reader
 
+    def _check_room(self) -> None:
+        if self._stopping:
+            raise RunInputError(ErrorCode.SERVER_STOPPING)
+        limit = self._context.settings.max_concurrent_runs
+        if limit is not None and len(self._running) >= limit:
+            raise RunInputError(ErrorCode.TOO_MANY_RUNS)
+
     async def connect(
         self, run_input: RunAgentInput, *, config: RunnableConfig | None = None
     ) -> AsyncGenerator[Event, None]:
         """Yield the thread as it stands, without running anything: messages with their reasoning, state, interrupts.
 
         Ids are those of the live runs; an unknown thread is an empty one. If a run is going on in the thread, in this
-        process, its events follow: first what there is so far, then the rest as it comes.
+        process, its events follow: first what there is so far, then the rest as it comes. If the graph keeps no
+        threads, the `run_id` must be that of the run: its thread id alone is no proof of having begun it.
 
         Args:
             run_input: The thread, and what the client holds of it already.
             config: Configuration for reading the thread, over the agent's.
         """
-        reader = self.subscribe(EventSink, run_input, config=config)
+        try:
+            reader = self.subscribe(EventSink, run_input, config=config)
+        except RunInputError as error:
+            for refusal in refused_run(run_input, error):
+                yield cast("Event", refusal)
+            return
         async with reader:
             while batch := await reader.take():
                 for event in batch:
@@ -282,17 +266,21 @@ class LangGraphAgent:
         *,
         config: RunnableConfig | None = None,
     ) -> Subscription[T]:
-        """Connect to the thread and return the reader; `sink` is that of `begin`. See `connect`."""
+        """Connect to the thread and return the reader; `sink` is that of `begin`. See `connect`.
+
+        Raises:
+            RunInputError: As many clients follow the run as may (`too_many_readers`).
+        """
         reader = self._subscription(sink, run_input)
         for run in self._running:
-            if run.input.thread_id == run_input.thread_id and not run.finished:
+            if run.may_be_joined(run_input):
                 run.join(reader, run_input)
                 return reader
         ThreadSnapshot(self._context, run_input, merge_run_configs(self.config, config), reader)
         return reader
 
     def _subscription(self, sink: Callable[[Callable[[T], object]], Sink], run_input: RunAgentInput) -> Subscription[T]:
-        reader = Subscription(sink)
+        reader = Subscription(sink, self._context.settings.max_unread)
         sink_of_client = sink_for_client(reader.sink, self._context, run_input)
         reader.sink = interrupt_sink(sink_of_client, self._context.settings, run_input)
         return reader
@@ -303,6 +291,34 @@ class LangGraphAgent:
         for run in runs:
             run.stop()
         return bool(runs)
+
+    async def drain(self, grace: float = 0) -> None:
+        """Stop serving: refuse new runs, let those that are going on end, and end what is left with `server_stopping`.
+
+        Call it where the application shuts down, before the checkpointer is closed. A router that is included before
+        the application starts does it by itself.
+
+        Args:
+            grace: Seconds that the runs have to end by themselves.
+        """
+        self._stopping = True
+        runs = list(self._running)
+        if runs and grace > 0:
+            await asyncio.wait({run.task for run in runs}, timeout=grace)
+        await asyncio.gather(*(run.end(ErrorCode.SERVER_STOPPING) for run in runs))
+
+    async def is_ready(self) -> bool:
+        """Return whether the agent takes runs: it is not stopping, and the store of its threads answers."""
+        if self._stopping:
+            return False
+        try:
+            async with asyncio.timeout(_READY_TIMEOUT):
+                if self._context.graph.has_checkpointer:
+                    await self._context.graph.load_state({"configurable": {"thread_id": _NO_THREAD}})
+        except Exception:
+            logger.exception("The store of the threads does not answer.")
+            return False
+        return True
 
     def clone(self) -> Self:
         """Return this agent: one object serves any number of runs at once."""

@@ -1,4 +1,4 @@
-"""Helpers for asyncio: tasks that nobody awaits, and coroutines that synchronous code runs."""
+"""Helpers for asyncio: tasks that nobody awaits, and coroutines that synchronous code runs, an executor."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
+# Threads are made when none is idle.
+_MAX_THREADS = 256
+
 # The event loop itself keeps only weak references to its tasks.
 _kept: set[asyncio.Task[None]] = set()
 
@@ -19,6 +22,18 @@ def keep_alive(task: asyncio.Task[None]) -> None:
     """Keep a reference to `task` until it is done."""
     _kept.add(task)
     task.add_done_callback(_kept.discard)
+
+
+def use_own_executor() -> None:
+    """Give the event loop, if one runs, an executor with room for hung work, unless the application has set one.
+
+    Synchronous nodes, tools and models run in the loop's executor, and so do look-ups of host names. asyncio's own has
+    a few threads; each tool that hangs keeps one after its run has ended, until nothing runs any more.
+    """
+    with suppress(RuntimeError):
+        loop = asyncio.get_running_loop()
+        if getattr(loop, "_default_executor", None) is None:
+            loop.set_default_executor(ThreadPoolExecutor(_MAX_THREADS, thread_name_prefix="langgraph-agui"))
 
 
 async def await_shielded(work: Coroutine[None, None, None]) -> None:

@@ -39,6 +39,12 @@ class ErrorCode(StrEnum):
     INTERRUPT_INVALID = "interrupt_invalid", "The answer does not fit the interrupt."
     # Another run is going on in the thread; nothing was run.
     THREAD_BUSY = "thread_busy", "Another run is going on in this thread."
+    # As many runs are going on as the agent allows; nothing was run.
+    TOO_MANY_RUNS = "too_many_runs", "The agent is busy. Try again later."
+    # As many clients follow the run as the agent allows.
+    TOO_MANY_READERS = "too_many_readers", "Too many clients follow this run."
+    # The server is stopping: it begins no run, or has ended this one.
+    SERVER_STOPPING = "server_stopping", "The server is stopping. Try again later."
     # The server did not accept an answer (`on_approval` raised); nothing was run.
     APPROVAL_REFUSED = "approval_refused", "The answer was not accepted."
     # The thread's checkpoint could not be read; nothing was run.
@@ -47,6 +53,10 @@ class ErrorCode(StrEnum):
     STATE_REFUSED = "state_refused", "This part of the state cannot be changed."
     # The client's state does not fit the graph's schema, and nothing was run; or, in development, the graph's own.
     STATE_INVALID = "state_invalid", "The state does not fit its schema."
+    # The run, or its silence, took longer than the agent allows.
+    RUN_TIMEOUT = "run_timeout", "The agent took too long and was stopped."
+    # The client did not read what the run sent. The run goes on, or not, as `on_disconnect` says.
+    READER_TOO_SLOW = "reader_too_slow", "This client reads too slowly. Connect to the thread again."
     # The graph took more steps than its recursion limit allows.
     RECURSION_LIMIT = "recursion_limit", "The agent took too many steps and was stopped."
     # A model call failed.

@@ -8,9 +8,9 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from ag_ui.core import Interrupt, RunAgentInput
 from langchain_core.messages import AIMessage
@@ -20,18 +20,18 @@ from langgraph.graph import END
 
 from langgraph_agui.aio import await_shielded, keep_alive
 from langgraph_agui.configs import merge_run_configs
-from langgraph_agui.errors import CodedError, ErrorCode
+from langgraph_agui.errors import CodedError, ErrorCode, RunInputError
 from langgraph_agui.frontend import KEY, SentInput, frontend_config
 from langgraph_agui.interrupts.approval_tool import REQUEST_APPROVAL, split_approvals
 from langgraph_agui.interrupts.decisions import Approval
 from langgraph_agui.interrupts.pending import PendingInterrupts
 from langgraph_agui.interrupts.resume import Resolution
 from langgraph_agui.messages.to_agui import cancelled, open_tool_calls
-from langgraph_agui.settings import AgentContext, RunSettings
+from langgraph_agui.settings import AgentContext, RunSettings, seconds
 from langgraph_agui.state.client_state import RUN
 from langgraph_agui.threads.locks import ThreadLease, ThreadLocks
 from langgraph_agui.threads.planner import Abandon, Execute, Resume, RunPlan, RunPlanner, Show
-from langgraph_agui.translate.event_sinks import Broadcaster, JoinedSink, Sink, Subscription
+from langgraph_agui.translate.event_sinks import Broadcaster, IdleTimer, JoinedSink, Sink, Subscription
 from langgraph_agui.translate.remote_runner import graph_runner_for
 from langgraph_agui.translate.state_view import StateView
 from langgraph_agui.translate.translation import Translation
@@ -121,7 +121,9 @@ class Run:
         self._lease = lease
         self._locks = locks
         self._broadcaster = Broadcaster(reader.sink)
-        self._close_queues: list[Callable[[], None]] = [reader.close]
+        self._readers: list[Subscription[Any]] = [reader]
+        self._end_code: ErrorCode | None = None
+        self._timers: list[asyncio.TimerHandle | IdleTimer] = []
         reader.on_leave = partial(self._first_reader_left, reader)
         self._translation = start_translation(agent, run_input, self._broadcaster)
         self._planner = RunPlanner(agent, run_input, self._config)
@@ -140,12 +142,27 @@ class Run:
         """Whether the terminal event was emitted."""
         return self._translation.finished
 
+    def may_be_joined(self, run_input: RunAgentInput) -> bool:
+        """Return whether the input of `connect` asks for this run.
+
+        Raises:
+            RunInputError: It does, and as many clients follow the run as may (`too_many_readers`).
+        """
+        if self.finished or self.input.thread_id != run_input.thread_id:
+            return False
+        if not self._graph.has_checkpointer and self.input.run_id != run_input.run_id:
+            return False  # nobody guards the ids of threads that nobody keeps
+        self._readers = [reader for reader in self._readers if not reader.left.is_set()]
+        if len(self._readers) >= self._agent.settings.max_readers:
+            raise RunInputError(ErrorCode.TOO_MANY_READERS)
+        return True
+
     def join(self, reader: Subscription[T], run_input: RunAgentInput) -> None:
         """Add a reader: it gets what there is so far, then the rest. The run goes on when it leaves."""
         sink = JoinedSink(reader.sink, run_input)
         self._translation.replay(sink, run_input)
         self._broadcaster.add(sink)
-        self._close_queues.append(reader.close)
+        self._readers.append(reader)
         self._translation.refresh_writers()
 
         async def leave() -> None:
@@ -162,6 +179,20 @@ class Run:
     def stop(self) -> None:
         """Stop the graph, from any thread; its readers still get the end of the run."""
         self.task.get_loop().call_soon_threadsafe(self._stop)
+
+    async def end(self, code: ErrorCode) -> None:
+        """End the run with an error, and wait until its readers have it, for a short time."""
+        self._end(code)
+        await asyncio.wait({self.task}, timeout=_LEAVE_TIMEOUT)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_LEAVE_TIMEOUT):
+                for reader in self._readers:
+                    await reader.left.wait()
+
+    def _end(self, code: ErrorCode) -> None:
+        if not self.task.done():
+            self._end_code = self._end_code or code
+            self._stop()
 
     def _stop(self) -> None:
         self._runner.stop()
@@ -196,10 +227,22 @@ class Run:
             self._agent.providers.learn(self._translation.providers)
             self._translation.cancel_run()  # if there was no terminal event: cancelled before the first step
         finally:
-            for close in self._close_queues:
-                close()
+            for timer in self._timers:
+                timer.cancel()
+            for reader in self._readers:
+                reader.close()
             if self._lease is not None:
                 self._lease.let_go()
+
+    def _start_timers(self) -> None:
+        """Start the clocks that end the run if it, or its silence, takes too long."""
+        settings, loop = self._agent.settings, self.task.get_loop()
+        if (whole := seconds(settings.run_timeout)) is not None:
+            self._timers.append(loop.call_later(whole, self._end, ErrorCode.RUN_TIMEOUT))
+        if (idle := seconds(settings.idle_timeout)) is not None:
+            watch = IdleTimer(idle, partial(self._end, ErrorCode.RUN_TIMEOUT))
+            self._broadcaster.add(watch)
+            self._timers.append(watch)
 
     # -- running --------------------------------------------------------------------------------------------------
 
@@ -215,6 +258,8 @@ class Run:
             await await_shielded(self._lease.release())
         if failure is None:
             self._translation.finish_run(interrupts)
+        elif self._end_code is not None:
+            self._translation.fail_run(CodedError(self._end_code))
         elif isinstance(failure, asyncio.CancelledError | GraphDrained | _PauseAbandoned):
             self._translation.cancel_run()
         else:
@@ -227,7 +272,8 @@ class Run:
             _PauseAbandoned: The input cancels the pause of the thread, and brings nothing else.
         """
         if self._locks is not None:
-            self._lease = await self._locks.acquire(self.input.thread_id, wait=True)
+            self._lease = await self._locks.acquire(self.input.thread_id, self._agent.settings.max_waiting)
+        self._start_timers()
         plan = await self._planner.plan()
         pending = await self._carry_out(plan)
         if isinstance(plan, Resume | Abandon) and not pending:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Literal, Protocol, TypeAlias, get_args, get_origin, get_type_hints
+from typing import Literal, Protocol, TypeAlias, TypedDict, get_args, get_origin, get_type_hints
 
 from ag_ui.core import RunAgentInput
 from langchain_core.messages import BaseMessage
@@ -44,6 +44,15 @@ InterruptForm: TypeAlias = Literal["auto", "outcome", "legacy", "both"]
 ClientProtocol: TypeAlias = Literal["auto", "1.0", "0.x"]
 
 
+# A time: seconds, or a `timedelta`.
+Duration: TypeAlias = float | timedelta
+
+
+def seconds(duration: Duration | None) -> float | None:
+    """Return a duration in seconds."""
+    return duration.total_seconds() if isinstance(duration, timedelta) else duration
+
+
 def check_choice(name: str, value: object, choices: object) -> None:
     """Check that the option `name` has one of the values in `choices`, a `Literal`.
 
@@ -79,11 +88,21 @@ class RunSettings:
     input_while_paused: InputWhilePaused = "refuse"
     client_instructions: ClientInstructions = "ignore"
     on_busy: OnBusy = "refuse"
+    run_timeout: Duration | None = None
+    idle_timeout: Duration | None = None
+    max_concurrent_runs: int | None = None
+    max_waiting: int = 32
+    max_readers: int = 32
+    max_unread: int = 16 * 1024 * 1024
 
     def __post_init__(self) -> None:
         for name, annotation in get_type_hints(type(self)).items():
             if get_origin(annotation) is Literal:
                 check_choice(name, getattr(self, name), annotation)
+        for name in ("run_timeout", "idle_timeout", "max_concurrent_runs", "max_waiting", "max_readers", "max_unread"):
+            limit = seconds(getattr(self, name))
+            if limit is not None and not limit > 0:
+                raise ValueError(f"{name} must be more than 0, not {getattr(self, name)!r}")
         if self.emit_raw and self.reasoning.visibility != "full":
             raise ValueError("emit_raw sends all of the graph's state, which would show the reasoning that is hidden")
 
@@ -108,6 +127,33 @@ class RunSettings:
         if self.subagents == "auto":
             return "inline" if self.is_old_client(run_input) else "attributed"
         return self.subagents
+
+
+class RunOptions(TypedDict, total=False):
+    """The fields of `RunSettings`, as keyword options of `LangGraphAgent`, which documents them."""
+
+    messages_key: str
+    on_disconnect: OnDisconnect
+    emit_raw: bool
+    expose_errors: bool
+    reasoning: ReasoningOptions
+    subagents: SubagentsOption
+    client_protocol: ClientProtocol
+    inner_models: InnerModels
+    interrupts: InterruptForm
+    unknown_threads: UnknownThreads
+    approvals: Approvals
+    approval_timeout: timedelta | None
+    on_approval: OnApproval
+    input_while_paused: InputWhilePaused
+    client_instructions: ClientInstructions
+    on_busy: OnBusy
+    run_timeout: Duration | None
+    idle_timeout: Duration | None
+    max_concurrent_runs: int | None
+    max_waiting: int
+    max_readers: int
+    max_unread: int
 
 
 class Conventions(Protocol):

@@ -266,7 +266,9 @@ def _type(found: Any) -> str:
     if origin is typing.Annotated:
         return _type(arguments[0])
     if origin is typing.Unpack:
-        return f"Unpack[{{{', '.join(sorted(arguments[0].__annotations__))}}}]"
+        options = typing.get_type_hints(arguments[0])
+        lines = "".join(f"\n            {name}: {_type(options[name])}," for name in sorted(options))
+        return f"Unpack[{{{lines}\n        }}]"
     if origin is not None:
         name = _name(origin)
         return name if name == "..." else f"{name}[{', '.join(map(_type, arguments))}]"

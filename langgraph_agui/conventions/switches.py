@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
-from typing import Final, Literal, TypedDict
+from typing import Final, Literal, TypedDict, cast
 
 from langgraph_agui.protocol.wire import to_jsonable
-from langgraph_agui.settings import InterruptForm, SubagentsOption
+from langgraph_agui.settings import RunOptions, SubagentsOption
 
 logger = logging.getLogger(__name__)
 
@@ -55,24 +55,21 @@ class Switches(TypedDict, total=False):
     subagent_visibility: Literal["attributed", "inline", "hidden"] | None
 
 
-class SwitchedOptions(TypedDict, total=False):
-    """The options that they set."""
-
-    emit_raw: bool
-    interrupts: InterruptForm
-    subagents: SubagentsOption
+class AgentOptions(RunOptions, Switches, total=False):
+    """The keyword options of `LangGraphAgent`."""
 
 
-def read_switches(switches: Switches) -> SwitchedOptions:
-    """Return the options that switches set.
+def read_options(given: AgentOptions) -> RunOptions:
+    """Return the options of an agent, and in place of the switches what they set.
 
     Raises:
-        TypeError: There is no such switch.
-        ValueError: Two of them contradict each other.
+        TypeError: There is no such option.
+        ValueError: Two switches contradict each other.
     """
-    if unknown := switches.keys() - Switches.__annotations__.keys():
+    if unknown := given.keys() - AgentOptions.__annotations__.keys():
         raise TypeError(f"LangGraphAgent takes no option {', '.join(map(repr, sorted(unknown)))}")
-    options = SwitchedOptions()
+    switches = cast("Switches", {name: value for name, value in given.items() if name in Switches.__annotations__})
+    options = cast("RunOptions", {name: value for name, value in given.items() if name not in switches})
     if "emit_raw_events" in switches:
         options["emit_raw"] = switches["emit_raw_events"]
     if {"emit_interrupt_outcome", "enable_legacy_on_interrupt_event"} & switches.keys():

@@ -19,6 +19,8 @@ _HEADERS = {
     "connection": "keep-alive",
     "x-accel-buffering": "no",  # nginx would collect the stream otherwise
 }
+# Seconds that a stream which the server cuts has to send the end of its run.
+_LAST_EVENTS = 2.0
 _COMMENT = b": keep-alive\n\n"
 
 
@@ -43,6 +45,10 @@ class EventStream(Response):
         leaving = asyncio.create_task(_disconnect(receive))
         try:
             await asyncio.wait({sending, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:  # the server stops, and the application ends its runs: that is still sent
+            await asyncio.wait({sending, leaving}, timeout=_LAST_EVENTS, return_when=asyncio.FIRST_COMPLETED)
+            if not sending.done():
+                raise
         finally:
             for task in (sending, leaving):
                 task.cancel()

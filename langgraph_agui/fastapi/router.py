@@ -1,15 +1,18 @@
 """An agent as FastAPI routes.
 
-`POST path` runs it, `POST path/connect` shows a thread as it stands, `GET path/capabilities` and `GET path/health`
-describe it. A request body enters, SSE leaves (AG-UI 1.0, HTTP binding). A request that is wrong is answered with a 4xx
-before a stream is opened or a checkpoint is read; what fails later is a `RUN_ERROR` in the stream.
+`POST path` runs it, `POST path/connect` shows a thread as it stands, `GET path/capabilities` describes it. `GET
+path/health` says that the process serves, `GET path/ready` that the store of the threads answers too.
+
+A request body enters, SSE leaves (AG-UI 1.0, HTTP binding). A request that is wrong is answered with a 4xx before a
+stream is opened or a checkpoint is read; what fails later is a `RUN_ERROR` in the stream.
 """
 
 from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from enum import Enum
 from functools import partial
 from typing import TypeAlias, TypedDict, TypeGuard, TypeVar, Unpack
@@ -21,8 +24,9 @@ from langchain_core.runnables import RunnableConfig
 from starlette.responses import Response
 
 from langgraph_agui.agent import LangGraphAgent
+from langgraph_agui.aio import use_own_executor
 from langgraph_agui.conventions.agents import RunsInputs, check_agent, opener, published
-from langgraph_agui.errors import RunInputError, StateError
+from langgraph_agui.errors import ErrorCode, RunInputError, StateError
 from langgraph_agui.fastapi.body import read_input
 from langgraph_agui.fastapi.event_stream import EventStream, Reader
 from langgraph_agui.translate.event_sinks import SSESink
@@ -37,6 +41,9 @@ MAX_BODY = 10 * 1024 * 1024
 
 # Seconds without an event after which a comment is sent by default: proxies close idle streams after 60.
 KEEP_ALIVE = 15.0
+
+# The statuses of refusals; the others are conflicts with what goes on in the thread.
+_STATUSES = {ErrorCode.TOO_MANY_RUNS: 429, ErrorCode.TOO_MANY_READERS: 429, ErrorCode.SERVER_STOPPING: 503}
 
 
 def agui_router(
@@ -76,10 +83,11 @@ def agui_router(
         TypeError: `agent` is no agent, or its `run` does not take what a factory makes.
     """
     check_agent(agent)
+    use_own_executor()  # for routes that are made while the application starts
     begin, show = _run_of(agent, config_factory, context_factory), _connect_of(agent, config_factory)
     path = f"/{path}" if path and not path.startswith("/") else path
     base = path.rstrip("/")
-    router = APIRouter(dependencies=list(dependencies or ()))
+    router = APIRouter(dependencies=list(dependencies or ()), lifespan=partial(_serving, agent))
 
     async def authorized(request: Request) -> tuple[RunAgentInput, RunnableConfig | None]:
         """Return the input and the configuration of a request, if it may use its thread."""
@@ -109,7 +117,10 @@ def agui_router(
         @router.post(f"{base}/connect", response_model=None)
         async def connect(request: Request) -> Response:
             run_input, config = await authorized(request)
-            return EventStream(show(run_input, config=config), keep_alive)
+            try:
+                return EventStream(show(run_input, config=config), keep_alive)
+            except RunInputError as error:
+                return _refusal(error)
 
     if hasattr(agent, "get_capabilities"):
 
@@ -121,7 +132,21 @@ def agui_router(
     async def health() -> dict[str, object]:
         return {"status": "ok", "agent": {"name": getattr(agent, "name", type(agent).__name__)}}
 
+    @router.get(f"{base}/ready")
+    async def ready() -> JSONResponse:
+        is_ready = not isinstance(agent, LangGraphAgent) or await agent.is_ready()
+        return JSONResponse({"status": "ready" if is_ready else "not ready"}, 200 if is_ready else 503)
+
     return router
+
+
+@asynccontextmanager
+async def _serving(agent: RunsInputs, _app: object) -> AsyncIterator[None]:
+    """The time in which the application serves the agent."""
+    use_own_executor()
+    yield
+    if isinstance(agent, LangGraphAgent):
+        await agent.drain()
 
 
 def _is_ours(agent: object, method: str) -> TypeGuard[LangGraphAgent]:
@@ -167,7 +192,7 @@ def add_langgraph_fastapi_endpoint(
 
 def _refusal(error: RunInputError | StateError) -> JSONResponse:
     if isinstance(error, RunInputError):
-        return JSONResponse({"detail": str(error), "code": error.code.value}, 409)
+        return JSONResponse({"detail": str(error), "code": error.code.value}, _STATUSES.get(error.code, 409))
     logger.error("The thread could not be opened", exc_info=error)
     return JSONResponse({"detail": error.code.message, "code": error.code.value}, 503)
 

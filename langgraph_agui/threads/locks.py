@@ -46,20 +46,20 @@ class ThreadLocks:
         # Reentrant: the garbage collector may end a waiting coroutine, which leaves its queue, while this is taken.
         self._guard = threading.RLock()
 
-    async def acquire(self, thread_id: str, *, wait: bool) -> ThreadLease:
-        """Return the lease of a thread.
+    async def acquire(self, thread_id: str, max_waiting: int = 0) -> ThreadLease:
+        """Return the lease of a thread. Runs of this process wait for it first come, first served.
 
         Args:
             thread_id: The thread.
-            wait: Whether to wait, first come, first served, while another run has the thread.
+            max_waiting: How many runs of this process may wait, this one included, while another one has the thread.
 
         Raises:
-            RunInputError: Another run has the thread, and `wait` is false (`thread_busy`).
+            RunInputError: Another run has the thread, and as many as may wait (`thread_busy`).
         """
         lease = ThreadLease(thread_id, self._free)
         with self._guard:
             queue = self._queues.setdefault(thread_id, deque())
-            if queue and not wait:
+            if len(queue) > max_waiting:
                 raise RunInputError(ErrorCode.THREAD_BUSY)
             queue.append(lease)
             if queue[0] is lease:

@@ -71,17 +71,17 @@ class PostgresLocks(ThreadLocks):
         self._session = LockSession()
         weakref.finalize(self, self._session.end).atexit = False  # the end of the process ends the session
 
-    async def acquire(self, thread_id: str, *, wait: bool) -> ThreadLease:
+    async def acquire(self, thread_id: str, max_waiting: int = 0) -> ThreadLease:
         """See `ThreadLocks`. Processes that wait are served in no order.
 
         Raises:
-            RunInputError: Another run has the thread, and `wait` is false (`thread_busy`).
+            RunInputError: Another run has the thread, and as many as may wait in this process (`thread_busy`).
             StateError: The database cannot be reached.
         """
-        lease = await super().acquire(thread_id, wait=wait)
+        lease = await super().acquire(thread_id, max_waiting)
         try:
             while not await self._lock(key_of(thread_id)):
-                if not wait:
+                if not max_waiting:
                     raise RunInputError(ErrorCode.THREAD_BUSY)
                 # Random, so that waiting processes do not ask in step.
                 await asyncio.sleep(random.uniform(_MIN_DELAY, _MAX_DELAY))  # noqa: S311

@@ -14,6 +14,7 @@ from typing import Generic, Protocol, Self, TypeVar
 from ag_ui import core as agui
 from ag_ui.core import BaseEvent, Message, RunAgentInput
 
+from langgraph_agui.aio import keep_alive
 from langgraph_agui.errors import CodedError, ErrorCode
 from langgraph_agui.messages.blocks import BlockKind
 from langgraph_agui.messages.conversation import merge_messages
@@ -138,6 +139,36 @@ class Broadcaster:
         return write
 
 
+class IdleTimer:
+    """A sink that watches: it calls `expired` when nothing has come for `seconds`, until it is cancelled."""
+
+    def __init__(self, seconds: float, expired: Callable[[], object]) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._seconds = seconds
+        self._expired = expired
+        self._last = self._loop.time()
+        self._timer = self._loop.call_later(seconds, self._check)
+
+    def cancel(self) -> None:
+        """Stop watching."""
+        self._timer.cancel()
+
+    def event(self, _event: BaseEvent) -> None:
+        """Note that an event has come."""
+        self._last = self._loop.time()
+
+    def writer(self, _kind: BlockKind, _block_id: str, _subagent_run_id: str | None = None) -> Writer:
+        """Return what notes that a fragment has come."""
+        return lambda _text: setattr(self, "_last", self._loop.time())
+
+    def _check(self) -> None:
+        left = self._last + self._seconds - self._loop.time()
+        if left > 0:
+            self._timer = self._loop.call_later(left, self._check)
+        else:
+            self._expired()
+
+
 class JoinedSink:
     """A sink for a client that joins another client's run: makes the events fit its run id, messages and state.
 
@@ -198,26 +229,39 @@ class JoinedSink:
 # Seconds between two batches, at the least: a third of the time in which a screen shows one picture.
 INTERVAL = 0.005
 
+# Items that wait for a reader are weighed in groups of so many: to weigh each would cost at each token.
+_WEIGHED_TOGETHER = 64
+
+
+def _size(item: object) -> int:
+    """Return the bytes of an item as a frame."""
+    return len(item) if isinstance(item, bytes) else len(encode(item)) if isinstance(item, BaseEvent) else 0
+
 
 class Subscription(Generic[T]):
     """One reader's subscription to a run: a queue of events or bytes, and a context manager that ends it.
 
     Putting never waits: a slow reader does not stop the run. The first item after a silence wakes the reader at once;
-    items that follow within `INTERVAL` go out together, because waking a reader costs more than a token does.
+    items that follow within `INTERVAL` go out together, because waking a reader costs more than a token does. A reader
+    that lets more than `max_unread` bytes wait gets a `RUN_ERROR` (`reader_too_slow`) in their place, and nothing more.
 
     Args:
         make_sink: Makes the sink that puts items, in the form that the reader wants, into this queue.
+        max_unread: The bytes that may wait for the reader.
 
     Attributes:
         sink: Receives the run's events.
         behind: Whether the reader left items in the queue; the reader sets it if it left items of its last batch.
         unread: Whether the reader left before the end of the run.
-        on_leave: Called when the reader leaves.
+        on_leave: Called when the reader leaves, or is let go.
+        left: Set when the reader has left.
     """
 
-    def __init__(self, make_sink: Callable[[Callable[[T], object]], Sink]) -> None:
+    def __init__(self, make_sink: Callable[[Callable[[T], object]], Sink], max_unread: int) -> None:
         self._loop = asyncio.get_running_loop()
         self._items: list[T] = []
+        self._max_unread = max_unread
+        self._weight, self._weigh_at = 0, _WEIGHED_TOGETHER
         self._waiter: asyncio.Future[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._closed = False
@@ -226,6 +270,7 @@ class Subscription(Generic[T]):
         self.behind = False
         self.unread = False
         self.on_leave: Callable[[], Awaitable[None]] | None = None
+        self.left = asyncio.Event()
 
     def put(self, item: T) -> None:
         """Add an item. Does nothing after the reader has left."""
@@ -234,6 +279,23 @@ class Subscription(Generic[T]):
         self._items.append(item)
         if self._waiter is not None and self._timer is None:
             self._wake()
+        elif len(self._items) >= self._weigh_at:
+            self._weigh()
+
+    def _weigh(self) -> None:
+        """Let the reader go if too much waits for it."""
+        self._weight += sum(map(_size, self._items[self._weigh_at - _WEIGHED_TOGETHER :]))
+        self._weigh_at = len(self._items) + _WEIGHED_TOGETHER
+        if self._weight <= self._max_unread or self._waiter is not None:  # who waits for the interval is not slow
+            return
+        code = ErrorCode.READER_TOO_SLOW
+        logger.warning("A reader was let go: %d bytes waited for it.", self._weight)
+        self._items.clear()
+        self.behind = True
+        self.sink.event(agui.RunErrorEvent(message=code.message, code=code.value))
+        self._abandoned = True
+        self.close()
+        keep_alive(asyncio.ensure_future(self._leave()))
 
     def close(self) -> None:
         """Note that the run has ended: nothing more will come."""
@@ -246,9 +308,12 @@ class Subscription(Generic[T]):
             if self._closed:
                 return []
             self._waiter = self._loop.create_future()
-            await self._waiter
-            self._waiter = None
+            try:
+                await self._waiter
+            finally:
+                self._waiter = None
         batch, self._items = self._items, []
+        self._weight, self._weigh_at = 0, _WEIGHED_TOGETHER
         self._timer = self._loop.call_later(INTERVAL, self._end_interval)
         return batch
 
@@ -268,7 +333,14 @@ class Subscription(Generic[T]):
         """Leave: what still comes is dropped."""
         self._abandoned = True
         self.behind = self.behind or bool(self._items)
-        self.unread = self.behind or not self._closed
         self._items.clear()
-        if self.on_leave is not None:
-            await self.on_leave()
+        try:
+            await self._leave()
+        finally:
+            self.left.set()
+
+    async def _leave(self) -> None:
+        self.unread = self.behind or not self._closed
+        on_leave, self.on_leave = self.on_leave, None
+        if on_leave is not None:
+            await on_leave()

@@ -12,7 +12,7 @@ import pytest
 
 import langgraph_agui
 from langgraph_agui import LangGraphAgent, make_json_safe
-from langgraph_agui.conventions.switches import _HOOKS, read_switches
+from langgraph_agui.conventions.switches import _HOOKS, read_options
 from tests.adapter.graphs import chain_of, talker
 from tests.adapter.models import Scripted
 from tests.adapter.streams import user
@@ -36,7 +36,7 @@ from tests.adapter.streams import user
     ],
 )
 def test_switches_are_options(switches: Any, options: Any) -> None:
-    assert read_switches(switches) == options
+    assert read_options(switches) == options
     LangGraphAgent(chain_of(talker(Scripted(["hi"]))), name="agent", **switches)
 
 

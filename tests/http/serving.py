@@ -49,6 +49,8 @@ class Served(uvicorn.Server):
         assert self._up.wait(PATIENCE), "the server did not start"
 
     def end(self) -> None:
+        if self._thread.ident is not None and not self._thread.is_alive():
+            return
         self.should_exit = True
         self.loop.call_soon_threadsafe(self._stopping.set)
         self._thread.join(PATIENCE)

@@ -267,4 +267,4 @@ class TestMounting:
             warnings.simplefilter("error")
             schema = app.openapi()
         operations = [operation["operationId"] for routes in schema["paths"].values() for operation in routes.values()]
-        assert len(set(operations)) == len(operations) == 12
+        assert len(set(operations)) == len(operations) == 15

@@ -24,7 +24,7 @@ async def hold(dsn: str, thread_id: str, wait: bool) -> None:
         say("ready")
         await asyncio.to_thread(sys.stdin.readline)
         try:
-            lease = await locks_for(saver).acquire(thread_id, wait=wait)
+            lease = await locks_for(saver).acquire(thread_id, 8 if wait else 0)
         except RunInputError:
             say("busy")
             return

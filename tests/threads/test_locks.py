@@ -37,26 +37,26 @@ def taken(locks: ThreadLocks) -> int:
 
 async def refused(locks: ThreadLocks, thread_id: str = "t") -> None:
     with pytest.raises(RunInputError) as caught:
-        await locks.acquire(thread_id, wait=False)
+        await locks.acquire(thread_id)
     assert caught.value.code is ErrorCode.THREAD_BUSY
     assert str(caught.value) == "Another run is going on in this thread."
 
 
 async def queued(locks: ThreadLocks, thread_id: str = "t") -> asyncio.Task[ThreadLease]:
     """A task that waits for a thread that is taken."""
-    waiter = asyncio.create_task(locks.acquire(thread_id, wait=True))
+    waiter = asyncio.create_task(locks.acquire(thread_id, 8))
     await asyncio.sleep(0.02)
     assert not waiter.done()
     return waiter
 
 
 async def test_a_second_run_is_refused_until_the_first_has_ended(locks: ThreadLocks) -> None:
-    lease = await locks.acquire("t", wait=False)
+    lease = await locks.acquire("t")
     await refused(locks)
     await refused(locks)
-    other = await locks.acquire("another thread", wait=False)
+    other = await locks.acquire("another thread")
     await lease.release()
-    again = await locks.acquire("t", wait=False)
+    again = await locks.acquire("t")
     await refused(locks)
     for held in (again, other):
         await held.release()
@@ -67,12 +67,12 @@ async def test_who_waits_is_served_in_order(locks: ThreadLocks) -> None:
     order: list[int] = []
 
     async def run(number: int) -> None:
-        lease = await locks.acquire("t", wait=True)
+        lease = await locks.acquire("t", 64)
         order.append(number)
         await asyncio.sleep(0)
         await lease.release()
 
-    first = await locks.acquire("t", wait=True)
+    first = await locks.acquire("t", 64)
     runs = []
     for number in range(8):
         runs.append(asyncio.create_task(run(number)))
@@ -86,9 +86,9 @@ async def test_who_waits_is_served_in_order(locks: ThreadLocks) -> None:
 
 
 async def test_a_lease_is_released_once(locks: ThreadLocks) -> None:
-    first = await locks.acquire("t", wait=False)
+    first = await locks.acquire("t")
     await first.release()
-    second = await locks.acquire("t", wait=False)
+    second = await locks.acquire("t")
     await asyncio.gather(*[first.release() for _ in range(3)])
     await refused(locks)
     await second.release()
@@ -97,7 +97,7 @@ async def test_a_lease_is_released_once(locks: ThreadLocks) -> None:
 
 
 async def test_who_is_cancelled_while_waiting_leaves_the_queue(locks: ThreadLocks) -> None:
-    lease = await locks.acquire("t", wait=False)
+    lease = await locks.acquire("t")
     gone, stays = await queued(locks), await queued(locks)
     gone.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -108,7 +108,7 @@ async def test_who_is_cancelled_while_waiting_leaves_the_queue(locks: ThreadLock
 
 
 async def test_who_is_cancelled_when_its_turn_has_come_passes_it_on(locks: ThreadLocks) -> None:
-    lease = await locks.acquire("t", wait=False)
+    lease = await locks.acquire("t")
     gone, stays = await queued(locks), await queued(locks)
     releasing = asyncio.create_task(lease.release())
     while not releasing.done():
@@ -123,32 +123,32 @@ async def test_who_is_cancelled_when_its_turn_has_come_passes_it_on(locks: Threa
 
 @pytest.mark.parametrize("turns", range(6))
 async def test_who_is_cancelled_while_taking_holds_nothing(locks: ThreadLocks, turns: int) -> None:
-    await (await locks.acquire("warm", wait=False)).release()
-    acquiring = asyncio.create_task(locks.acquire("t", wait=False))
+    await (await locks.acquire("warm")).release()
+    acquiring = asyncio.create_task(locks.acquire("t"))
     for _ in range(turns):
         await asyncio.sleep(0)
     acquiring.cancel()
     await asyncio.gather(acquiring, return_exceptions=True)
     if not acquiring.cancelled():
         await acquiring.result().release()
-    await (await asyncio.wait_for(locks.acquire("t", wait=True), PATIENCE)).release()
+    await (await asyncio.wait_for(locks.acquire("t", 8), PATIENCE)).release()
     assert taken(locks) == 0
 
 
 async def test_a_release_that_is_cancelled_still_releases(locks: ThreadLocks) -> None:
-    lease = await locks.acquire("t", wait=False)
+    lease = await locks.acquire("t")
     releasing = asyncio.create_task(lease.release())
     await asyncio.sleep(0)
     releasing.cancel()
     await asyncio.gather(releasing, return_exceptions=True)
-    await (await asyncio.wait_for(locks.acquire("t", wait=True), PATIENCE)).release()
+    await (await asyncio.wait_for(locks.acquire("t", 8), PATIENCE)).release()
     assert taken(locks) == 0
 
 
 def test_a_lease_can_be_let_go_after_its_loop_has_ended() -> None:
     locks = ThreadLocks()
-    asyncio.run(locks.acquire("t", wait=False)).let_go()
-    asyncio.run(locks.acquire("t", wait=False)).let_go()
+    asyncio.run(locks.acquire("t")).let_go()
+    asyncio.run(locks.acquire("t")).let_go()
     assert taken(locks) == 0
 
 
@@ -157,7 +157,7 @@ def test_a_lease_of_the_database_can_be_let_go_after_its_loop_has_ended(fresh_da
     async def take() -> tuple[ThreadLease, ThreadLocks]:
         async with AsyncPostgresSaver.from_conn_string(fresh_database) as saver:
             locks = locks_for(saver)
-            return await locks.acquire("t", wait=True), locks
+            return await locks.acquire("t", 8), locks
 
     lease, _ = asyncio.run(take())
     lease.let_go()
@@ -185,7 +185,7 @@ async def test_two_event_loops_exclude_each_other(locks: ThreadLocks) -> None:
     counter = Counter()
 
     async def run() -> None:
-        lease = await locks.acquire("t", wait=True)
+        lease = await locks.acquire("t", 64)
         counter.enter()
         await asyncio.sleep(0.001)
         counter.leave()

@@ -92,7 +92,7 @@ def lose(dsn: str, pids: list[int]) -> None:
 
 async def refused(locks: ThreadLocks, thread_id: str = "t") -> None:
     with pytest.raises(RunInputError) as caught:
-        await locks.acquire(thread_id, wait=False)
+        await locks.acquire(thread_id)
     assert caught.value.code is ErrorCode.THREAD_BUSY
 
 
@@ -101,15 +101,15 @@ async def test_processes_exclude_each_other(fresh_database: str, holders: Callab
     here, other = holders(fresh_database, "t", "wait"), holders(fresh_database, "t", "refuse")
     async with AsyncPostgresSaver.from_conn_string(fresh_database) as saver:
         locks = locks_for(saver)
-        lease = await locks.acquire("t", wait=False)
+        lease = await locks.acquire("t")
         assert other.asked() == "busy"
         here.go()
         await asyncio.sleep(0.3)
         await lease.release()
         assert here.read_line() == "held"
         await refused(locks)
-        await (await locks.acquire("another thread", wait=False)).release()
-        waiting = asyncio.create_task(locks.acquire("t", wait=True))
+        await (await locks.acquire("another thread")).release()
+        waiting = asyncio.create_task(locks.acquire("t", 8))
         await asyncio.sleep(0.1)
         assert not waiting.done()
         assert here.asked() == "released"
@@ -123,7 +123,7 @@ async def test_a_killed_process_frees_its_threads(fresh_database: str, holders: 
     async with AsyncPostgresSaver.from_conn_string(fresh_database) as saver:
         locks = locks_for(saver)
         await refused(locks)
-        waiting = asyncio.create_task(locks.acquire("t", wait=True))
+        waiting = asyncio.create_task(locks.acquire("t", 8))
         holder.kill()
         await (await asyncio.wait_for(waiting, PATIENCE)).release()
 
@@ -133,13 +133,13 @@ async def test_a_waiter_who_is_cancelled_asks_no_more(fresh_database: str, holde
     assert holder.asked() == "held"
     async with AsyncPostgresSaver.from_conn_string(fresh_database) as saver:
         locks = locks_for(saver)
-        waiting = asyncio.create_task(locks.acquire("t", wait=True))
+        waiting = asyncio.create_task(locks.acquire("t", 8))
         await asyncio.sleep(0.2)
         waiting.cancel()
         await asyncio.gather(waiting, return_exceptions=True)
         assert waiting.cancelled()
         assert holder.asked() == "released"
-        await (await asyncio.wait_for(locks.acquire("t", wait=True), PATIENCE)).release()
+        await (await asyncio.wait_for(locks.acquire("t", 8), PATIENCE)).release()
     assert sessions(fresh_database) == []
 
 
@@ -147,14 +147,14 @@ async def test_who_is_cancelled_while_taking_leaves_nothing_in_the_database(fres
     async with AsyncPostgresSaver.from_conn_string(fresh_database) as saver:
         locks = locks_for(saver)
         for turns in range(6):
-            acquiring = asyncio.create_task(locks.acquire("t", wait=True))
+            acquiring = asyncio.create_task(locks.acquire("t", 8))
             for _ in range(turns):
                 await asyncio.sleep(0)
             acquiring.cancel()
             await asyncio.gather(acquiring, return_exceptions=True)
             if not acquiring.cancelled():
                 await acquiring.result().release()
-            await (await asyncio.wait_for(locks.acquire("t", wait=True), PATIENCE)).release()
+            await (await asyncio.wait_for(locks.acquire("t", 8), PATIENCE)).release()
             assert sessions(fresh_database) == []
 
 
@@ -164,16 +164,16 @@ async def test_a_lost_connection_is_opened_again_and_takes_its_locks(
     holder = holders(fresh_database)
     async with AsyncPostgresSaver.from_conn_string(fresh_database) as saver:
         locks = locks_for(saver)
-        kept = await locks.acquire("t", wait=False)
+        kept = await locks.acquire("t")
         lose(fresh_database, sessions(fresh_database))
         assert sessions(fresh_database) == []
-        other = await locks.acquire("u", wait=False)
+        other = await locks.acquire("u")
         assert len(sessions(fresh_database)) == 1
         assert holder.asked() == "busy"  # "t" is locked again, though nobody asked for it
         lose(fresh_database, sessions(fresh_database))
         await kept.release()
         await other.release()
-        await (await locks.acquire("t", wait=False)).release()
+        await (await locks.acquire("t")).release()
 
 
 async def test_a_lock_that_another_process_took_meanwhile_is_its_own(
@@ -182,16 +182,16 @@ async def test_a_lock_that_another_process_took_meanwhile_is_its_own(
     holder = holders(fresh_database)
     async with AsyncPostgresSaver.from_conn_string(fresh_database) as saver:
         locks = locks_for(saver)
-        lost = await locks.acquire("t", wait=False)
+        lost = await locks.acquire("t")
         lose(fresh_database, sessions(fresh_database))
         assert holder.asked() == "held"
         with caplog.at_level(logging.WARNING):
-            other = await locks.acquire("u", wait=False)
+            other = await locks.acquire("u")
         assert "two runs are going" in caplog.text
         await lost.release()
         await refused(locks)
         assert holder.asked() == "released"
-        await (await asyncio.wait_for(locks.acquire("t", wait=True), PATIENCE)).release()
+        await (await asyncio.wait_for(locks.acquire("t", 8), PATIENCE)).release()
         await other.release()
 
 
@@ -200,7 +200,7 @@ async def test_a_database_that_cannot_be_reached_is_a_state_error(fresh_database
     async with AsyncConnectionPool(nowhere, min_size=0, max_size=1, timeout=0.2, open=False) as pool:
         locks = locks_for(AsyncPostgresSaver(pool))  # type: ignore[arg-type]
         with pytest.raises(StateError) as caught:
-            await locks.acquire("t", wait=True)
+            await locks.acquire("t", 8)
         assert isinstance(caught.value.__cause__, psycopg.OperationalError)
         assert isinstance(locks, PostgresLocks)
         assert not locks._queues
@@ -213,9 +213,9 @@ async def test_locks_take_nothing_from_the_pool(fresh_database: str) -> None:
         await saver.setup()
         locks = locks_for(saver)
         assert locks_for(AsyncPostgresSaver(pool)) is locks  # one session for all savers on a pool
-        await (await locks.acquire("first", wait=False)).release()
+        await (await locks.acquire("first")).release()
         async with pool.connection():  # the only one
-            leases = await asyncio.gather(*[locks.acquire(f"t{number}", wait=False) for number in range(50)])
+            leases = await asyncio.gather(*[locks.acquire(f"t{number}") for number in range(50)])
             assert len(sessions(fresh_database)) == 1
             await asyncio.gather(*[lease.release() for lease in leases])
         assert sessions(fresh_database) == []
@@ -231,7 +231,7 @@ async def test_the_session_ends_with_the_checkpointer(fresh_database: str) -> No
 
     async def use() -> None:
         async with AsyncPostgresSaver.from_conn_string(fresh_database) as saver:
-            await (await locks_for(saver).acquire("t", wait=False)).release()
+            await (await locks_for(saver).acquire("t")).release()
             assert here() == 1
 
     def threads() -> set[threading.Thread]:
@@ -267,7 +267,7 @@ async def test_every_way_to_connect_is_understood(fresh_database: str) -> None:
     async def excluded(saver: Any) -> None:
         locks = locks_for(saver)
         assert isinstance(locks, PostgresLocks)
-        lease = await locks.acquire("t", wait=False)
+        lease = await locks.acquire("t")
         assert len(sessions(fresh_database)) == 1
         await lease.release()
 

@@ -1,0 +1,92 @@
+"""Readers that do not read: what waits for them is bounded, and then they have left."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import pytest
+from fastapi import FastAPI
+from langchain_core.messages import AIMessageChunk
+from langchain_core.outputs import ChatGenerationChunk
+from langgraph.checkpoint.memory import InMemorySaver
+
+from langgraph_agui import LangGraphAgent, agui_router
+from langgraph_agui.protocol import Verifier
+from langgraph_agui.protocol.sse import decode
+from tests.adapter.streams import RecordedRun, collect, run_input
+from tests.http.models import Talker, flat
+from tests.http.raw import Connection, body_of
+from tests.http.serving import serving
+from tests.waiting import PATIENCE, eventually
+
+WORDS = 1_000
+
+
+class Loud(Talker):
+    """A talker with words of `length` characters."""
+
+    length: int = 500
+
+    def _word(self, number: int) -> ChatGenerationChunk:
+        self.meter.produced += 1
+        return ChatGenerationChunk(message=AIMessageChunk(content="x" * self.length, id="m"))
+
+
+def loud(length: int = 500) -> Loud:
+    return Loud(words=WORDS, pause=0, length=length)
+
+
+def left(events: list[Any]) -> list[tuple[str, str | None]]:
+    return [(event.type.value, getattr(event, "code", None)) for event in events[-1:]]
+
+
+LET_GO = [("RUN_ERROR", "reader_too_slow")]
+
+
+@pytest.mark.parametrize("on_disconnect", ["cancel", "continue"])
+def test_a_client_that_does_not_read_is_let_go(on_disconnect: Literal["cancel", "continue"]) -> None:
+    model = loud(20_000)  # more in the whole than the buffers of kernel and server hold for a reader, by far
+    app, given = FastAPI(), run_input("go", thread="t")
+    agent = LangGraphAgent(flat(model, InMemorySaver()), max_unread=1_000_000, on_disconnect=on_disconnect)
+    app.include_router(agui_router(agent, "/agent"))
+    with serving(app) as served, Connection(served.port, receive_buffer=65_536) as connection:
+        connection.send("POST", "/agent", body_of(given))
+        assert connection.head()[0] == 200
+        assert model.meter.ended.wait(PATIENCE)
+        assert (model.meter.produced == WORDS) == (on_disconnect == "continue")
+        # Who reads at last gets what was under way, and learns what has happened.
+        verifier, events = Verifier(strict=True, input=given), list(decode(connection.pieces()))
+        for event in events:
+            verifier.feed(event)
+        verifier.finish()
+        assert left(events) == LET_GO
+        assert sum(event.type.value == "TEXT_MESSAGE_CONTENT" for event in events) < WORDS
+        served.wait_idle()
+
+
+async def test_who_joins_and_does_not_read_disturbs_nobody() -> None:
+    agent = LangGraphAgent(flat(loud(), InMemorySaver()), max_unread=100_000)
+    events = agent.run(given := run_input("go", thread="t"))
+    received = [await anext(events)]
+    joined = agent.connect(joiner := run_input(thread="t"))
+    seen = [await anext(joined)]
+    received += await collect(events)
+    assert left(RecordedRun(received, given).events) == [("RUN_FINISHED", None)]
+    RecordedRun([*seen, *(rest := await collect(joined))], joiner)
+    assert left(rest) == LET_GO
+
+
+async def test_a_program_that_does_not_read_is_let_go() -> None:
+    model = loud()
+    events = LangGraphAgent(flat(model), max_unread=100_000).run(given := run_input("go"))
+    received = [await anext(events)]
+    await eventually(model.meter.ended.is_set, "the run stops")
+    assert model.meter.produced < WORDS
+    assert left(RecordedRun([*received, *await collect(events)], given).events) == LET_GO
+
+
+async def test_what_waits_is_counted_anew_for_who_reads() -> None:
+    """A reader gets more in the whole than may wait for it."""
+    given = run_input("go")
+    recorded = RecordedRun(await collect(LangGraphAgent(flat(loud()), max_unread=100_000).run(given)), given)
+    assert left(recorded.events) == [("RUN_FINISHED", None)]
