@@ -22,6 +22,10 @@ app = typer.Typer(
 
 Host = Annotated[str, typer.Option(help="Address to listen on. A non-local one lets other machines connect.")]
 Port = Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 picks a free one.")]
+ApiKey = Annotated[
+    str | None,
+    typer.Option(envvar="LANGGRAPH_AGUI_API_KEY", help="Key that each request must bring; a non-local host needs one."),
+]
 Open = Annotated[bool, typer.Option("--open", help="Open the playground in a browser.")]
 Origins = Annotated[list[str] | None, typer.Option("--allow-origin", help="Let pages of this origin call the agent.")]
 
@@ -45,6 +49,7 @@ def serve_graph(
     port: Port = 8000,
     open_browser: Open = False,
     allow_origin: Origins = None,
+    api_key: ApiKey = None,
 ) -> None:
     """Serve your own graph over AG-UI, with a playground page.
 
@@ -55,8 +60,9 @@ def serve_graph(
 
     with _errors_reported():
         agent = loading.load_agent(graph)
-        site = serve.build_app(agent, f"{agent.name} · AG-UI playground", host=host, origins=allow_origin or ())
-        serve.run(site, host, port, heading=f"Serving {graph}", open_browser=open_browser)
+        title = f"{agent.name} · AG-UI playground"
+        site = serve.build_app(agent, title, host, origins=allow_origin or (), api_key=api_key)
+        serve.run(site, host, port, heading=f"Serving {graph}", open_browser=open_browser, api_key=api_key)
 
 
 @app.command("demo")
@@ -69,6 +75,7 @@ def serve_demo(
     port: Port = 8000,
     open_browser: Open = False,
     allow_origin: Origins = None,
+    api_key: ApiKey = None,
 ) -> None:
     """Serve a demo agent that reasons, calls tools and answers. Works offline, on a scripted model."""
     from langgraph_agui import LangGraphAgent
@@ -78,9 +85,9 @@ def serve_demo(
         chosen = loading.load_model(model, reasoning=reasoning) if model else None
         agent = LangGraphAgent(graph=demo.build_demo_graph(chosen, delay=delay), name="demo")
         title = "Demo agent · AG-UI playground"
-        site = serve.build_app(agent, title, host, suggestions=demo.SUGGESTIONS, origins=allow_origin or ())
+        site = serve.build_app(agent, title, host, demo.SUGGESTIONS, allow_origin or (), api_key)
         heading = f"Demo agent on {model or 'a scripted model: offline, no API key needed'}"
-        serve.run(site, host, port, heading=heading, open_browser=open_browser, question=question)
+        serve.run(site, host, port, heading=heading, open_browser=open_browser, question=question, api_key=api_key)
 
 
 @app.command(
