@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import Self, TypeVar, Unpack, cast
 
 from ag_ui.core import AgentCapabilities, Event, RunAgentInput
@@ -17,6 +18,7 @@ from langgraph.pregel import Pregel
 from langgraph.pregel.remote import RemoteGraph
 from pydantic import BaseModel
 
+from langgraph_agui.aio import use_own_executor
 from langgraph_agui.capabilities import InputReaders, capabilities_of
 from langgraph_agui.configs import merge_run_configs
 from langgraph_agui.connect import ThreadSnapshot
@@ -292,11 +294,25 @@ class LangGraphAgent:
             run.stop()
         return bool(runs)
 
-    async def drain(self, grace: float = 0) -> None:
-        """Stop serving: refuse new runs, let those that are going on end, and end what is left with `server_stopping`.
+    @asynccontextmanager
+    async def serving(self, grace: float = 0) -> AsyncIterator[None]:
+        """The time in which an application serves the agent: it ends with `drain`, and `grace` is the one of that.
 
-        Call it where the application shuts down, before the checkpointer is closed. A router that is included before
-        the application starts does it by itself.
+        Enter it in the application's lifespan, inside that of the checkpointer. The routes of an agent that is mounted
+        before the application starts do it by themselves.
+
+        It also gives the event loop an executor with room for synchronous nodes and tools that hang, unless the
+        application has set one.
+        """
+        use_own_executor()
+        self._stopping = False
+        try:
+            yield
+        finally:
+            await self.drain(grace)
+
+    async def drain(self, grace: float = 0) -> None:
+        """Refuse new runs, let those that are going on end, and end what is left with `server_stopping`.
 
         Args:
             grace: Seconds that the runs have to end by themselves.

@@ -25,15 +25,14 @@ def keep_alive(task: asyncio.Task[None]) -> None:
 
 
 def use_own_executor() -> None:
-    """Give the event loop, if one runs, an executor with room for hung work, unless the application has set one.
+    """Give the running event loop an executor with room for hung work, unless the application has set one.
 
     Synchronous nodes, tools and models run in the loop's executor, and so do look-ups of host names. asyncio's own has
     a few threads; each tool that hangs keeps one after its run has ended, until nothing runs any more.
     """
-    with suppress(RuntimeError):
-        loop = asyncio.get_running_loop()
-        if getattr(loop, "_default_executor", None) is None:
-            loop.set_default_executor(ThreadPoolExecutor(_MAX_THREADS, thread_name_prefix="langgraph-agui"))
+    loop = asyncio.get_running_loop()
+    if getattr(loop, "_default_executor", None) is None:
+        loop.set_default_executor(ThreadPoolExecutor(_MAX_THREADS, thread_name_prefix="langgraph-agui"))
 
 
 async def await_shielded(work: Coroutine[None, None, None]) -> None:

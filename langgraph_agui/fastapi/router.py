@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from enum import Enum
 from functools import partial
 from typing import TypeAlias, TypedDict, TypeGuard, TypeVar, Unpack
@@ -24,7 +24,6 @@ from langchain_core.runnables import RunnableConfig
 from starlette.responses import Response
 
 from langgraph_agui.agent import LangGraphAgent
-from langgraph_agui.aio import use_own_executor
 from langgraph_agui.conventions.agents import RunsInputs, check_agent, opener, published
 from langgraph_agui.errors import ErrorCode, RunInputError, StateError
 from langgraph_agui.fastapi.body import read_input
@@ -83,7 +82,6 @@ def agui_router(
         TypeError: `agent` is no agent, or its `run` does not take what a factory makes.
     """
     check_agent(agent)
-    use_own_executor()  # for routes that are made while the application starts
     begin, show = _run_of(agent, config_factory, context_factory), _connect_of(agent, config_factory)
     path = f"/{path}" if path and not path.startswith("/") else path
     base = path.rstrip("/")
@@ -140,13 +138,9 @@ def agui_router(
     return router
 
 
-@asynccontextmanager
-async def _serving(agent: RunsInputs, _app: object) -> AsyncIterator[None]:
-    """The time in which the application serves the agent."""
-    use_own_executor()
-    yield
-    if isinstance(agent, LangGraphAgent):
-        await agent.drain()
+def _serving(agent: RunsInputs, _app: object) -> AbstractAsyncContextManager[None]:
+    """Return the time in which the application serves the agent."""
+    return agent.serving() if isinstance(agent, LangGraphAgent) else nullcontext()
 
 
 def _is_ours(agent: object, method: str) -> TypeGuard[LangGraphAgent]:

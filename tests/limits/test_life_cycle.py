@@ -48,8 +48,8 @@ def made_in_the_lifespan(agent: LangGraphAgent) -> FastAPI:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         add_langgraph_fastapi_endpoint(app, agent, "/agent")
-        yield
-        await agent.drain()
+        async with agent.serving():
+            yield
 
     return FastAPI(lifespan=lifespan)
 
@@ -77,6 +77,13 @@ def test_an_agent_that_drains_takes_no_runs_and_ends_those_it_has() -> None:
         assert (refused.status, refused.json["code"]) == (503, "server_stopping")
         assert ask(served.port, "GET", "/agent/ready").status == 503
         assert ask(served.port, "GET", "/agent/health").status == 200
+
+
+def test_an_application_may_start_again() -> None:
+    app = mounted(LangGraphAgent(flat(Talker(words=1))))
+    for _ in range(2):
+        with serving(app) as served:
+            assert ask(served.port, "POST", "/agent", body_of(run_input("go"))).status == 200
 
 
 def test_runs_may_end_by_themselves_while_the_agent_drains() -> None:
@@ -114,7 +121,8 @@ def test_a_server_whose_store_does_not_answer_is_not_ready(tmp_path: Path) -> No
         assert ask(served.port, "GET", "/agent/health").status == 200
 
 
-def test_work_that_hangs_in_threads_stops_no_other_run() -> None:
+@pytest.mark.parametrize("app_of", [mounted, made_in_the_lifespan])
+def test_work_that_hangs_in_threads_stops_no_other_run(app_of: Any) -> None:
     """Aborted runs leave their synchronous nodes behind; other runs' nodes need threads too."""
     release, hanging = threading.Event(), []
 
@@ -126,7 +134,7 @@ def test_work_that_hangs_in_threads_stops_no_other_run() -> None:
 
     graph = StateGraph(MessagesState).add_node(node).add_edge(START, "node").compile()
     try:
-        with serving(mounted(LangGraphAgent(graph))) as served:
+        with serving(app_of(LangGraphAgent(graph))) as served:
             for number in range(40):
                 with Connection(served.port) as connection:
                     connection.send("POST", "/agent", body_of(run_input("hang")))
