@@ -55,7 +55,8 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         graph = create_agent(model(), tools=[get_weather], checkpointer=AsyncPostgresSaver(pool))
         agent = LangGraphAgent(graph, name="assistant")
         add_langgraph_fastapi_endpoint(app, agent, "/agent")
-        yield
+        async with agent.serving():
+            yield
 
 
 app = FastAPI(lifespan=lifespan)
