@@ -10,12 +10,13 @@ from typing import Any, Final, TypeAlias
 
 from ag_ui import core as agui
 from ag_ui.core import BaseEvent, Event, Message
+from ag_ui.core.types import GeneratedBaseModel
 
 from langgraph_agui.protocol.event_order import ChunkExpander
 from langgraph_agui.protocol.message_store import MessageStore, StoredMessage
-from langgraph_agui.protocol.patch import PatchError, apply_patch
+from langgraph_agui.protocol.patch import MAX_WEIGHT, Allowance, Document, PatchError, TooHeavyError
 from langgraph_agui.protocol.schema import parse_event
-from langgraph_agui.protocol.wire import wire_fields
+from langgraph_agui.protocol.wire import refuse, wire_fields
 
 _TextContent: TypeAlias = agui.TextMessageContentEvent | agui.ReasoningMessageContentEvent
 _TextEnd: TypeAlias = agui.TextMessageEndEvent | agui.ReasoningMessageEndEvent
@@ -35,16 +36,20 @@ class Fold:
     Args:
         messages: The messages that the client held before the stream.
         state: The state that it held.
+        max_weight: How heavy patches may make the state, or the content of an activity, and how much they may copy.
 
     Attributes:
         conversation: The live messages behind `messages`.
         warnings: What the client would complain about on its console while applying the events.
     """
 
-    def __init__(self, messages: Iterable[Message] = (), state: object = None) -> None:
+    def __init__(self, messages: Iterable[Message] = (), state: object = None, max_weight: int = MAX_WEIGHT) -> None:
         self.conversation = MessageStore(messages)
         self._chunks = ChunkExpander()
-        self._state: object = {} if state is None else state
+        self._allowance = Allowance(max_weight)
+        self._state = Document({} if state is None else state, self._allowance)
+        # The contents of activities that were patched, by message id.
+        self._activities: dict[str, Document] = {}
         self.warnings: list[str] = []
 
     @property
@@ -55,13 +60,14 @@ class Fold:
     @property
     def state(self) -> object:
         """The shared state. It may share parts with the events: read only."""
-        return self._state
+        return self._state.value
 
     def feed(self, event: Event | Mapping[str, object]) -> None:
         """Apply one event, chunks included: an SDK event as it is, a wire object after `parse_event`.
 
         Raises:
-            ProtocolError: A wire object or a chunk is malformed.
+            ProtocolError: A wire object or a chunk is malformed, or a patch makes too heavy a document
+                (`document-too-heavy`).
         """
         parsed = event if isinstance(event, BaseEvent) else parse_event(event)
         if parsed is not None:
@@ -69,7 +75,11 @@ class Fold:
                 self.apply(expanded)
 
     def apply(self, event: Event) -> None:
-        """Apply one event that is no chunk, such as an event that a `Verifier` has expanded."""
+        """Apply one event that is no chunk, such as an event that a `Verifier` has expanded.
+
+        Raises:
+            ProtocolError: A patch makes too heavy a document (`document-too-heavy`).
+        """
         match event:
             case agui.TextMessageContentEvent() | agui.ReasoningMessageContentEvent():
                 self._text(event, event.delta)
@@ -86,14 +96,14 @@ class Fold:
             case agui.ReasoningEncryptedValueEvent():
                 self._encrypted_value(event)
             case agui.StateSnapshotEvent():
-                self._state = event.snapshot
+                self._state = Document(event.snapshot, self._allowance)
             case _:
                 self._apply_rare(event)
 
     def _apply_rare(self, event: Event) -> None:
         match event:
             case agui.StateDeltaEvent():
-                self._patch_state(event)
+                self._patch(self._state, event.delta, event, "state patch")
             case agui.MessagesSnapshotEvent():
                 self.conversation.restate(event.messages, _kept_by(event))
             case agui.ActivitySnapshotEvent():
@@ -108,11 +118,16 @@ class Fold:
     def _warn(self, event: Event, reason: str) -> None:
         self.warnings.append(f"{event.type.value}: {reason}")
 
-    def _patch_state(self, event: agui.StateDeltaEvent) -> None:
+    def _patch(self, document: Document, patch: Iterable[GeneratedBaseModel], event: Event, what: str) -> bool:
+        """Apply a patch; return whether it fits. One that does not fit changes nothing and is a warning."""
         try:
-            self._state = apply_patch(self._state, map(wire_fields, event.delta))
+            document.patch(map(wire_fields, patch))
+        except TooHeavyError as error:
+            refuse("document-too-heavy", event, f"the {what} is refused: {error}")
         except PatchError as error:
-            self._warn(event, f"the state patch fails: {error}")
+            self._warn(event, f"the {what} fails: {error}")
+            return False
+        return True
 
     # -- text and reasoning -----------------------------------------------------------------------------------------
 
@@ -220,12 +235,11 @@ class Fold:
             self._warn(event, f"message {event.message_id!r} is not an activity")
             return
         stored.merge(event.metadata)
-        try:
-            content = apply_patch(stored.model.content, map(wire_fields, event.patch))
-        except PatchError as error:
-            self._warn(event, f"the patch of activity {event.message_id!r} fails: {error}")
-        else:
-            stored.update(content=content, activity_type=event.activity_type)
+        document = self._activities.get(event.message_id)
+        if document is None or document.value is not stored.model.content:  # a snapshot has replaced it
+            document = self._activities[event.message_id] = Document(stored.model.content, self._allowance)
+        if self._patch(document, event.patch, event, f"patch of activity {event.message_id!r}"):
+            stored.update(content=document.value, activity_type=event.activity_type)
 
 
 def fold(

@@ -5,52 +5,158 @@ into `__proto__` are refused; and where the reference client's library is laxer 
 of a list index such as `01`; a move or copy beyond the end of a list, which appends). One difference is left: patching
 a document that is a bare scalar fails here, where the client may ignore it without a warning. What a patch does not
 touch is shared with the original, so a small patch of a large document is cheap.
+
+A `copy` shares too, so a few kilobytes of patches can name a document of any size, which only its reader would pay for.
+So what patches write is weighed first: a value weighs `VALUE_WEIGHT` and the characters of its text and keys.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from langgraph_agui.protocol.wire import json_equal
 
-_LONGEST_INDEX = 16
+# The heaviest document that patches may make.
+MAX_WEIGHT: Final = 32 * 1024 * 1024
+VALUE_WEIGHT: Final = 16
+
+_LONGEST_INDEX: Final = 16
+# To move this many elements of a list by one place costs as much as to copy one unit of weight.
+_MOVES_PER_WEIGHT: Final = 32
+# How much of a path an error shows.
+_MAX_SHOWN: Final = 100
 
 
 class PatchError(ValueError):
     """A patch cannot be applied. The document stays as it was."""
 
 
+class TooHeavyError(PatchError):
+    """A patch makes a document, or copies more, than the limit allows."""
+
+
 def apply_patch(document: object, operations: Iterable[Mapping[str, object]]) -> object:
     """Return `document` with `operations` applied in order. Neither argument is changed.
+
+    For several patches use a `Document`, which weighs the data once.
 
     Args:
         document: JSON data.
         operations: Operations in wire form, valid by the schema.
 
     Raises:
-        PatchError: A path does not exist, an index is out of range or a `test` fails.
+        PatchError: A path does not exist, an index is out of range, a `test` fails or the result is too heavy.
     """
-    patched = _Patched(document)
-    for operation in operations:
-        patched.apply(operation)
-    return patched.root
+    return Document(document, Allowance()).patch(operations)
+
+
+class Allowance:
+    """What a series of patches may do.
+
+    Args:
+        max_weight: How heavy they may make a document, and how much they may copy in all. Copies count for good: each
+            costs work, though it may be removed again.
+    """
+
+    __slots__ = ("max_weight", "may_copy")
+
+    def __init__(self, max_weight: int = MAX_WEIGHT) -> None:
+        self.max_weight = self.may_copy = max_weight
+
+    def charge(self, weight: int) -> None:
+        """Count what is copied. Raises `TooHeavyError` if it is too much."""
+        self.may_copy -= weight
+        if self.may_copy < 0:
+            raise TooHeavyError("the patches copy too much")
+
+
+class Document:
+    """JSON data that patches change one after the other, as long as it stays light enough.
+
+    A patch costs as much as what it writes. The whole is weighed at the first patch, and again when what was written
+    since may have doubled the limit.
+
+    Args:
+        value: JSON data.
+        allowance: What the patches may do, also those of other documents.
+
+    Attributes:
+        value: The data now. It is replaced, never changed.
+    """
+
+    __slots__ = ("_allowance", "_weight", "value")
+
+    def __init__(self, value: object, allowance: Allowance) -> None:
+        self.value = value
+        self._allowance = allowance
+        self._weight: int | None = None  # at most; not known before the first patch
+
+    def patch(self, operations: Iterable[Mapping[str, object]]) -> object:
+        """Apply a patch, all or nothing, and return the new value.
+
+        Raises:
+            TooHeavyError: The result is too heavy, or too much was copied.
+            PatchError: As in `apply_patch`.
+        """
+        limit = self._allowance.max_weight
+        if self._weight is None:
+            self._weight = weigh(self.value, 2 * limit)
+        patched = _Patched(self.value, self._allowance)
+        for operation in operations:
+            patched.apply(operation)
+        weight = self._weight + patched.written
+        self._weight = weight if weight <= 2 * limit else weigh(patched.root, limit)
+        self.value = patched.root
+        return self.value
+
+
+def weigh(value: object, limit: int) -> int:
+    """Return the weight of JSON data. Raises `TooHeavyError` once it is beyond `limit`."""
+    weight, pending = VALUE_WEIGHT, [value]
+    while pending:
+        one = pending.pop()
+        if isinstance(one, str):
+            weight += len(one)
+        elif isinstance(one, dict):
+            weight += VALUE_WEIGHT * len(one) + sum(map(len, one))
+        elif isinstance(one, list):
+            weight += VALUE_WEIGHT * len(one)
+        elif isinstance(one, int):
+            weight += one.bit_length() // 4  # about its digits
+        if weight > limit:  # before its parts are listed, which may be many
+            raise TooHeavyError(f"it would be heavier than {limit:,}")
+        if isinstance(one, dict):
+            pending.extend(one.values())
+        elif isinstance(one, list):
+            pending.extend(one)
+    return weight
 
 
 class _Patched:
-    """A document that is copied level by level where it is written to."""
+    """A document that is copied level by level where it is written to.
 
-    def __init__(self, document: object) -> None:
+    Args:
+        document: JSON data.
+        allowance: What the patch may do.
+
+    Attributes:
+        written: The weight of all that was written.
+    """
+
+    def __init__(self, document: object, allowance: Allowance) -> None:
         self.root = document
+        self.written = 0
+        self._allowance = allowance
         self._copies: dict[int, dict[str, object] | list[object]] = {}  # by id; writable
 
     def apply(self, operation: Mapping[str, object]) -> None:
         name, path = operation["op"], _tokens(operation["path"])
         match name:
             case "add":
-                self._add(path, operation["value"], strict=True)
+                self._add(path, self._weighed(operation["value"]), strict=True)
             case "replace":
-                self._replace(path, operation["value"])
+                self._replace(path, self._weighed(operation["value"]))
             case "remove":
                 self._replace(path, remove=True)
             case "test":
@@ -59,6 +165,10 @@ class _Patched:
             case _:
                 self._transfer(_tokens(operation["from"]), path, keep=name == "copy")
 
+    def _weighed(self, value: object) -> object:
+        self.written += weigh(value, self._allowance.max_weight)
+        return value
+
     def _transfer(self, source: list[str], path: list[str], *, keep: bool) -> None:
         value = self._get(source, exact=True)
         if source == path and not keep:
@@ -66,6 +176,9 @@ class _Patched:
         if path:
             self._parent(path, exact=False)
         if keep:
+            weight = weigh(value, self._allowance.may_copy)
+            self.written += weight
+            self._allowance.charge(weight + sum(map(len, self._copies.values())))
             self._copies.clear()  # the value now stands in two places: neither may be written to in place
         elif path:
             self._replace(source, remove=True)
@@ -106,6 +219,7 @@ class _Patched:
         index = _index(path[-1], node, exact=False)
         if strict and index > len(node):
             raise _error("the index is out of range", path)
+        self._allowance.charge((len(node) - index) // _MOVES_PER_WEIGHT)
         node.insert(index, value)
 
     def _replace(self, path: list[str], value: object = None, *, remove: bool = False) -> None:
@@ -116,6 +230,8 @@ class _Patched:
         container = self._parent(path, exact=True)
         key = _key(container, path[-1], path, exact=True)
         if remove:
+            if isinstance(container, list):
+                self._allowance.charge((len(container) - key) // _MOVES_PER_WEIGHT)
             del container[key]
         else:
             container[key] = value
@@ -151,4 +267,5 @@ def _index(token: str, items: list[object], *, exact: bool) -> int:
 
 
 def _error(reason: str, path: list[str]) -> PatchError:
-    return PatchError(f"{reason} at /{'/'.join(path)}" if path else reason)
+    place = "/".join(["", *path])[:_MAX_SHOWN]
+    return PatchError(f"{reason} at {place}" if path else reason)
