@@ -29,6 +29,9 @@ ReadLine: TypeAlias = Callable[[str, str], str]
 
 # How long no input must come until everything that was typed has arrived.
 _QUIET_SECONDS: Final = 0.02
+# How many answers of an agent are offered as words, and how long ones; the others are typed as JSON.
+_MAX_WORDS: Final = 20
+_MAX_WORD: Final = 60
 
 
 class Cancelled(Exception):  # noqa: N818  # not an error
@@ -91,8 +94,8 @@ def choices_of(interrupt: Interrupt) -> Choices:
     if not schema or schema.get("type") == "boolean":
         # An agent that asks "Really?" takes any text for a yes, so a no has to be false.
         return Choices({"yes": True, "no": False}, text=not schema and interrupt.reason == "input_required")
-    if words := [word for word in schema.get("enum") or () if isinstance(word, str)]:
-        return Choices({word: word for word in words})
+    if words := [word for word in _list(schema.get("enum")) if isinstance(word, str) and len(word) <= _MAX_WORD]:
+        return Choices({word: word for word in words[:_MAX_WORDS]})
     if schema.get("type") == "string":
         return Choices(text=True, json=False)
     return Choices(_approval_words(schema.get("properties")))
@@ -109,11 +112,15 @@ def _approval_words(properties: object) -> dict[str, JsonValue | Action]:
             words["edit"] = Action.EDIT
         words["reject"] = Action.REJECT
     decisions = properties.get("type")  # `LangGraphAgent` names the decisions that the graph takes
-    if isinstance(decisions, Mapping) and (allowed := decisions.get("enum")):
+    if isinstance(decisions, Mapping) and (allowed := _list(decisions.get("enum"))):
         words = {word: payload for word, payload in words.items() if word in allowed}
         if "respond" in allowed:
             words["respond"] = Action.RESPOND
     return words
+
+
+def _list(value: object) -> list[JsonValue]:
+    return value if isinstance(value, list) else []
 
 
 class InterruptPrompt:
@@ -150,7 +157,8 @@ class InterruptPrompt:
         while True:
             try:
                 payload = self._read_answer(interrupt, choices)
-                problem = schema_mismatch(payload, interrupt.response_schema, interrupt.message or interrupt.reason)
+                subject = shorten(interrupt.message or interrupt.reason)
+                problem = schema_mismatch(payload, interrupt.response_schema, subject)
                 if problem is None:
                     return payload
             except ValueError as error:
@@ -208,7 +216,7 @@ class InterruptPrompt:
 
     def _question(self, interrupt: Interrupt) -> str:
         """Return the question on one line, with the subagent that asks it."""
-        question = interrupt.message or interrupt.reason
+        question = shorten(interrupt.message or interrupt.reason)
         name, arguments = _details(interrupt)
         if name:
             question = f"{question}: {name} {json_text(arguments)}"
@@ -220,7 +228,7 @@ class InterruptPrompt:
         if not console.is_terminal or console.is_dumb_terminal:
             self._view.line(self._question(interrupt) + place, "question")
             return
-        body: list[RenderableType] = [safe(interrupt.message or interrupt.reason)]
+        body: list[RenderableType] = [safe(shorten(interrupt.message or interrupt.reason))]
         name, details = _details(interrupt)
         if name:
             body.append(safe(name, "bold"))

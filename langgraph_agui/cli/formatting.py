@@ -42,6 +42,8 @@ _CONTROLS: Final = {
 }
 # In JSON the same characters are escaped, so that the text stays JSON.
 _JSON_ESCAPES: Final = {code: f"\\u{code:04x}" for code in _CONTROLS if code >= 0x7F}
+# How many levels of subagents are told apart.
+_MAX_NESTED: Final = 20
 _TOOL_OUTPUT: Final = "langgraph:tool_output"
 
 
@@ -159,7 +161,7 @@ class Subagents:
     def _lineage(self, run: str | None) -> list[str]:
         """Return the subagent, its parent, and so on, as far as they are known."""
         lineage: list[str] = []
-        while run in self._names and run not in lineage:
+        while run in self._names and run not in lineage and len(lineage) < _MAX_NESTED:
             lineage.append(run)
             run = self._parents[run]
         return lineage

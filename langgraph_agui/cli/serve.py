@@ -23,7 +23,7 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from langgraph_agui import LangGraphAgent
 from langgraph_agui.cli import chat
-from langgraph_agui.cli.formatting import CommandError, ExitCode
+from langgraph_agui.cli.formatting import CommandError, ExitCode, printable
 from langgraph_agui.fastapi import add_langgraph_fastapi_endpoint
 from langgraph_agui.playground import playground_router
 
@@ -117,7 +117,7 @@ def _ask(url: str, question: str, api_key: str | None) -> None:
     try:
         chat.run(url, question, [f"Authorization: Bearer {api_key}"] if api_key else [])
     except CommandError as error:
-        typer.echo(f"Error: {error}", err=True)
+        typer.echo(printable(f"Error: {error}"), err=True)
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -14,6 +14,8 @@ from typing import Annotated, Literal, TypeAlias
 from langchain_core.runnables import RunnableConfig
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictStr, TypeAdapter, ValidationError
 
+from langgraph_agui.protocol.relaxed_schema import relaxed
+
 logger = logging.getLogger(__name__)
 
 DecisionType: TypeAlias = Literal["approve", "edit", "reject", "respond"]
@@ -264,10 +266,11 @@ def check_schema(payload: object, schema: Mapping[str, object] | None, subject: 
 def schema_mismatch(payload: object, schema: Mapping[str, object] | None, subject: str) -> str | None:
     """Return what `check_schema` refuses in a payload that is about to be sent; None if nothing, or if unknown.
 
-    Another agent wrote the schema, and `jsonschema` may be missing: what cannot be checked here, that agent checks.
+    Another agent wrote the schema, so it is `relaxed`, and `jsonschema` may be missing: what is not checked here, that
+    agent checks.
     """
     try:
-        check_schema(payload, schema, subject)
+        check_schema(payload, schema and relaxed(schema), subject)
     except InvalidAnswer as error:
         return str(error)
     except Exception as error:

@@ -42,6 +42,7 @@ from langgraph_agui.interrupts.decisions import APPROVING, schema_mismatch
 from langgraph_agui.messages.media import content_parts
 from langgraph_agui.messages.to_agui import FAILED_WITHOUT_TEXT, as_content, text_of
 from langgraph_agui.protocol.message_store import MessageStore, StoredMessage
+from langgraph_agui.protocol.relaxed_schema import relaxed
 from langgraph_agui.protocol.wire import has_expired
 
 logger = logging.getLogger(__name__)
@@ -311,10 +312,12 @@ def ask(interrupt: Interrupt, error: str | None = None) -> object:
     Call this in a node that does nothing else before: LangGraph runs a node that pauses again from its beginning.
 
     Args:
-        interrupt: The question. The value of `interrupt()` is its wire form.
+        interrupt: The question. The value of `interrupt()` is its wire form, its schema `relaxed`.
         error: Why the agent has refused the last answer; the value contains it as `error`.
     """
     value = interrupt.model_dump(mode="json", by_alias=True)
+    if interrupt.response_schema:  # a server applies the schema of a value, and this one is not its own
+        value["responseSchema"] = relaxed(interrupt.response_schema)
     while True:
         # Each pass makes the same calls first, so LangGraph finds the earlier answers for them.
         payload: object = langgraph_interrupt({**value, **({"error": error} if error else {}), CANCELLED: True})
