@@ -9,19 +9,21 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
+from collections import Counter
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
+from contextlib import AsyncExitStack
 from typing import Literal, TypeAlias, TypeVar
 
 import httpx2
 from ag_ui import core as agui
 from ag_ui.core import AgentCapabilities, Event, RunAgentInput
 
-from langgraph_agui.client import endpoint, errors
-from langgraph_agui.client.event_stream import EventStream
+from langgraph_agui.client import endpoint, errors, transport
+from langgraph_agui.client.event_stream import EventStream, run_at_once
+from langgraph_agui.client.limits import DEFAULT_LIMITS, ClientLimits, Deadline
 from langgraph_agui.protocol.fold import Fold
 from langgraph_agui.protocol.schema import log_notes
-from langgraph_agui.protocol.sse import MAX_FRAME, SSEDecoder
+from langgraph_agui.protocol.sse import SSEDecoder
 from langgraph_agui.protocol.verify import Verifier
 from langgraph_agui.protocol.wire import ProtocolError, to_jsonable
 
@@ -41,7 +43,8 @@ class AGUIClient:
     Args:
         url: The agent's address. Its user and password are sent as `Authorization`, unless `headers` has one. Errors
             show neither them nor its query, but httpx2 logs the query with each request (logger `httpx2`, INFO).
-        headers: Sent with each request; a redirect to another host keeps all but `Authorization` and `Cookie`.
+        headers: Sent with each request. A redirect is followed within the same origin (scheme, host and port), whatever
+            `http_client` would do; any other one is a `RedirectError`, and nothing is sent there.
         timeout: The limit in seconds for connecting, for sending, and for the silence between two bytes, or an
             `httpx2.Timeout`; None for no limit. By default 10 to connect and 600 of silence. It overrides that of
             `http_client`.
@@ -49,7 +52,7 @@ class AGUIClient:
             for `async for`, an `httpx2.Client` for `for`. You close it. Without one, each run opens its own connection.
         retries: How often a request is repeated before the first byte of its stream has come: when the connection
             fails, the answer is HTTP 429, 502 or 503, or the thread is busy. Later, nothing is repeated.
-        max_event: The longest event that is accepted, in characters; 10 Mi by default, as in the reference client.
+        limits: What a run may cost here: bytes, time, rounds of local tools.
 
     Raises:
         ValueError: `url` is no HTTP address, or HTTP cannot carry one of the `headers`.
@@ -63,15 +66,16 @@ class AGUIClient:
         timeout: float | httpx2.Timeout | None = endpoint.TIMEOUT,
         http_client: endpoint.HTTPClient | None = None,
         retries: int = endpoint.RETRIES,
-        max_event: int = MAX_FRAME,
+        limits: ClientLimits = DEFAULT_LIMITS,
     ) -> None:
         parsed = endpoint.parsed_url(url)
         self._url = str(parsed)
         # httpx2 logs the URL of each request, so the password must not be in it.
         self._target = parsed.copy_with(username=None, password=None, fragment=None)
         self._headers = endpoint.checked_headers(headers or {}, parsed)
-        self._timeout, self._retries, self._max_event = httpx2.Timeout(timeout), retries, max_event
+        self._timeout, self._retries = httpx2.Timeout(timeout), retries
         self._http = http_client
+        self.limits = limits
 
     @property
     def url(self) -> str:
@@ -113,38 +117,55 @@ class AGUIClient:
             NotAnEventStreamError: The answer is something other than capabilities.
         """
         url = self._route("/capabilities")
+        deadline = Deadline(self.limits.run_timeout, blocking=False)
         try:
-            response = await self._get(url)
+            if isinstance(self._http, httpx2.Client):
+                return await deadline.wait(asyncio.to_thread(run_at_once, self._capabilities(url, blocking=True)))
+            return await deadline.wait(self._capabilities(url, blocking=False))
         except httpx2.RequestError as error:
             raise endpoint.connection_error(url, error) from error
+
+    async def _capabilities(self, url: httpx2.URL, *, blocking: bool) -> AgentCapabilities:
+        async with AsyncExitStack() as stack:
+            http = await self._connect(stack, blocking)
+            request = http.build_request("GET", url, headers=self._headers, timeout=self._timeout)
+            response = await transport.send(http, request)
+            body = await transport.read_body(response, self.limits.max_event, blocking=blocking)
         if not response.is_success:
-            raise endpoint.response_error(response, response.content)
+            raise endpoint.response_error(response, body)
         try:
-            return AgentCapabilities.model_validate_json(response.content)
+            return AgentCapabilities.model_validate_json(body)
         except ValueError as error:
             where = endpoint.public(response.request.url)
             raise errors.NotAnEventStreamError(f"{where} answered no AG-UI capabilities.") from error
-
-    async def _get(self, url: httpx2.URL) -> httpx2.Response:
-        if isinstance(self._http, httpx2.Client):
-            return await asyncio.to_thread(self._http.get, url, headers=self._headers, timeout=self._timeout)
-        if self._http is not None:
-            return await self._http.get(url, headers=self._headers, timeout=self._timeout)
-        async with httpx2.AsyncClient(verify=endpoint.tls(), follow_redirects=True) as http:
-            return await http.get(url, headers=self._headers, timeout=self._timeout)
 
     def _route(self, path: str) -> httpx2.URL:
         """Return the URL of one of the agent's routes: `""` for runs, or a path such as `/connect`."""
         own, mark, query = self._target.raw_path.partition(b"?")
         return self._target.copy_with(raw_path=(own.rstrip(b"/") + path.encode() if path else own) + mark + query)
 
-    def _request(self, http: endpoint.HTTPClient, path: str, run_input: RunAgentInput) -> httpx2.Request:
+    async def _connect(self, stack: AsyncExitStack, blocking: bool) -> endpoint.HTTPClient:
+        """Return the HTTP client of this kind: the application's, or one that `stack` closes."""
+        http = self._http
+        if http is None and blocking:
+            return stack.enter_context(httpx2.Client(verify=endpoint.tls()))
+        if http is None:
+            return await stack.enter_async_context(httpx2.AsyncClient(verify=endpoint.tls()))
+        wanted, loop = (httpx2.Client, "for") if blocking else (httpx2.AsyncClient, "async for")
+        if not isinstance(http, wanted):
+            raise TypeError(f"`{loop}` needs an http_client that is an httpx2.{wanted.__name__}.")
+        return http
+
+    def _request(
+        self, http: endpoint.HTTPClient, path: str, run_input: RunAgentInput, deadline: Deadline
+    ) -> httpx2.Request:
         messages = [message for message in run_input.messages if not isinstance(message, agui.ActivityMessage)]
         sent = run_input.model_copy(update={"messages": messages, "protocol_version": agui.PROTOCOL_VERSION})
         content = json.dumps(to_jsonable(sent), ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
         headers = self._headers.copy()
         headers.update({"Accept": "text/event-stream", "Content-Type": "application/json"})
-        return http.build_request("POST", self._route(path), content=content, headers=headers, timeout=self._timeout)
+        timeout = deadline.cap(self._timeout)
+        return http.build_request("POST", self._route(path), content=content, headers=headers, timeout=timeout)
 
 
 class RemoteRun(EventStream):
@@ -165,8 +186,8 @@ class RemoteRun(EventStream):
         self._client, self._path = client, path
         self.begun = False
         self._end: agui.RunFinishedEvent | agui.RunErrorEvent | None = None
-        self._fold = Fold(run_input.messages, run_input.state)
-        self._decoder, self._verifier = SSEDecoder(client._max_event), Verifier()
+        self._fold = Fold(run_input.messages, run_input.state, client.limits.max_weight)
+        self._decoder, self._verifier = SSEDecoder(client.limits.max_event), Verifier()
         # The calls that the run has started, in their order, and whether each has a result.
         self._calls: dict[str, bool] = {}
 
@@ -231,6 +252,7 @@ class RemoteRun(EventStream):
 
         Raises:
             StreamInvalidError: The stream broke a rule; the events before the fault come first.
+            RunLimitError: A patch makes too heavy a document.
         """
         try:
             for frame in self._decoder.finish() if chunk is None else self._decoder.feed(chunk):
@@ -240,8 +262,10 @@ class RemoteRun(EventStream):
                     yield event
             self._decoder.feed(b"")  # raises the error of a frame that came behind valid ones
         except ProtocolError as error:
+            if error.code == "document-too-heavy":
+                raise errors.RunLimitError("max_weight", str(error)) from error
             kind = errors.EventTooLargeError if error.code == "frame-too-large" else errors.StreamInvalidError
-            raise self.broken(kind(error)) from error
+            raise kind(error) from error
 
     def _check_end(self) -> None:
         """Judge the run at the end of the body.
@@ -252,9 +276,9 @@ class RemoteRun(EventStream):
         """
         if self._end is None:
             where = "before its run did" if self.begun else "without a run"
-            raise self.broken(errors.StreamTruncatedError(f"The stream ended {where}."))
+            raise errors.StreamTruncatedError(f"The stream ended {where}.")
         if isinstance(self._end, agui.RunErrorEvent):
-            raise self.broken(errors.RunFailedError(self._end))
+            raise errors.RunFailedError(self._end)
 
     def broken(self, error: errors.AgentError) -> errors.AgentError:
         """Return `error` with the messages and state received so far."""
@@ -277,98 +301,67 @@ class RemoteRun(EventStream):
                 self._end = event
 
     async def _read(self, blocking: bool) -> AsyncGenerator[Event]:
-        async with AsyncExitStack() as stack:
-            response = await self._open(await self._connect(stack, blocking), blocking)
-            chunks = await stack.enter_async_context(_body(response, blocking))
-            try:
-                async for chunk in chunks:
-                    for event in self._feed(chunk):
-                        yield event
-            except httpx2.RequestError as error:
-                if self.outcome is None:  # a connection that breaks after the run's end does no harm
-                    what = "fell silent" if isinstance(error, httpx2.ReadTimeout) else "broke off"
-                    fault = errors.StreamTruncatedError(f"The stream {what} before its run had ended.")
-                    raise self.broken(fault) from error
-            for event in self._feed(None):
-                yield event
-            self._check_end()
+        limits, received = self._client.limits, 0
+        deadline = Deadline(limits.run_timeout, blocking=blocking)
+        try:
+            async with AsyncExitStack() as stack:
+                http = await self._client._connect(stack, blocking)
+                response = await deadline.wait(self._open(http, deadline, blocking))
+                chunks = await stack.enter_async_context(transport.body_of(response, blocking=blocking))
+                try:
+                    async for chunk in chunks if limits.run_timeout is None else deadline.each(chunks):
+                        received += len(chunk)
+                        if received > limits.max_bytes:
+                            raise errors.RunLimitError(
+                                "max_bytes", f"The run sent more than {limits.max_bytes:,} bytes."
+                            )
+                        for event in self._feed(chunk):
+                            yield event
+                except httpx2.RequestError as error:
+                    deadline.left()
+                    if self.outcome is None:  # a connection that breaks after the run's end does no harm
+                        what = "fell silent" if isinstance(error, httpx2.ReadTimeout) else "broke off"
+                        fault = errors.StreamTruncatedError(f"The stream {what} before its run had ended.")
+                        raise fault from error
+                for event in self._feed(None):
+                    yield event
+                self._check_end()
+        except errors.AgentError as error:
+            self.broken(error)
+            raise
 
-    async def _connect(self, stack: AsyncExitStack, blocking: bool) -> endpoint.HTTPClient:
-        """Return the HTTP client of this kind: the application's, or one that `stack` closes."""
-        http = self._client._http
-        if http is None and blocking:
-            return stack.enter_context(httpx2.Client(verify=endpoint.tls(), follow_redirects=True))
-        if http is None:
-            return await stack.enter_async_context(httpx2.AsyncClient(verify=endpoint.tls(), follow_redirects=True))
-        wanted, loop = (httpx2.Client, "for") if blocking else (httpx2.AsyncClient, "async for")
-        if not isinstance(http, wanted):
-            raise TypeError(f"`{loop}` needs an http_client that is an httpx2.{wanted.__name__}.")
-        return http
-
-    async def _open(self, http: endpoint.HTTPClient, blocking: bool) -> httpx2.Response:
+    async def _open(self, http: endpoint.HTTPClient, deadline: Deadline, blocking: bool) -> httpx2.Response:
         """Send the request, again where it may be repeated; return the response once it is an event stream."""
         sleep: Callable[[float], Awaitable[None] | None] = time.sleep if blocking else asyncio.sleep
         attempt = 0
         while True:
-            request = self._client._request(http, self._path, self.input)
+            request = self._client._request(http, self._path, self.input, deadline)
             cause: httpx2.RequestError | None = None
             retry_after = ""
             try:
-                response = await _resolve(http.send(request, stream=True))
+                response = await transport.send(http, request)
             except httpx2.RequestError as error:
+                deadline.left()
                 cause, fault = error, endpoint.connection_error(request.url, error)
             else:
                 if endpoint.is_event_stream(response):
                     return response
-                fault = endpoint.response_error(response, await _error_body(response, blocking))
+                limit = 0 if response.is_success else endpoint.MAX_BODY
+                fault = endpoint.response_error(response, await transport.read_body(response, limit, blocking=blocking))
                 retry_after = response.headers.get("retry-after", "")
             delay = endpoint.retry_delay(attempt, cause or fault, retry_after)
             if delay is None or attempt >= self._client._retries:
-                raise self.broken(fault) from cause
-            await _resolve(sleep(delay))
+                raise fault from cause
+            await transport.resolve(sleep(min(delay, deadline.left())))
             attempt += 1
-
-
-async def _resolve(value: T | Awaitable[T]) -> T:
-    """Return `value`, awaited if it comes from an async client: the same code drives both kinds of clients."""
-    return await value if isinstance(value, Awaitable) else value
-
-
-@asynccontextmanager
-async def _body(response: httpx2.Response, blocking: bool) -> AsyncGenerator[AsyncIterator[bytes]]:
-    """Give the chunks of a response's body; close the response at the end."""
-    chunks = _as_async(response.iter_bytes()) if blocking else response.aiter_bytes()
-    close: Callable[[], Awaitable[None] | None] = response.close if blocking else response.aclose
-    try:
-        async with aclosing(chunks):
-            yield chunks
-    finally:
-        await _resolve(close())
-
-
-async def _as_async(chunks: Iterator[bytes]) -> AsyncGenerator[bytes]:
-    for chunk in chunks:
-        yield chunk
-
-
-async def _error_body(response: httpx2.Response, blocking: bool) -> bytes:
-    """Read what an HTTP error says, up to `MAX_BODY`, and close it. A body that breaks off is cut there."""
-    body = bytearray()
-    async with _body(response, blocking) as chunks:
-        if not response.is_success:
-            with suppress(httpx2.RequestError):
-                async for chunk in chunks:
-                    body += chunk
-                    if len(body) > endpoint.MAX_BODY:
-                        break
-    return bytes(body)
 
 
 def _check_interrupt_ids(event: Event, wire: Mapping[str, object]) -> None:
     """Refuse interrupts that share an id (AG-UI 1.0, interrupts): an answer could not tell them apart."""
     match event:
         case agui.RunFinishedEvent(outcome=agui.RunFinishedInterruptOutcome(interrupts=interrupts)):
-            ids = [interrupt.id for interrupt in interrupts]
-            if repeated := [name for name in ids if ids.count(name) > 1]:
-                fault = f"RUN_FINISHED: two interrupts have the id {repeated[0]!r}."
-                raise ProtocolError("duplicate-interrupt", fault, wire)
+            for name, count in Counter(interrupt.id for interrupt in interrupts).most_common(1):
+                if count > 1:
+                    raise ProtocolError(
+                        "duplicate-interrupt", f"RUN_FINISHED: two interrupts have the id {name!r}.", wire
+                    )

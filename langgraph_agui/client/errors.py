@@ -57,6 +57,10 @@ class AgentStatusError(AgentError):
         self.code = code if isinstance(code, str) else None
 
 
+class RedirectError(AgentStatusError):
+    """The answer is a redirect that is not followed: it leaves the origin of the URL, or is one too many."""
+
+
 class NotAnEventStreamError(AgentError):
     """The answer is no AG-UI event stream, by its content type."""
 
@@ -80,6 +84,18 @@ class StreamInvalidError(AgentError):
 
 class EventTooLargeError(StreamInvalidError):
     """An event is longer than the client accepts (10 MiB of characters, AG-UI 1.0, HTTP transport)."""
+
+
+class RunLimitError(AgentError):
+    """The run was stopped: it went beyond one of the client's limits.
+
+    Attributes:
+        option: The name of the limit in :class:`~langgraph_agui.client.limits.ClientLimits`.
+    """
+
+    def __init__(self, option: str, reason: str) -> None:
+        super().__init__(f"{reason} ClientLimits({option}=...) sets the limit.")
+        self.option = option
 
 
 class RunFailedError(AgentError):

@@ -105,14 +105,14 @@ def _iterate(events: AsyncGenerator[agui.Event]) -> Generator[agui.Event]:
     """Yield events that are read with `blocking`, so that none of them waits for an event loop."""
     try:
         while True:
-            yield _run_at_once(anext(events))
+            yield run_at_once(anext(events))
     except StopAsyncIteration:
         pass
     finally:
-        _run_at_once(events.aclose())
+        run_at_once(events.aclose())
 
 
-def _run_at_once(work: Awaitable[T]) -> T:
+def run_at_once(work: Awaitable[T]) -> T:
     """Run work that never suspends."""
     try:
         next(iter(work.__await__()))

@@ -27,8 +27,6 @@ from langgraph_agui.client.typed_state import StateT, TypedState
 from langgraph_agui.protocol.message_store import joined, open_tool_calls
 from langgraph_agui.protocol.wire import to_jsonable
 
-# How many runs one turn may take: an agent that calls local tools for ever is stopped.
-MAX_RUNS: Final = 50
 _MESSAGE_TYPES: Final = get_args(get_args(Message)[0])
 
 
@@ -104,10 +102,11 @@ class Turn(EventStream):
                     session.messages.append(result)  # before the next tool, which may be stopped
                 if not calls or session.interrupts or session.pending_tool_calls:
                     return
-                if len(self._runs) >= MAX_RUNS:
-                    error = AgentError(f"The turn was stopped after {MAX_RUNS} runs that called local tools.")
+                try:
+                    session.client.limits.check_tool_rounds(len(self._runs))
+                except AgentError as error:
                     error.messages, error.state = session.messages, run.state
-                    raise error
+                    raise
                 run = session._start_run()
         finally:
             if session._turn is self:  # else it was abandoned, and another turn has started
@@ -222,7 +221,8 @@ class AGUISession(Generic[StateT]):
         """The calls that the agent left to its client, and that have neither a result nor an interrupt about them."""
         offered = {tool.name for tool in self.tools.offered}
         asked = {interrupt.tool_call_id for interrupt in self.interrupts}
-        left = [call for call in open_tool_calls(self.messages).values() if call.id in self._open_calls]
+        kept = set(self._open_calls)
+        left = [call for call in open_tool_calls(self.messages).values() if call.id in kept]
         return [call for call in left if call.id not in asked and call.function.name in offered]
 
     def send(self, *items: str | Message | Sequence[ContentPart]) -> Turn:

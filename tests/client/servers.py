@@ -66,7 +66,11 @@ class Peer:
 
     def left(self) -> bool:
         """Wait until the client has gone; False if it has not within ten seconds."""
-        ready, _, _ = select.select([self._connection], [], [], PATIENCE)
+        return self.gone(PATIENCE)
+
+    def gone(self, seconds: float) -> bool:
+        """Wait for so long; return whether the client has gone."""
+        ready, _, _ = select.select([self._connection], [], [], seconds)
         try:
             return bool(ready) and self._connection.recv(1) == b""
         except ConnectionError:

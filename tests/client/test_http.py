@@ -18,6 +18,7 @@ from langgraph_agui.client import (
     AgentStatusError,
     AgentUnreachableError,
     AGUIClient,
+    ClientLimits,
     EventTooLargeError,
     NotAnEventStreamError,
     RunFailedError,
@@ -216,7 +217,7 @@ def test_a_stream_that_breaks_the_rules(reader: Blocking, fault: bytes, code: st
         assert peer.left()
 
     with server(script) as agent:
-        error, seen = refused(reader, AGUIClient(agent.url, max_event=1000))
+        error, seen = refused(reader, AGUIClient(agent.url, limits=ClientLimits(max_event=1000)))
     assert type(error) is (EventTooLargeError if code == "frame-too-large" else StreamInvalidError)
     assert error.code == code
     assert contents_of(error) == ["hi", "a"]

@@ -12,7 +12,7 @@ import httpx2
 import pytest
 from ag_ui.core import UserMessage
 
-from langgraph_agui.client import AgentError, AgentStatusError, AgentUnreachableError, AGUIClient, StreamTruncatedError
+from langgraph_agui.client import AgentError, AgentUnreachableError, AGUIClient, StreamTruncatedError
 from tests.adapter.streams import run_input
 from tests.client.servers import Awaiting, Blocking, Endless, Peer, Server, answering, frames, recording, server
 from tests.protocol.streams import STARTED, event, in_run, text
@@ -160,27 +160,6 @@ async def test_leaving_closes_the_connection_of_a_given_client_too() -> None:
                 events = iter(held)
                 next(events)
             assert await asyncio.to_thread(second.left.wait, PATIENCE)
-
-
-@both
-def test_a_redirect_keeps_the_request(reader: Blocking) -> None:
-    with server(answering(307, location="/other?secret=1"), recording(*WHOLE)) as agent:
-        assert len(reader.read(AGUIClient(agent.url, headers={"Authorization": "Bearer s"}).run(ASK))) == len(WHOLE)
-    first, second = agent.asked
-    assert (second.method, second.path, second.body) == ("POST", "/other?secret=1", first.body)
-    assert second.header("authorization") == "Bearer s"
-
-
-@both
-def test_a_redirect_to_another_origin_gets_no_authorization(reader: Blocking) -> None:
-    with server(answering(401, "who?")) as other, server(answering(308, location=other.url + "?token=s3cret")) as agent:
-        error = failure(reader, AGUIClient(agent.url, headers={"Authorization": "Bearer s3cret", "Cookie": "s3cret"}))
-    assert isinstance(error, AgentStatusError)
-    assert (error.url, error.status) == (other.url, 401)
-    (asked,) = other.asked
-    assert asked.body == agent.asked[0].body
-    assert (asked.header("authorization"), asked.header("cookie")) == ("", "")
-    assert "s3cret" not in shown(error)
 
 
 def failure(reader: Blocking, client: AGUIClient) -> AgentError:

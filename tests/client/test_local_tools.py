@@ -186,19 +186,6 @@ def test_results_survive_an_agent_that_is_gone(reader: Blocking) -> None:
         assert [one["role"] for one in agent.asked[2].json["messages"]] == ["user", "assistant", "tool"]
 
 
-@both
-def test_an_agent_that_calls_for_ever(reader: Blocking, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("langgraph_agui.client.session.MAX_RUNS", 3)
-    with server(*(recording(*in_run(*called(f"c{n}", '{"a": 1}', name="add"))) for n in range(4))) as agent:
-        session = AGUISession[Any](agent.url, tools=[add])
-        with pytest.raises(AgentError, match="3 runs") as caught:
-            reader.read(session.send("go"))
-        assert len(agent.asked) == 3
-        assert dumped(caught.value.messages) == dumped(session.messages)
-        assert session.messages[-1].role == "tool"
-        assert session.pending_tool_calls == []
-
-
 CALLED = in_run(*called("c1", "{}", name="mail"), *called("c2", "{}", name="endless"))
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import takewhile
 from typing import Any, cast
 from uuid import uuid4
 
@@ -19,7 +20,7 @@ from ag_ui.core import Context
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
 from langchain_core.language_models import LangSmithParams, LanguageModelInput
 from langchain_core.language_models.chat_models import BaseChatModel, agenerate_from_stream, generate_from_stream
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolCall, UsageMetadata
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, ToolCall, UsageMetadata
 from langchain_core.messages.ai import add_usage
 from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from langchain_core.runnables import Runnable
@@ -40,6 +41,7 @@ from langgraph_agui.client.langchain.to_agui_request import (
     normalized_args,
     to_agui_request,
 )
+from langgraph_agui.client.limits import DEFAULT_LIMITS, ClientLimits
 from langgraph_agui.client.tools import agui_tool
 from langgraph_agui.protocol.wire import to_jsonable
 
@@ -87,6 +89,7 @@ class AGUIChatModel(BaseChatModel):
         http_client: For `invoke` and `stream`; see `AGUIClient`.
         http_async_client: For `ainvoke` and `astream`; see `AGUIClient`.
         retries: See `AGUIClient`.
+        limits: See `AGUIClient`. Rounds of local tools are counted in the messages since the last human one.
         thread_id: The agent's thread; None finds it in the messages.
         context: What the agent should know about the application.
         forwarded_props: Sent to the agent as they are.
@@ -101,6 +104,7 @@ class AGUIChatModel(BaseChatModel):
     http_client: httpx2.Client | None = Field(default=None, repr=False)
     http_async_client: httpx2.AsyncClient | None = Field(default=None, repr=False)
     retries: int = RETRIES
+    limits: ClientLimits = DEFAULT_LIMITS
     thread_id: str | None = None
     context: Sequence[Context] = ()
     forwarded_props: Mapping[str, Any] = Field(default_factory=dict, repr=False)
@@ -113,7 +117,12 @@ class AGUIChatModel(BaseChatModel):
     def _client(self, http_client: HTTPClient | None) -> AGUIClient:
         # Made for each call: the fields may have been changed since the last one.
         return AGUIClient(
-            self.url, headers=self.headers, timeout=self.timeout, http_client=http_client, retries=self.retries
+            self.url,
+            headers=self.headers,
+            timeout=self.timeout,
+            http_client=http_client,
+            retries=self.retries,
+            limits=self.limits,
         )
 
     @property
@@ -194,6 +203,8 @@ class AGUIChatModel(BaseChatModel):
         """Return the answer to `messages`, of a run that has not started."""
         if unknown := [*(name for name in kwargs if name not in _CALL_ARGUMENTS), *(["stop"] if stop else [])]:
             logger.warning("AG-UI has no place for %s, which was left out.", ", ".join(sorted(unknown)))
+        of_turn = takewhile(lambda one: not isinstance(one, HumanMessage), reversed(messages))
+        self.limits.check_tool_rounds(sum(isinstance(one, AIMessage) and bool(one.tool_calls) for one in of_turn))
         request = to_agui_request(messages, agent_key(self.url), kwargs.get("thread_id") or self.thread_id)
         resume = resume_entries(request.interrupts, kwargs.get("resume") or {}, kwargs.get("cancel") or ())
         run_input = agui.RunAgentInput(

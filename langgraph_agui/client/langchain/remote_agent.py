@@ -63,6 +63,7 @@ class _State(TypedDict, total=False):
         refused: The ids of local calls that an answer did not approve. They never run, though the agent may leave them
             open.
         fault: Why the agent has refused the last answers.
+        rounds: In how many runs the agent has called local tools.
     """
 
     given: list[AnyMessage]
@@ -74,9 +75,10 @@ class _State(TypedDict, total=False):
     calls: list[ToolCall]
     refused: list[str]
     fault: str | None
+    rounds: int
 
 
-_FRESH: Final[_State] = {"thread": None, "open": [], "answers": {}, "refused": [], "fault": None}
+_FRESH: Final[_State] = {"thread": None, "open": [], "answers": {}, "refused": [], "fault": None, "rounds": 0}
 
 
 def _state_schema(messages_key: str) -> type[_State]:
@@ -210,6 +212,7 @@ class RemoteAgent(Runnable[Any, dict[str, Any]]):
 
     async def _run(self, state: _State, config: RunnableConfig) -> _State:
         """Run the agent once."""
+        self._client.limits.check_tool_rounds(state.get("rounds", 0))
         request = to_agui_request([*state["given"], *self._messages(state)], self._agent, state.get("thread"))
         with self._thread(request.thread_id, state) as thread_id:
             run_input = agui.RunAgentInput(
@@ -265,12 +268,14 @@ class RemoteAgent(Runnable[Any, dict[str, Any]]):
         refused = [call["id"] or "" for call in asked if not is_approved(call, interrupts, answers)]
         refused = [*state.get("refused", ()), *refused]
         waiting = [call["id"] for call in calls if interrupts_about(run.interrupts, call["id"], call["name"])]
+        next_calls = [call for call in calls if call["id"] not in {*waiting, *refused}]
         update: _State = {
             "shared": to_jsonable(run.state),
             "thread": run_input.thread_id,
             "open": [one.model_dump(mode="json", by_alias=True) for one in run.interrupts],
             "answers": {},
-            "calls": [call for call in calls if call["id"] not in {*waiting, *refused}],
+            "calls": next_calls,
+            "rounds": state.get("rounds", 0) + bool(next_calls),
             "refused": refused,
             "fault": None,
         }

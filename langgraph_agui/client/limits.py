@@ -1,0 +1,105 @@
+"""What a remote agent may cost its client.
+
+In: options. Out: `RunLimitError` for a run that goes beyond one of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final, TypeVar
+
+import httpx2
+
+from langgraph_agui.client.errors import RunLimitError
+from langgraph_agui.protocol.patch import MAX_WEIGHT
+from langgraph_agui.protocol.sse import MAX_FRAME
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientLimits:
+    """What a remote agent may cost its client. Beyond a limit, the run ends with a `RunLimitError`.
+
+    Attributes:
+        max_event: The longest event, in characters; 10 Mi by default, as in the reference client. A longer one is an
+            `EventTooLargeError`.
+        max_bytes: The longest stream of one run, in bytes after unpacking; 256 MiB by default.
+        max_weight: How heavy patches may make the state or one activity, and how much one run may copy by patches;
+            32 Mi by default. Each JSON value weighs 16, and one for each character of its text and keys.
+        max_tool_rounds: How often an agent may call local tools in one turn; 50 by default.
+        run_timeout: How long one run may take, from its request to its end, in seconds or as a `timedelta`; None, the
+            default, for no limit. Reading with `for` notices it when bytes come, or after as long a silence.
+
+    Raises:
+        ValueError: A limit is not above zero.
+    """
+
+    max_event: int = MAX_FRAME
+    max_bytes: int = 256 * 1024 * 1024
+    max_weight: int = MAX_WEIGHT
+    max_tool_rounds: int = 50
+    run_timeout: float | timedelta | None = None
+
+    def __post_init__(self) -> None:
+        """Check the values."""
+        for name in ("max_event", "max_bytes", "max_weight", "max_tool_rounds", "run_timeout"):
+            value = getattr(self, name)
+            if value is not None and value <= type(value)(0):
+                raise ValueError(f"ClientLimits({name}=...) must be above zero, not {value!r}.")
+
+    def check_tool_rounds(self, rounds: int) -> None:
+        """Raise `RunLimitError` if an agent that has called local tools in so many runs may not run again."""
+        if rounds >= self.max_tool_rounds:
+            raise RunLimitError("max_tool_rounds", f"The agent called local tools in {rounds} runs of one turn.")
+
+
+DEFAULT_LIMITS: Final = ClientLimits()
+
+
+class Deadline:
+    """The moment at which a run that begins now has to be over.
+
+    Args:
+        limit: For how long it may take; None for ever.
+        blocking: Whether there is no event loop.
+    """
+
+    def __init__(self, limit: float | timedelta | None, *, blocking: bool) -> None:
+        self._seconds = limit.total_seconds() if isinstance(limit, timedelta) else limit
+        self._end = math.inf if self._seconds is None else time.monotonic() + self._seconds
+        self._blocking = blocking
+
+    def left(self) -> float:
+        """Return the seconds that are left, maybe infinitely many. Raises `RunLimitError` if there are none."""
+        if (left := self._end - time.monotonic()) <= 0:
+            raise RunLimitError("run_timeout", f"The run took longer than {self._seconds:g} s.")
+        return left
+
+    def cap(self, timeout: httpx2.Timeout) -> httpx2.Timeout:
+        """Return the timeouts of a request, none of them longer than what is left."""
+        if (left := self.left()) == math.inf:
+            return timeout
+        values = timeout.as_dict().items()
+        return httpx2.Timeout(**{name: left if value is None else min(value, left) for name, value in values})
+
+    async def wait(self, work: Awaitable[T]) -> T:
+        """Return the result of `work`. Raises `RunLimitError` if it does not come in time."""
+        if (left := self.left()) == math.inf or self._blocking:
+            return await work
+        try:
+            async with asyncio.timeout(left):
+                return await work
+        except TimeoutError:
+            self.left()
+            raise
+
+    async def each(self, chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
+        """Yield `chunks`. Raises `RunLimitError` if one does not come in time."""
+        while (chunk := await self.wait(anext(chunks, None))) is not None:
+            yield chunk
