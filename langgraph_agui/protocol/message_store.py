@@ -97,6 +97,8 @@ class MessageStore:
     def _index(self) -> None:
         self._by_id: dict[str, StoredMessage] = {}
         self._calls: dict[str, tuple[StoredMessage, StoredToolCall]] = {}
+        # By the message of the call: the last result behind it, so that many are not passed one by one.
+        self._last_results: dict[StoredMessage, StoredMessage] = {}
         for stored in self._messages:
             self._enter(stored)
 
@@ -149,23 +151,24 @@ class MessageStore:
         holder = self.find_holder(message.tool_call_id)
         if holder is None:
             return self.add(message)
-        place = self._messages.index(holder) + 1
+        place = self._messages.index(self._last_results.get(holder, holder)) + 1
         while place < len(self._messages) and self._messages[place].model.role == "tool":
             place += 1
-        stored = StoredMessage(message)
-        self._messages.insert(place, stored)
-        if message.id in self._by_id:
-            self._index()
-        else:
+        stored = self._last_results[holder] = StoredMessage(message)
+        known = self._by_id.get(message.id)
+        if known is None or place <= self._messages.index(known):
             self._by_id[message.id] = stored
+        self._messages.insert(place, stored)
         return stored
 
-    def replace(self, old: StoredMessage, message: agui.Message) -> StoredMessage:
-        """Put `message`, of the same id, in the first place of `old`."""
-        stored = StoredMessage(message)
-        self._messages[self._messages.index(old)] = stored
-        self._index()
-        return stored
+    def replace(self, old: StoredMessage, message: agui.ActivityMessage) -> StoredMessage:
+        """Put an activity in the place of `old`, the first message of its id."""
+        calls = old.calls
+        old.model, old.calls, old._pieces = message, None, []
+        self._last_results.clear()  # it may stand among results
+        if calls:
+            self._index()
+        return old
 
     def restate(self, messages: Sequence[agui.Message], keep: Callable[[agui.Message], bool]) -> None:
         """Replace messages by those of the same id, drop the others unless to `keep`, append the new."""

@@ -68,7 +68,7 @@ class Allowance:
         """Count what is copied. Raises `TooHeavyError` if it is too much."""
         self.may_copy -= weight
         if self.may_copy < 0:
-            raise TooHeavyError("the patches copy too much")
+            raise TooHeavyError("too much was copied")
 
 
 class Document:
@@ -125,7 +125,7 @@ def weigh(value: object, limit: int) -> int:
         elif isinstance(one, int):
             weight += one.bit_length() // 4  # about its digits
         if weight > limit:  # before its parts are listed, which may be many
-            raise TooHeavyError(f"it would be heavier than {limit:,}")
+            raise TooHeavyError("it is too heavy")
         if isinstance(one, dict):
             pending.extend(one.values())
         elif isinstance(one, list):

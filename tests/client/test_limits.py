@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import json
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -12,6 +13,8 @@ import httpx2
 import pytest
 from ag_ui.core import UserMessage
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command
 
 from langgraph_agui.client import (
     AgentError,
@@ -23,10 +26,11 @@ from langgraph_agui.client import (
     RemoteAgent,
     RunLimitError,
 )
+from langgraph_agui.interrupts.decisions import check_schema
 from tests.adapter.streams import dumped, run_input
 from tests.client.servers import Awaiting, Blocking, Peer, Script, Server, answering, frames, recording, server
 from tests.deep import each_value
-from tests.protocol.streams import STARTED, event, in_run, text
+from tests.protocol.streams import FINISHED, STARTED, event, in_run, text
 from tests.waiting import PATIENCE
 
 ASK = run_input(UserMessage(id="u", content="hi"), thread="t")
@@ -279,3 +283,28 @@ def test_a_model_that_calls_for_ever() -> None:
 def test_a_model_has_the_limits_of_a_run() -> None:
     with server(endless()) as agent, pytest.raises(RunLimitError, match="max_bytes"):
         AGUIChatModel(url=agent.url, limits=ClientLimits(max_bytes=100_000)).invoke("go")
+
+
+# -- schemas of answers -----------------------------------------------------------------------------------------------
+
+
+def test_a_hostile_schema_neither_hangs_a_graph_nor_goes_on_to_its_clients() -> None:
+    """The graph may be served, and its server applies the schema to what its own clients answer."""
+    levels = {f"d{n}": {"allOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in range(60)}
+    schema = {"type": "string", "pattern": "^(a+)+$", "$ref": "#/$defs/d0", "$defs": levels}
+    asked = {"id": "i", "reason": "input_required", "message": "Which?", "responseSchema": schema}
+    paused = {**FINISHED, "outcome": {"type": "interrupt", "interrupts": [asked]}}
+    with server(recording(STARTED, paused), recording(*WHOLE)) as agent:
+        node = RemoteAgent(agent.url, checkpointer=InMemorySaver())
+        config: Any = {"configurable": {"thread_id": "t"}}
+        [waiting] = node.invoke({"messages": "go"}, config)["__interrupt__"]
+        told = json.dumps(waiting.value["responseSchema"])
+        assert "string" in told
+        assert "pattern" not in told
+        assert "$ref" not in told
+        assert len(told) < 100_000
+        check_schema("a" * 60 + "!", waiting.value["responseSchema"], "as a server does")
+        [again] = node.invoke(Command(resume=7), config)["__interrupt__"]
+        assert "'type'" in again.value["error"]
+        node.invoke(Command(resume="a" * 60 + "!"), config)
+    assert agent.asked[1].json["resume"][0]["payload"] == "a" * 60 + "!"
