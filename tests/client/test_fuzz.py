@@ -21,7 +21,7 @@ from tests.deep import example_count
 from tests.protocol.streams import Wire, in_run
 from tests.protocol.test_hostile_patches import documents, operations
 
-LIMITS = ClientLimits(max_event=2000, max_weight=10_000)
+LIMITS = ClientLimits(max_weight=10_000)
 CLIENT = AGUIClient("http://127.0.0.1:1/agent", limits=LIMITS)
 ASK = run_input(UserMessage(id="u", content="hi"), thread="t")
 
