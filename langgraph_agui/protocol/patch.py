@@ -113,23 +113,24 @@ class Document:
 
 def weigh(value: object, limit: int) -> int:
     """Return the weight of JSON data. Raises `TooHeavyError` once it is beyond `limit`."""
-    weight, pending = VALUE_WEIGHT, [value]
+    weight = 0
+    pending: list[dict[str, object] | list[object]] = [[value]]
     while pending:
-        one = pending.pop()
-        if isinstance(one, str):
-            weight += len(one)
-        elif isinstance(one, dict):
-            weight += VALUE_WEIGHT * len(one) + sum(map(len, one))
-        elif isinstance(one, list):
-            weight += VALUE_WEIGHT * len(one)
-        elif isinstance(one, int):
-            weight += one.bit_length() // 4  # about its digits
-        if weight > limit:  # before its parts are listed, which may be many
-            raise TooHeavyError("it is too heavy")
-        if isinstance(one, dict):
-            pending.extend(one.values())
-        elif isinstance(one, list):
-            pending.extend(one)
+        container = pending.pop()
+        weight += VALUE_WEIGHT * len(container)
+        if isinstance(container, dict):
+            weight += sum(map(len, map(str, container)))  # an application's own state may have other keys
+        if weight > limit:  # before its parts are looked at, which may be many
+            break
+        for part in container.values() if isinstance(container, dict) else container:
+            if isinstance(part, str):
+                weight += len(part)
+            elif isinstance(part, dict | list):
+                pending.append(part)
+            elif isinstance(part, int):
+                weight += part.bit_length() // 4  # about its digits
+    if weight > limit:
+        raise TooHeavyError("it is too heavy")
     return weight
 
 

@@ -148,6 +148,11 @@ def test_small_additions_count_and_replacements_do_not_add_up() -> None:
     assert grown({"a": ""}, {"op": "replace", "path": "/a", "value": "x" * 500}) == 1000
 
 
+def test_an_applications_own_state_may_hold_what_json_does_not() -> None:
+    held = Document({1: (), "l": [object()], None: {2.5}}, Allowance(LIMIT))
+    assert held.patch([{"op": "add", "path": "/l/-", "value": 1}, *copied(("/l", "/m"))])["m"][1] == 1  # type: ignore[index]
+
+
 def activity(*operations: Wire, id_: str = "a") -> Wire:
     return event("ACTIVITY_DELTA", messageId=id_, activityType="x", patch=list(operations))
 
