@@ -12,6 +12,7 @@ from typing import Any
 import httpx2
 import pytest
 from ag_ui.core import UserMessage
+from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
@@ -263,21 +264,20 @@ def test_an_agent_in_a_graph_that_calls_for_ever() -> None:
 
 
 def test_a_model_that_calls_for_ever() -> None:
-    rounds = [
-        message
-        for n in range(3)
-        for message in (
-            AIMessage("", tool_calls=[{"id": f"c{n}", "name": "add", "args": {"a": 1}}]),
-            ToolMessage("2", tool_call_id=f"c{n}"),
-        )
-    ]
-    with server(recording(*WHOLE), recording(*WHOLE)) as agent:
+    with server(*(recording(*called(n)) for n in range(5)), recording(*WHOLE)) as agent:
         model = AGUIChatModel(url=agent.url, limits=THREE)
-        with pytest.raises(RunLimitError, match="max_tool_rounds"):
-            model.invoke([HumanMessage("go"), *rounds])
-        assert agent.asked == []
-        model.invoke([HumanMessage("go"), *rounds, HumanMessage("on")])
-        model.invoke([HumanMessage("go"), *rounds[:4]])
+        made = create_agent(model, tools=[add], checkpointer=InMemorySaver())
+        config: Any = {"configurable": {"thread_id": "t"}}
+        with pytest.raises(RunLimitError, match=r"3 runs.*max_tool_rounds"):
+            made.invoke({"messages": "go"}, config)
+        assert len(agent.asked) == 3
+        held = made.get_state(config).values["messages"]
+        others = [one for one in held if isinstance(one, AIMessage | ToolMessage)]
+        for one in others:
+            one.additional_kwargs.clear()
+        model.bind_tools([add]).invoke([HumanMessage("go"), *others])  # rounds of another model are not its own
+        made.invoke({"messages": "on"}, config, interrupt_after=["model"])
+        assert len(agent.asked) == 5
 
 
 def test_a_model_has_the_limits_of_a_run() -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import takewhile
 from typing import Any, cast
 from uuid import uuid4
 
@@ -20,7 +19,7 @@ from ag_ui.core import Context
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
 from langchain_core.language_models import LangSmithParams, LanguageModelInput
 from langchain_core.language_models.chat_models import BaseChatModel, agenerate_from_stream, generate_from_stream
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, ToolCall, UsageMetadata
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolCall, UsageMetadata
 from langchain_core.messages.ai import add_usage
 from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from langchain_core.runnables import Runnable
@@ -89,7 +88,7 @@ class AGUIChatModel(BaseChatModel):
         http_client: For `invoke` and `stream`; see `AGUIClient`.
         http_async_client: For `ainvoke` and `astream`; see `AGUIClient`.
         retries: See `AGUIClient`.
-        limits: See `AGUIClient`. Rounds of local tools are counted in the messages since the last human one.
+        limits: See `AGUIClient`. Rounds of local tools are counted since the last message of the user.
         thread_id: The agent's thread; None finds it in the messages.
         context: What the agent should know about the application.
         forwarded_props: Sent to the agent as they are.
@@ -203,9 +202,8 @@ class AGUIChatModel(BaseChatModel):
         """Return the answer to `messages`, of a run that has not started."""
         if unknown := [*(name for name in kwargs if name not in _CALL_ARGUMENTS), *(["stop"] if stop else [])]:
             logger.warning("AG-UI has no place for %s, which was left out.", ", ".join(sorted(unknown)))
-        of_turn = takewhile(lambda one: not isinstance(one, HumanMessage), reversed(messages))
-        self.limits.check_tool_rounds(sum(isinstance(one, AIMessage) and bool(one.tool_calls) for one in of_turn))
         request = to_agui_request(messages, agent_key(self.url), kwargs.get("thread_id") or self.thread_id)
+        self.limits.check_tool_rounds(request.tool_rounds)
         resume = resume_entries(request.interrupts, kwargs.get("resume") or {}, kwargs.get("cancel") or ())
         run_input = agui.RunAgentInput(
             thread_id=request.thread_id,

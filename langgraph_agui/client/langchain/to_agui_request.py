@@ -73,6 +73,7 @@ class AGUIRequest:
         messages: The conversation.
         interrupts: What the thread waits for.
         asked_calls: The calls of local tools that the interrupts ask about.
+        tool_rounds: How often the agent has called local tools since the last message of the user.
     """
 
     agent: str
@@ -80,6 +81,7 @@ class AGUIRequest:
     messages: list[Message] = field(default_factory=list)
     interrupts: list[Interrupt] = field(default_factory=list)
     asked_calls: set[str] = field(default_factory=set)
+    tool_rounds: int = 0
 
 
 def agent_key(url: str, name: str = "") -> str:
@@ -129,6 +131,7 @@ def to_agui_request(messages: Sequence[BaseMessage], agent: str, thread_id: str 
                 asked = {repeated.get(call["id"] or "", call["id"] or "") for call in withheld_calls(message)}
                 request.asked_calls = asked | {one.tool_call_id for one in request.interrupts if one.tool_call_id}
                 closed |= request.asked_calls
+                request.tool_rounds += bool(message.tool_calls)
             known_ids |= repeated_calls(message)
             settled -= {call["id"] for call in message.tool_calls}
             settled |= {call["id"] for call in message.invalid_tool_calls if call["id"] in known_ids}
@@ -138,6 +141,7 @@ def to_agui_request(messages: Sequence[BaseMessage], agent: str, thread_id: str 
             request.messages.append(_tool_message(message, message_id, call_id, details or {}))
         else:
             request.messages += _message(message, message_id)
+            request.tool_rounds = 0
     request.thread_id = request.thread_id or str(uuid4())
     return request
 
