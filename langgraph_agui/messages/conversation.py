@@ -7,6 +7,7 @@ behind the message that holds its call.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Sequence
 from functools import partial
 
@@ -35,6 +36,10 @@ class Conversation:
     def __init__(self, held: Sequence[Message] = ()) -> None:
         self._order = [message.id for message in held]
         self._messages: dict[str, Message] = {message.id: message for message in held}
+        # The last message that is no result.
+        self._last = self._find_last()
+        # Results that are not in the order yet, by the message that they go behind.
+        self._behind: defaultdict[str, list[str]] = defaultdict(list)
         self._streamed: dict[str, Callable[[], Message]] = {}
         self.ids: set[str] = {message.id for message in held}
         self.turns: dict[str, AssistantTurn] = {}
@@ -47,6 +52,12 @@ class Conversation:
         for message in held:
             for call in (message.tool_calls or ()) if isinstance(message, AssistantMessage) else ():
                 self._add_call(call.id, call.function.name, message.id)
+
+    def _find_last(self) -> str | None:
+        return next((one for one in reversed(self._order) if not self._is_result(one)), None)
+
+    def _is_result(self, message_id: str) -> bool:
+        return isinstance(self._messages.get(message_id), ToolMessage)
 
     def find(self, message_id: str) -> AssistantTurn | Message:
         """Return the message of this run with this id; raise `KeyError` if there is none."""
@@ -89,6 +100,7 @@ class Conversation:
             self._streamed[message_id] = message
         elif message_id not in self.ids:
             self._order.append(message_id)
+            self._last = message_id
             self.ids.add(message_id)
             self._streamed[message_id] = message
         self.turns[turn.message_id] = turn
@@ -101,9 +113,14 @@ class Conversation:
         if turn.encrypted is not None:
             self.begin_assistant(turn)
 
-    def add(self, message: Message, source: MessageSource = AGENT, position: int | None = None) -> None:
-        """Add a user or tool message, at the end or at `position`."""
-        self._order.insert(len(self._order) if position is None else position, message.id)
+    def add(self, message: Message, source: MessageSource = AGENT) -> None:
+        """Add a user or tool message at the end."""
+        self._order.append(message.id)
+        if not isinstance(message, ToolMessage):
+            self._last = message.id
+        self._add(message, source)
+
+    def _add(self, message: Message, source: MessageSource) -> None:
         self._messages[message.id] = message
         self.ids.add(message.id)
         self._add_source(message.id, source)
@@ -121,14 +138,24 @@ class Conversation:
 
     def answer(self, result: ToolMessage, source: MessageSource = AGENT) -> None:
         """Put a tool result behind the message that holds its call, after the results already there."""
-        position = len(self._order)
-        if (holder := self.holders.get(result.tool_call_id)) is not None:
-            # From the end: the call is nearly always among the last messages.
-            position = next(p for p in range(position - 1, -1, -1) if self._order[p] == holder) + 1
-            while position < len(self._order) and isinstance(self._messages.get(self._order[position]), ToolMessage):
-                position += 1
-        self.add(result, source, position)
+        holder = self.holders.get(result.tool_call_id)
+        place = self._order if holder is None or holder == self._last else self._behind[holder]
+        place.append(result.id)
+        self._add(result, source)
         self.answered.add(result.tool_call_id)
+
+    def _settle(self) -> None:
+        """Put the results that wait for it into the order, all at once: there may be thousands."""
+        order: list[str] = []
+        results: list[str] = []
+        for message_id in reversed(self._order if self._behind else ()):
+            if self._is_result(message_id):
+                results.append(message_id)
+                continue
+            order += [*reversed(self._behind.pop(message_id, ())), *results, message_id]
+            results.clear()
+        if order:
+            self._order = [*reversed(results), *reversed(order)]
 
     def remove_results(self, call_ids: Container[str | None]) -> bool:
         """Remove the results of these calls; return whether there were any."""
@@ -142,7 +169,9 @@ class Conversation:
         return [one for one in messages if isinstance(one, ToolMessage) and one.tool_call_id in call_ids]
 
     def _remove(self, message_ids: set[str]) -> None:
+        self._settle()
         self._order = [message_id for message_id in self._order if message_id not in message_ids]
+        self._last = self._find_last()
         self.ids -= message_ids
         for message_id in message_ids:
             self._streamed.pop(message_id, None)
@@ -167,6 +196,7 @@ class Conversation:
 
     def messages(self) -> list[Message]:
         """Return all messages, in the client's order."""
+        self._settle()
         streamed = self._streamed
         return [streamed[one]() if one in streamed else self._messages[one] for one in self._order]
 

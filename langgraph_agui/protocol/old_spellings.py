@@ -59,11 +59,8 @@ def _modern_message(message: Wire, notes: list[str]) -> Wire:
     notes += ["binary content without data or url" for part in parts if _is_binary(part) and _source(part) is None]
     media = [_as_media(part) if _is_binary(part) else part for part in parts]
     # A sender may have added the modern form itself, next to the old one.
-    kept = [
-        new
-        for old, new in zip(parts, media, strict=True)
-        if new is old or not any(_covers(part, new) for part in parts)
-    ]
+    modern = {form for part in parts for form in _forms(part)}
+    kept = [new for old, new in zip(parts, media, strict=True) if new is old or modern.isdisjoint(_forms(new)[:1])]
     return {**message, "content": kept}
 
 
@@ -105,11 +102,15 @@ def _source(part: Wire) -> str | None:
     return next((name for name in ("data", "url") if part.get(name) not in (None, "", 0)), None)
 
 
-def _covers(part: object, new: object) -> bool:
-    """Return whether `part` has everything that `new` has."""
-    if isinstance(new, Mapping):
-        return isinstance(part, Mapping) and all(_covers(part.get(key), new[key]) for key in new)
-    return type(part) is type(new) and part == new
+def _forms(part: object) -> list[str]:
+    """Return what tells a media part from others: its file with the file's name, if it has one, and without."""
+    source = part.get("source") if isinstance(part, Mapping) else None
+    if not isinstance(part, Mapping) or not isinstance(source, Mapping):
+        return []
+    file = [part.get("type"), *(source.get(key) for key in ("type", "value", "mimeType"))]
+    metadata = part.get("metadata")
+    names = [metadata["filename"]] if isinstance(metadata, Mapping) and "filename" in metadata else []
+    return [repr([*file, *names]), *([repr(file)] if names else [])]
 
 
 def _mapped(holder: Wire, key: str, change: Callable[[Wire, list[str]], Wire], notes: list[str]) -> Wire:

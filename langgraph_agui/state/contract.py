@@ -15,6 +15,7 @@ from pydantic import BaseModel
 
 from langgraph_agui.errors import CodedError, ErrorCode, RunInputError
 from langgraph_agui.graphs import GraphAdapter
+from langgraph_agui.protocol.quoting import quoted, quoted_list
 from langgraph_agui.protocol.wire import JsonValue, json_equal, to_jsonable
 from langgraph_agui.state.options import StateOptions
 from langgraph_agui.state.schema import (
@@ -27,7 +28,6 @@ from langgraph_agui.state.schema import (
     is_private,
     keys_of,
     misfits,
-    quoted,
     state_json_schema,
     types_of,
 )
@@ -186,8 +186,8 @@ class StateContract:
         values, problems = self._load(taken)
         lost = {problem.key for problem in problems if stored is None and "__type__" in dumped(taken[problem.key])}
         if lost:
-            keys = ", ".join(sorted(lost))
-            logger.warning("Without a checkpointer, values that JSON does not have are lost between runs: %s", keys)
+            names = quoted_list(sorted(lost))
+            logger.warning("Without a checkpointer, values that JSON does not have are lost between runs: %s", names)
         problems = [problem for problem in problems if problem.key not in empty | lost]
         if problems := problems or self._schema_problems(state, unchanged | empty | refused):
             raise RunInputError(ErrorCode.STATE_INVALID, describe(problems))
@@ -209,7 +209,7 @@ class StateContract:
         """Refuse changes of these keys: raise `RunInputError`, or log a warning, as the options say."""
         if not keys:
             return
-        names = ", ".join(quoted(key) for key in sorted(keys)[:10]) + (", …" if len(keys) > 10 else "")
+        names = quoted_list(sorted(keys), most=10)
         if self._options.refused == "error":
             subject = "The state key" if len(keys) == 1 else "The state keys"
             raise RunInputError(ErrorCode.STATE_REFUSED, f"{subject} {names} cannot be changed.")

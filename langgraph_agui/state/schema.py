@@ -86,11 +86,6 @@ def describe(problems: Iterable[Problem], what: str = "does not fit") -> str:
     return ". ".join(texts)
 
 
-def quoted(key: str) -> str:
-    """Return a key in quotes and of limited length, as it can stand in a message."""
-    return repr(key if len(key) <= 80 else f"{key[:80]}…")
-
-
 def _printable(text: str) -> str:
     return "".join(char if char.isprintable() else "?" for char in text[:80])
 

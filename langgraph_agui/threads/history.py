@@ -11,13 +11,16 @@ fork". Everything else is known already, was removed by the graph, or is forged.
 from __future__ import annotations
 
 import logging
+from collections import deque
 from collections.abc import Collection, Sequence
+from typing import cast
 
 from ag_ui import core as agui
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, RemoveMessage, ToolCall, ToolMessage
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
 from langgraph_agui.messages.to_agui import interrupted, langchain_messages_to_agui
+from langgraph_agui.protocol.quoting import quoted_list
 
 logger = logging.getLogger(__name__)
 
@@ -74,7 +77,8 @@ def _is_same(one: agui.Message, other: agui.AssistantMessage | agui.ToolMessage)
     if isinstance(one, agui.ToolMessage) and isinstance(other, agui.ToolMessage):
         return one.tool_call_id == other.tool_call_id
     if isinstance(one, agui.AssistantMessage) and isinstance(other, agui.AssistantMessage):
-        return (one.content, _call_ids(one)) == (other.content, _call_ids(other))
+        same_size = len(one.tool_calls or ()) == len(other.tool_calls or ())  # first: each message is asked
+        return same_size and (one.content, _call_ids(one)) == (other.content, _call_ids(other))
     return False
 
 
@@ -172,38 +176,49 @@ def close_gaps(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
     late goes behind its call; a result that answers nothing, or what is answered already, is left out. The calls at
     the end may still be answered.
     """
-    used: set[int] = set()
+    found = _find_results(messages)
+    used = {place for places in found.values() for place in places}
     result: list[BaseMessage] = []
+    left_out: list[str] = []
     last = max((index for index, message in enumerate(messages) if not isinstance(message, ToolMessage)), default=-1)
     for index, message in enumerate(messages):
         if isinstance(message, ToolMessage):
             if index not in used:
-                logger.warning("A result that answers no open call was left out: %r.", message.tool_call_id)
+                left_out.append(message.tool_call_id)
             continue
         result.append(message)
         if not isinstance(message, AIMessage):
             continue
-        answers: dict[str | None, int] = {}
-        for call_id in (call["id"] for call in (*message.tool_calls, *message.invalid_tool_calls)):
-            if (found := _find_result(messages, index, call_id, used)) is not None:
-                used.add(found)
-                answers[call_id] = found
-        result += [messages[found] for found in sorted(answers.values())]
+        answered = {cast("ToolMessage", messages[place]).tool_call_id for place in found[index]}
+        result += [messages[place] for place in found[index]]
         if index < last:
-            open_ = [call for call in message.tool_calls if call["id"] not in answers]
+            open_ = [call for call in message.tool_calls if call["id"] not in answered]
             result += [interrupted(call["id"] or "", call["name"]) for call in open_]
+    if left_out:
+        logger.warning("Results that answer no open call were left out: %s.", quoted_list(left_out))
     return result
 
 
-def _find_result(messages: Sequence[BaseMessage], index: int, call_id: str | None, used: set[int]) -> int | None:
-    """Return the index of the result of a call: behind it, before another call of the same id."""
-    for found in range(index + 1, len(messages)):
-        message = messages[found]
-        if isinstance(message, ToolMessage) and message.tool_call_id == call_id and found not in used:
-            return found
-        if isinstance(message, AIMessage) and any(other["id"] == call_id for other in message.tool_calls):
-            return None
-    return None
+def _find_results(messages: Sequence[BaseMessage]) -> dict[int, list[int]]:
+    """Return the places of the results of each assistant message's calls, by its place.
+
+    A result is for the last call of its id before it. Of several results for one call the first counts.
+    """
+    found: dict[int, list[int]] = {}
+    # By id, the assistant messages whose calls of that id still have no result, since the last such call.
+    waiting: dict[str | None, deque[int]] = {}
+    for index, message in enumerate(messages):
+        if isinstance(message, ToolMessage):
+            if places := waiting.get(message.tool_call_id):
+                found[places.popleft()].append(index)
+        elif isinstance(message, AIMessage):
+            found[index] = []
+            calls = {call["id"] for call in message.tool_calls}
+            waiting.update((call_id, deque([index])) for call_id in calls)
+            for call in message.invalid_tool_calls:
+                if call["id"] not in calls:
+                    waiting.setdefault(call["id"], deque()).append(index)
+    return found
 
 
 def append_update(thread: Sequence[BaseMessage], whole: Sequence[BaseMessage], *, removes: bool) -> list[BaseMessage]:

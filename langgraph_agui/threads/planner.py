@@ -232,8 +232,8 @@ class RunPlanner:
         resolution = resolve(effective, pending)
         # If the run pauses again, the messages that came with the answers run when it waits for nothing more.
         new = self._input.messages[start_of_new(self._input.messages, thread.messages) :]
-        postponed = [*_postponed(thread), *(message.id for message in new if isinstance(message, agui.UserMessage))]
-        metadata: dict[str, object] = {ANSWERED: mark, POSTPONED: json.dumps(postponed)}
+        postponed = {message.id: None for message in new if isinstance(message, agui.UserMessage)}
+        metadata: dict[str, object] = {ANSWERED: mark, POSTPONED: json.dumps([*(_postponed(thread) | postponed)])}
         values = as_mapping(thread.state.values) or {}
         results = [as_mapping(task.result) or {} for task in thread.state.tasks]
         superstep = {key: values[key] for result in results for key in result if key in values}
@@ -380,10 +380,9 @@ def _index_of(message: agui.UserMessage, thread: Thread) -> int:
     return next(index for index, stored in enumerate(thread.messages) if stored.id == message.id)
 
 
-def _postponed(thread: Thread) -> list[str]:
-    """Return the ids of the user messages that came with earlier answers and have not run yet."""
-    ids: list[str] = json.loads(str(thread.metadata(POSTPONED) or "[]"))
-    return ids
+def _postponed(thread: Thread) -> dict[str, None]:
+    """Return the ids of the user messages that came with earlier answers and have not run yet, in order."""
+    return dict.fromkeys(json.loads(str(thread.metadata(POSTPONED) or "[]")))
 
 
 def _failed_after_tools(thread: Thread) -> bool:

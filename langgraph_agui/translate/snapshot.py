@@ -6,6 +6,7 @@ Of a message that both sides hold, the client's copy stays unless this run emitt
 
 from __future__ import annotations
 
+from collections import defaultdict, deque
 from collections.abc import Sequence
 from functools import partial
 from typing import TypeAlias, cast
@@ -91,15 +92,15 @@ class StateMessages:
         if not lost:
             return
         claimed = {self.public_id(message.id) for message in visible if message.id not in self._differing}
-        held_ids: dict[_Content | str, list[str]] = {}
+        held_ids: defaultdict[_Content | str, deque[str]] = defaultdict(deque)
         for held in self._conversation.messages():
             if held.id in claimed or held.id in self._conversation.turns:
                 continue
             if isinstance(held, ToolMessage):
-                held_ids.setdefault(held.tool_call_id, []).append(held.id)
+                held_ids[held.tool_call_id].append(held.id)
             elif isinstance(held, AssistantMessage) and held.id not in self._conversation.sources:
                 content = (held.content or "", tuple(call.id for call in held.tool_calls or ()))
-                held_ids.setdefault(content, []).append(held.id)
+                held_ids[content].append(held.id)
         for message in lost:
             message_id = cast("str", message.id)
             if isinstance(message, LCToolMessage):
@@ -108,7 +109,7 @@ class StateMessages:
                 own = AssistantTurn.from_message(message, message_id, values=self._codec).assistant_message()
                 found = held_ids.get((own.content or "", tuple(call["id"] for call in message.tool_calls)))
             if found:
-                self._aliases[message_id] = found.pop(0)
+                self._aliases[message_id] = found.popleft()
 
     def _without_copy(self, visible: Sequence[BaseMessage]) -> list[AIMessage | LCToolMessage]:
         """Return the messages of which the client has no copy, or one of other words; note the latter."""

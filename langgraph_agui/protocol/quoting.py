@@ -1,0 +1,21 @@
+"""Texts of clients, models and servers, as they can stand in a log record or an error: one line, printable, short."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from itertools import islice
+
+# Characters that are shown of one text.
+_MOST = 80
+
+
+def quoted(text: object, most: int = _MOST) -> str:
+    """Return a text in quotes, with escapes for what is not printable, and cut behind `most` characters."""
+    plain = str(text)
+    return repr(plain if len(plain) <= most else f"{plain[:most]}…")
+
+
+def quoted_list(texts: Collection[object], most: int = 5) -> str:
+    """Return the first texts in quotes, and how many there are if there are more."""
+    first = ", ".join(map(quoted, islice(texts, most)))
+    return first if len(texts) <= most else f"{first}, … ({len(texts)} in all)"
