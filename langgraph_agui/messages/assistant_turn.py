@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import re
 from codecs import utf_16_le_decode
+from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -127,6 +128,8 @@ class AssistantTurn:
         self._metadata = {key: value for key, value in about.items() if isinstance(value, str) and value}
         self.splitter = options.think_tags.fresh() if options.think_tags is not None else None
         self._by_key: dict[tuple[BlockKind, Hashable], Block] = {}
+        # How many blocks there are of each kind, and of each kind with each of the model's ids.
+        self._counts: Counter[Hashable] = Counter()
         self._current: Block | None = None
 
     @classmethod
@@ -221,6 +224,7 @@ class AssistantTurn:
         block = self._known(delta, key) or self._begin(delta, key)
         if block.provider_id is None and delta.id is not None:
             block.provider_id = delta.id
+            self._counts[delta.kind, delta.id] += 1
             if delta.kind == "call":
                 block.id = delta.id
         block.name = block.name or delta.name
@@ -248,6 +252,7 @@ class AssistantTurn:
             block.visible = self._shows_all if raw else self._shows
             block.metadata = dict(self._metadata) or None
         self.blocks.append(block)
+        self._counts.update((delta.kind, (delta.kind, delta.id)))
         self._by_key[delta.kind, key] = block
         return block
 
@@ -256,16 +261,16 @@ class AssistantTurn:
             case "text":
                 return self.message_id
             case "call":
-                calls = [block.id for block in self.of_kind("call")]
-                return delta.id if delta.id and delta.id not in calls else f"{self.message_id}:call:{len(calls)}"
+                if delta.id and not self._counts["call", delta.id]:
+                    return delta.id
+                return f"{self.message_id}:call:{self._counts['call']}"
             case "reasoning":
-                thoughts = self.of_kind("reasoning")
                 if delta.id is not None:
-                    same = sum(block.provider_id == delta.id for block in thoughts)
+                    same = self._counts["reasoning", delta.id]
                     provided = f"{delta.id}:{same}" if same else delta.id
                     if provided not in self._taken and provided != self.message_id:
                         return provided
-                return f"{self.message_id}:reasoning:{len(thoughts)}"
+                return f"{self.message_id}:reasoning:{self._counts['reasoning']}"
 
     def of_kind(self, kind: BlockKind) -> list[Block]:
         """Return the blocks of this kind, in order."""

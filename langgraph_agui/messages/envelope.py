@@ -9,6 +9,7 @@ send a message.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import TypeAlias, cast
 
 from ag_ui.core import AssistantMessage, ReasoningMessage
@@ -159,11 +160,15 @@ class EnvelopeEncoder:
         return ["$b", number]
 
     def _signature(self, call_id: object, signature: object) -> object:
-        for number, call in enumerate(self._visible_calls):
-            if call.id == call_id:
-                self._calls[number] = {**self._head, "s": self._text.to_template(signature)}
-                return ["$s", number]
-        return self._text.to_template(signature)
+        number = self._call_numbers.get(call_id)
+        if number is None:
+            return self._text.to_template(signature)
+        self._calls[number] = {**self._head, "s": self._text.to_template(signature)}
+        return ["$s", number]
+
+    @cached_property
+    def _call_numbers(self) -> dict[object, int]:
+        return {call.id: number for number, call in reversed([*enumerate(self._visible_calls)])}
 
     def _metadata(self) -> dict[str, object]:
         metadata = self._message.response_metadata

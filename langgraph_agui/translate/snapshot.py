@@ -153,7 +153,7 @@ class StateMessages:
         match agui_role(message):
             case "assistant":
                 own = {block.id for block in live.blocks} if live is not None else set[str]()
-                ids = conversation.ids - own
+                ids = conversation.ids - own if own else conversation.ids
                 turn = AssistantTurn.from_message(
                     message, public, ids, self._codec, like=live, source=source, public_call=public_call
                 )
