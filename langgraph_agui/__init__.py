@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from langgraph_agui.messages.to_langchain import agui_messages_to_langchain as agui_messages_to_langchain
     from langgraph_agui.messages.to_langchain import for_provider as for_provider
     from langgraph_agui.middleware import AGUIMiddleware as AGUIMiddleware
+    from langgraph_agui.protocol.limits import InputLimits as InputLimits
     from langgraph_agui.state.options import PredictState as PredictState
     from langgraph_agui.state.options import Private as Private
     from langgraph_agui.state.options import StateOptions as StateOptions
@@ -65,6 +66,7 @@ _PUBLIC = {
     "messages.to_agui": "langchain_messages_to_agui",
     "messages.to_langchain": "agui_messages_to_langchain for_provider",
     "middleware": "AGUIMiddleware",
+    "protocol.limits": "InputLimits",
     "state.options": "PredictState Private StateOptions emit_state state_update",
 }
 

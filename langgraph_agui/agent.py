@@ -28,6 +28,7 @@ from langgraph_agui.errors import CodedError, ErrorCode, RunInputError
 from langgraph_agui.graphs import Graph, adapt_graph
 from langgraph_agui.messages.redaction import redactor_for
 from langgraph_agui.messages.to_langchain import ProviderFilter
+from langgraph_agui.protocol.cleaning import clean_input
 from langgraph_agui.protocol.sse import encode
 from langgraph_agui.run import Run
 from langgraph_agui.settings import AgentContext, RunSettings
@@ -209,9 +210,10 @@ class LangGraphAgent:
 
         Raises:
             RunInputError: Another run is going on in the thread (`thread_busy`), as many runs as the agent may have
-                (`too_many_runs`), or the server is stopping (`server_stopping`).
+                (`too_many_runs`), the server is stopping (`server_stopping`), or an id is no text (`invalid_input`).
             StateError: The database that holds the threads cannot be reached.
         """
+        run_input, weight = clean_input(run_input)
         reader = self._subscription(sink, run_input)
         config = merge_run_configs(self.config, config)  # which may fail: before the thread is locked
         graph, settings, lease = self._context.graph, self._context.settings, None
@@ -220,7 +222,9 @@ class LangGraphAgent:
         if locks is not None and settings.on_busy == "refuse":
             lease = await locks.acquire(run_input.thread_id)
         try:
-            run = Run(self._context, run_input, config, context, reader, lease, locks if lease is None else None)
+            run = Run(
+                self._context, run_input, config, context, reader, lease, locks if lease is None else None, weight
+            )
         except BaseException:
             if lease is not None:
                 lease.let_go()
@@ -271,8 +275,10 @@ class LangGraphAgent:
         """Connect to the thread and return the reader; `sink` is that of `begin`. See `connect`.
 
         Raises:
-            RunInputError: As many clients follow the run as may (`too_many_readers`).
+            RunInputError: As many clients follow the run as may (`too_many_readers`), or an id is no text
+                (`invalid_input`).
         """
+        run_input, _ = clean_input(run_input)
         reader = self._subscription(sink, run_input)
         for run in self._running:
             if run.may_be_joined(run_input):

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any, Final, ParamSpec, Protocol, TypeVar
 
 T = TypeVar("T")
+P = ParamSpec("P")
+
+# For large inputs. Tools that hang may fill the event loop's own executor.
+_THREADS: Final = ThreadPoolExecutor(2, thread_name_prefix="langgraph-agui-input")
 
 # Threads are made when none is idle.
 _MAX_THREADS = 256
@@ -33,6 +38,24 @@ def use_own_executor() -> None:
     loop = asyncio.get_running_loop()
     if getattr(loop, "_default_executor", None) is None:
         loop.set_default_executor(ThreadPoolExecutor(_MAX_THREADS, thread_name_prefix="langgraph-agui"))
+
+
+class Caller(Protocol):
+    """Calls a function, here or in a thread: `run_here` and `run_in_thread`."""
+
+    async def __call__(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call the function and return what it returns."""
+
+
+async def run_in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Call a function in a thread of ours and return what it returns: the event loop serves others meanwhile."""
+    call = partial(copy_context().run, function, *args, **kwargs)
+    return await asyncio.get_running_loop().run_in_executor(_THREADS, call)
+
+
+async def run_here(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Call a function at once, where `run_in_thread` would cost more than the call itself."""
+    return function(*args, **kwargs)
 
 
 async def await_shielded(work: Coroutine[None, None, None]) -> None:

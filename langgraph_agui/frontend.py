@@ -41,7 +41,7 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 from langgraph.config import get_config
 
-from langgraph_agui.protocol.wire import JsonValue, to_jsonable
+from langgraph_agui.protocol.wire import JsonValue, to_jsonable, wire_fields
 
 logger = logging.getLogger(__name__)
 
@@ -80,8 +80,8 @@ def frontend_config(run_input: RunAgentInput) -> RunnableConfig:
     `LangGraphAgent` gives it to each run, below what the developer configures. Only for graphs that are run without it.
     """
     sent = SentInput(
-        tools=to_jsonable(run_input.tools or []),
-        context=to_jsonable(run_input.context or []),
+        tools=to_jsonable([*map(wire_fields, run_input.tools or ())]),
+        context=to_jsonable([*map(wire_fields, run_input.context or ())]),
         forwardedProps=to_jsonable(run_input.forwarded_props),
     )
     return {"configurable": {KEY: sent}}

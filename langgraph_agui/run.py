@@ -18,7 +18,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.errors import GraphDrained
 from langgraph.graph import END
 
-from langgraph_agui.aio import await_shielded, keep_alive
+from langgraph_agui.aio import await_shielded, keep_alive, run_here, run_in_thread
 from langgraph_agui.configs import merge_run_configs
 from langgraph_agui.errors import CodedError, ErrorCode, RunInputError
 from langgraph_agui.frontend import KEY, SentInput, frontend_config
@@ -42,6 +42,9 @@ T = TypeVar("T")
 
 # Seconds that a reader who leaves waits for the graph to stop.
 _LEAVE_TIMEOUT = 1.0
+
+# The weight from which an input is read in a thread.
+_HEAVY = 5_000
 
 # Seconds after which a cancelled graph that still runs is cancelled again. `asyncio.wait_for` loses a cancellation that
 # meets its result (CPython before 3.12), and providers' packages use it.
@@ -91,6 +94,7 @@ class Run:
         reader: The first reader. When it leaves, the run goes on or stops as the settings say.
         lease: The right to run in the thread. The run releases it before its terminal event.
         locks: Where the run waits for that right, if it has no lease yet.
+        weight: How much work the input is, see `clean_input`.
 
     Attributes:
         input: What the client sent.
@@ -106,6 +110,7 @@ class Run:
         reader: Subscription[T],
         lease: ThreadLease | None = None,
         locks: ThreadLocks | None = None,
+        weight: int = 0,
     ) -> None:
         self._agent = agent
         self._graph, settings = agent.graph, agent.settings
@@ -126,7 +131,7 @@ class Run:
         self._timers: list[asyncio.TimerHandle | IdleTimer] = []
         reader.on_leave = partial(self._first_reader_left, reader)
         self._translation = start_translation(agent, run_input, self._broadcaster)
-        self._planner = RunPlanner(agent, run_input, self._config)
+        self._planner = RunPlanner(agent, run_input, self._config, run_in_thread if weight > _HEAVY else run_here)
         self._runner = graph_runner_for(
             self._graph,
             self._translation,

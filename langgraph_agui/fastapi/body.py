@@ -4,46 +4,60 @@ from __future__ import annotations
 
 import json
 import re
-from typing import NoReturn
+from typing import Final, NoReturn
 
 from ag_ui.core import PROTOCOL_VERSION, RunAgentInput
 from fastapi import HTTPException, Request
 from starlette.requests import ClientDisconnect
 
+from langgraph_agui.aio import run_in_thread
+from langgraph_agui.errors import RunInputError
+from langgraph_agui.protocol.cleaning import clean_input
+from langgraph_agui.protocol.limits import InputLimits, check_items, check_json
 from langgraph_agui.protocol.schema import parse_input
 from langgraph_agui.protocol.wire import ProtocolError
 
+# Bytes of a body that is read in the event loop. A larger one would keep other requests waiting.
+_SMALL: Final = 32 * 1024
 
-async def read_input(request: Request, max_body: int) -> RunAgentInput:
+
+async def read_input(request: Request, limits: InputLimits) -> RunAgentInput:
     """Return the input in the body of a request. Raises `HTTPException` if there is none."""
     content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if content_type != "application/json":
         # Browsers ask before they send JSON to another site; other types they just send.
         raise HTTPException(415, "Send RunAgentInput as application/json.")
-    try:
-        value = json.loads(await _body(request, max_body), parse_constant=_refuse_constant)
-    except (ValueError, RecursionError) as error:
-        raise HTTPException(400, "The body is not JSON.") from error
-    if not isinstance(value, dict):
-        raise HTTPException(422, "RunAgentInput is a JSON object.")
-    if _other_major(value.get("protocolVersion")):
-        raise HTTPException(422, f"This agent speaks AG-UI {PROTOCOL_VERSION}.")
-    try:
-        return parse_input(value)
-    except ProtocolError as error:
-        raise HTTPException(422, str(error)) from error
+    body = await _body(request, limits.max_bytes)
+    return await run_in_thread(_parse, body, limits) if len(body) > _SMALL else _parse(body, limits)
 
 
-async def _body(request: Request, max_body: int) -> bytearray:
+async def _body(request: Request, max_bytes: int) -> bytes:
     body = bytearray()
     try:
         async for chunk in request.stream():
             body += chunk
-            if len(body) > max_body:
-                raise HTTPException(413, f"The input is larger than {max_body} bytes.")
+            if len(body) > max_bytes:
+                raise HTTPException(413, f"The input is larger than {max_bytes} bytes (max_bytes).")
     except ClientDisconnect as error:
         raise HTTPException(400, "The body is not complete.") from error
-    return body
+    return bytes(body)
+
+
+def _parse(body: bytes, limits: InputLimits) -> RunAgentInput:
+    try:
+        text = body.decode("utf-8-sig")  # `json` would take other encodings, in which the limits see no JSON
+        values = check_json(body, limits)
+        value = json.loads(text, parse_constant=_refuse_constant)
+        if not isinstance(value, dict):
+            raise HTTPException(422, "RunAgentInput is a JSON object.")
+        if _other_major(value.get("protocolVersion")):
+            raise HTTPException(422, f"This agent speaks AG-UI {PROTOCOL_VERSION}.")
+        check_items(value, limits, values)
+        return clean_input(parse_input(value))[0]
+    except (ProtocolError, RunInputError) as error:
+        raise HTTPException(422, str(error)) from error
+    except (ValueError, RecursionError) as error:
+        raise HTTPException(400, "The body is not JSON.") from error
 
 
 def _refuse_constant(name: str) -> NoReturn:

@@ -28,15 +28,13 @@ from langgraph_agui.conventions.agents import RunsInputs, check_agent, opener, p
 from langgraph_agui.errors import ErrorCode, RunInputError, StateError
 from langgraph_agui.fastapi.body import read_input
 from langgraph_agui.fastapi.event_stream import EventStream, Reader
+from langgraph_agui.protocol.limits import InputLimits
 from langgraph_agui.translate.event_sinks import SSESink
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 Maybe: TypeAlias = T | Awaitable[T]
-
-# Bytes that a request may have by default.
-MAX_BODY = 10 * 1024 * 1024
 
 # Seconds without an event after which a comment is sent by default: proxies close idle streams after 60.
 KEEP_ALIVE = 15.0
@@ -54,7 +52,7 @@ def agui_router(
     context_factory: Callable[[Request], Maybe[object]] | None = None,
     authorize_thread: Callable[[Request, str], Maybe[bool]] | None = None,
     keep_alive: float | None = KEEP_ALIVE,
-    max_body: int = MAX_BODY,
+    limits: InputLimits | None = None,
     name: str | None = None,
     tags: Sequence[str | Enum] | None = None,
     operation_id: str | None = None,
@@ -72,7 +70,7 @@ def agui_router(
         authorize_thread: Returns True if the request may use the thread; anything else is answered with 403. It may
             raise an `HTTPException` instead. Called before anything of the thread is read.
         keep_alive: Seconds without an event after which an SSE comment is sent; None for never.
-        max_body: The most bytes of a request; a larger one is answered with 413.
+        limits: The most that a request may hold; what is more is answered with 413 or 422, and the limit's name.
         name: The name of the route that runs the agent, for FastAPI; so are the next three.
         tags: Its tags.
         operation_id: Its id in the OpenAPI schema.
@@ -89,7 +87,7 @@ def agui_router(
 
     async def authorized(request: Request) -> tuple[RunAgentInput, RunnableConfig | None]:
         """Return the input and the configuration of a request, if it may use its thread."""
-        run_input = await read_input(request, max_body)
+        run_input = await read_input(request, limits or InputLimits())
         if authorize_thread is not None and await _resolve(authorize_thread(request, run_input.thread_id)) is not True:
             raise HTTPException(403, "This thread is not yours.")
         return run_input, await _resolve(config_factory(request)) if config_factory is not None else None
@@ -170,7 +168,7 @@ class RouteOptions(TypedDict, total=False):
     context_factory: Callable[[Request], Maybe[object]] | None
     authorize_thread: Callable[[Request, str], Maybe[bool]] | None
     keep_alive: float | None
-    max_body: int
+    limits: InputLimits | None
     name: str | None
     tags: Sequence[str | Enum] | None
     operation_id: str | None

@@ -60,7 +60,7 @@ def _answer(message: agui.ToolMessage, approval_id: str) -> agui.ResumeEntry:
         return agui.ResumeEntry(interrupt_id=approval_id, status="cancelled")
     try:
         payload = json.loads(text_of(message.content))
-    except ValueError:
+    except (ValueError, RecursionError):
         payload = None
     if not isinstance(payload, dict):
         raise RunInputError(ErrorCode.INTERRUPT_INVALID, f"The result for approval {approval_id!r} is no JSON object.")

@@ -9,6 +9,12 @@ from itertools import islice
 _MOST = 80
 
 
+def printable(text: str, most: int = 300) -> str:
+    """Return a text with escapes for what is not printable, and cut behind `most` characters."""
+    cut = text if len(text) <= most else f"{text[:most]}…"
+    return cut if cut.isprintable() else repr(cut)[1:-1]
+
+
 def quoted(text: object, most: int = _MOST) -> str:
     """Return a text in quotes, with escapes for what is not printable, and cut behind `most` characters."""
     plain = str(text)

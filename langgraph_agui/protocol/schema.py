@@ -21,11 +21,16 @@ from ag_ui.core.types import GeneratedBaseModel
 from pydantic import ValidationError
 
 from langgraph_agui.protocol.old_spellings import Wire, modern_event, modern_input
+from langgraph_agui.protocol.quoting import printable
 from langgraph_agui.protocol.wire import ProtocolError, wire_fields
 
 logger = logging.getLogger(__name__)
 
 Model = TypeVar("Model", bound=GeneratedBaseModel)
+
+# How many warnings are logged about one event, and how many are shown of those about one input.
+_MOST_NOTES: Final = 20
+_SHOWN: Final = 5
 
 
 def parse_event(event: Wire | agui.BaseEvent) -> Event | None:
@@ -61,20 +66,24 @@ def examine(event: Wire | agui.BaseEvent) -> tuple[Event | None, list[str]]:
 def parse_input(value: Wire) -> agui.RunAgentInput:
     """Return what a client sends as a `RunAgentInput`, as a producer must read it (AG-UI 1.0, run input).
 
-    Absent lists and objects count as empty. Unknown members, roles and content parts are removed with one warning
-    each, so that a newer client is served.
+    Absent lists and objects count as empty. Unknown members, roles and content parts are removed with a warning, so
+    that a newer client is served.
 
     Raises:
         ProtocolError: A value is malformed (`malformed-input`).
     """
     notes: list[str] = []
+    try:
+        return _read_input(value, notes)
+    finally:
+        _log_once(notes)
+
+
+def _read_input(value: Wire, notes: list[str]) -> agui.RunAgentInput:
     wire = {**_ABSENT, **modern_input(value, notes)}
     if wire["state"] is None:
         wire["state"] = {}
-    try:
-        return _conform(wire, agui.RunAgentInput, "RunAgentInput", "malformed-input", notes)
-    finally:
-        log_notes(notes)
+    return _conform(wire, agui.RunAgentInput, "RunAgentInput", "malformed-input", notes)
 
 
 def known_messages(messages: object) -> list[agui.Message]:
@@ -93,23 +102,34 @@ def known_messages(messages: object) -> list[agui.Message]:
         logger.warning("A %s holds no AG-UI messages and was left out.", type(messages).__name__)
         return []
     known: list[agui.Message] = []
+    notes: list[str] = []
     for message in messages:
         if isinstance(message, _MESSAGE_TYPES):
             known.append(cast("agui.Message", message))
         elif isinstance(message, Mapping):
             try:
-                known += parse_input({"threadId": "", "runId": "", "messages": [message]}).messages
+                known += _read_input({"threadId": "", "runId": "", "messages": [message]}, notes).messages
             except ProtocolError as error:
-                logger.warning("A message was left out: %s", error)
+                notes.append(f"a message was left out: {error}")
         else:
-            logger.warning("A %s is no AG-UI message and was left out.", type(message).__name__)
+            notes.append(f"a {type(message).__name__} is no message and was left out")
+    _log_once(notes)
     return known
 
 
-def log_notes(notes: Iterable[str]) -> None:
-    """Log each warning that `examine` returned."""
-    for note in notes:
-        logger.warning("AG-UI: %s", note)
+def log_notes(notes: Sequence[str]) -> None:
+    """Log each warning that `examine` returned, but not thousands."""
+    for note in notes[:_MOST_NOTES]:
+        logger.warning("AG-UI: %s", printable(note))
+    if len(notes) > _MOST_NOTES:
+        logger.warning("AG-UI: and %d more of these", len(notes) - _MOST_NOTES)
+
+
+def _log_once(notes: Sequence[str]) -> None:
+    """Log all warnings about what a client has sent as one."""
+    if notes:
+        first = "; ".join(map(printable, notes[:_SHOWN]))
+        logger.warning("AG-UI: %s%s", first, f"; … ({len(notes)} in all)" if len(notes) > _SHOWN else "")
 
 
 def _conform(wire: Wire, model: type[Model], name: str, code: str, notes: list[str]) -> Model:
@@ -124,7 +144,7 @@ def _conform(wire: Wire, model: type[Model], name: str, code: str, notes: list[s
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         reason = f"{_pointer(kept, first['loc'])}: {first['msg']}"
-    raise ProtocolError(code, f"Malformed {name}: {reason}", wire)
+    raise ProtocolError(code, f"Malformed {name}: {printable(reason)}", wire)
 
 
 def _pointer(value: Any, location: Sequence[str | int]) -> str:

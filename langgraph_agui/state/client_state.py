@@ -19,6 +19,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.constants import START
 from langgraph.types import Overwrite, StateSnapshot
 
+from langgraph_agui.aio import Caller, run_here
 from langgraph_agui.graphs import GraphAdapter
 from langgraph_agui.messages.extract import as_mapping
 from langgraph_agui.messages.to_agui import agui_role
@@ -136,6 +137,7 @@ class ClientState:
         messages_key: The channel of the messages.
         contract: What the client may change.
         cache: What this process knows of the thread's clients.
+        call: Calls what may take long because of the input.
     """
 
     graph: GraphAdapter
@@ -144,6 +146,7 @@ class ClientState:
     messages_key: str
     contract: StateContract
     cache: ClientStateCache
+    call: Caller = run_here
 
     def initial_values(self) -> dict[str, object]:
         """Return the client's state as input for a graph without a checkpointer: all of it is input."""
@@ -174,7 +177,7 @@ class ClientState:
             return {}
         stopped = bool(stored.next) and not paused
         older = await self._older_states(stored, messages, rerun=base is not None, stopped=stopped)
-        changed = self._changed(stored, messages, older)
+        changed = await self.call(self._changed, stored, messages, older)
         if superstep is not None:
             places = (f"{task.name}:{task.id}" for task in stored.tasks if task.state is not None)
             taken = changed.keys() & {*superstep, *(key for place in places for key in self.contract.shared((place,)))}
@@ -199,30 +202,31 @@ class ClientState:
     ) -> dict[str, object]:
         sent = self.run_input.state
         if isinstance(sent, Mapping):
-            predicted = self._predicted(messages) if self.cache.version is None else []
+            predicted = self._predicted(messages) if self.cache.version is None else {}
             sent = {
                 key: value
                 for key, value in sent.items()
                 if not self.cache.is_leftover(key, value)
-                and not any(name == key and value and _is_beginning(value, whole) for name, whole in predicted)
+                and not (value and any(_is_beginning(value, whole) for whole in predicted.get(key, ())))
             }
         return self.contract.changed(sent, as_mapping(stored.values) or {}, *older)
 
     # -- clients that have missed something -----------------------------------------------------------------------
 
-    def _predicted(self, messages: Sequence[BaseMessage]) -> list[tuple[str, object]]:
+    def _predicted(self, messages: Sequence[BaseMessage]) -> Mapping[str, list[object]]:
         """Return what may have been predicted, by key, when the client left its last run in another process.
 
         The client's messages that the thread does not have come from that run; their tool calls hold the predictions.
         """
-        found: list[tuple[str, object]] = []
+        found: defaultdict[str, list[object]] = defaultdict(list)
         known = {message.id for message in messages}
         for message in reversed(self.run_input.messages):
             if message.id in known:
                 break
             for call in (message.tool_calls or ()) if isinstance(message, AssistantMessage) else ():
                 predict = [one for one in self.contract.predict if one.tool == call.function.name]
-                found += predicted_values(predict, call.function.arguments).items()
+                for key, value in predicted_values(predict, call.function.arguments).items():
+                    found[key].append(value)
         return found
 
     async def _older_states(

@@ -45,6 +45,7 @@ from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import core_schema
 
+from langgraph_agui.protocol.quoting import printable, quoted
 from langgraph_agui.protocol.wire import to_jsonable
 from langgraph_agui.state.options import Private
 
@@ -77,17 +78,13 @@ def describe(problems: Iterable[Problem], what: str = "does not fit") -> str:
     sentences: dict[str, list[str]] = {}
     for problem in problems[:_MAX_PROBLEMS]:
         start = f"The state {quoted(problem.key)} {what}" if problem.path else f"The state {what}"
-        place = ".".join(_printable(str(part)) for part in problem.path[1:])[:200]
+        place = ".".join(printable(str(part), 80) for part in problem.path[1:])[:200]
         reason = ": ".join(text for text in (place, problem.text) if text)
         sentences.setdefault(start, []).extend([reason] if reason else [])
     texts = [f"{start}: {'; '.join(reasons)}" if reasons else start for start, reasons in sentences.items()]
     if len(problems) > _MAX_PROBLEMS:
         texts.append(f"And {len(problems) - _MAX_PROBLEMS} more")
     return ". ".join(texts)
-
-
-def _printable(text: str) -> str:
-    return "".join(char if char.isprintable() else "?" for char in text[:80])
 
 
 # -- annotations ------------------------------------------------------------------------------------------------------

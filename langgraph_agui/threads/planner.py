@@ -18,6 +18,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.constants import START
 from langgraph.types import Command
 
+from langgraph_agui.aio import Caller, run_here
 from langgraph_agui.errors import ErrorCode, RunInputError
 from langgraph_agui.graphs import ROOT_CHANNEL, Thread
 from langgraph_agui.interrupts.approval_tool import approval_answers
@@ -133,17 +134,21 @@ class RunPlanner:
         agent: What the run shares with the agent's other runs.
         run_input: What the client sent.
         config: The run's configuration, with the thread.
+        call: Calls what may take long because of the input.
     """
 
-    def __init__(self, agent: AgentContext, run_input: agui.RunAgentInput, config: RunnableConfig) -> None:
+    def __init__(
+        self, agent: AgentContext, run_input: agui.RunAgentInput, config: RunnableConfig, call: Caller = run_here
+    ) -> None:
         self._agent = agent
         self._graph, self._settings = agent.graph, agent.settings
         self._key = agent.settings.messages_key
         self._input = run_input
         self._config = config
+        self._call = call
         self._converter = agent.converter(run_input.thread_id)
         cache = agent.client_states.get(run_input.thread_id)
-        self._client_state = ClientState(self._graph, run_input, config, self._key, agent.contract, cache)
+        self._client_state = ClientState(self._graph, run_input, config, self._key, agent.contract, cache, call)
 
     async def plan(self) -> RunPlan:
         """Return what the run does.
@@ -153,7 +158,7 @@ class RunPlanner:
             StateError: The checkpoint could not be read.
         """
         if not self._graph.has_checkpointer:
-            return self._plan_without_thread()
+            return await self._plan_without_thread()
         thread = await self._load()
         pending = await self._agent.interrupt_reader().read(thread.state, self._config)
         ask_again = Show(thread.messages, thread.state.values, pending)
@@ -288,11 +293,16 @@ class RunPlanner:
         names = self._graph.input_names or ()
         return self._key in names or ROOT_CHANNEL in names
 
-    def _plan_without_thread(self) -> Execute:
+    async def _plan_without_thread(self) -> Execute:
         if self._input.resume or self._agent.conventions.command_answers(self._input, PendingInterrupts()) is not None:
             raise RunInputError(ErrorCode.INTERRUPT_UNKNOWN)
-        history = close_gaps(self._converter.to_langchain(self._input.messages))
-        return Execute(self._filled(self._graph_input(history, self._client_state.initial_values())))
+        history = await self._call(self._history)
+        writes = await self._call(self._client_state.initial_values)
+        return Execute(self._filled(self._graph_input(history, writes)))
+
+    def _history(self) -> list[BaseMessage]:
+        """Return the client's whole history for the graph."""
+        return close_gaps(self._converter.to_langchain(self._input.messages))
 
     async def _plan_new_messages(
         self, thread: Thread, before: Sequence[BaseMessage] = (), state: object = None
@@ -310,7 +320,7 @@ class RunPlanner:
             message for index, message in enumerate(self._input.messages) if index >= start or message.id in postponed
         ]
         followup = self._input.model_copy(update={"messages": new, "state": state})
-        planner = RunPlanner(self._agent, followup, self._config)
+        planner = RunPlanner(self._agent, followup, self._config, self._call)
         if not self._takes_messages() or not planner._new_messages(thread):
             return Show(thread.messages, thread.state.values)
         return await planner._plan_input(thread)
@@ -320,17 +330,16 @@ class RunPlanner:
         stored = thread.state
         writes = await self._client_state.changes(*thread)
         if self._graph.input_form != "keys" and not self._takes_messages():
-            history = close_gaps(self._converter.to_langchain(self._input.messages))
-            return Execute(self._graph_input(history, writes))
+            return Execute(self._graph_input(await self._call(self._history), writes))
         imported = stored.created_at is None and self._settings.unknown_threads == "import"
         new = self._input.messages if imported else self._new_messages(thread)
         only_results = all(message.role == "tool" for message in new)
         if only_results and len(open_tool_calls(thread.messages, at_end=True)) > len(new) > 0:
             return Show(thread.messages)  # the client has yet to answer the other calls
-        converted = self._converter.to_langchain(new)
+        converted = await self._call(self._converter.to_langchain, new)
         if imported and converted and isinstance(converted[-1], AIMessage) and not converted[-1].tool_calls:
             return Show(converted)  # the client asks for nothing: the history ends with its answer
-        whole = close_gaps([*thread.messages, *converted]) if new else thread.messages
+        whole = await self._call(close_gaps, [*thread.messages, *converted]) if new else thread.messages
         known = {message.id for message in (*thread.messages, *converted)}
         update = append_update(thread.messages, whole, removes=self._graph.removes_messages(self._key))
         graph_input = self._graph_input(update, writes)

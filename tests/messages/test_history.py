@@ -80,7 +80,8 @@ def test_what_is_unknown_of_a_message_is_left_out(caplog: pytest.LogCaptureFixtu
     parts = [{"type": "text", "text": "a", "more": 1}, {"type": "hologram", "value": 1}, {"type": "text", "text": "b"}]
     rebuilt = back([user(parts, more=1), assistant("Hi", {**call(), "more": 1}, more={"a": 1})])
     assert rebuilt[0].content == [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
-    assert len(caplog.records) == 5
+    (record,) = caplog.records
+    assert record.getMessage().count("; ") == 4
 
 
 def test_instructions_and_activities_are_not_the_clients(caplog: pytest.LogCaptureFixture) -> None:

@@ -1,0 +1,90 @@
+"""Text that every store and provider can hold. A client's input enters, the same without U+0000 and half pairs leaves.
+
+JSON can spell U+0000, which Postgres refuses, and halves of surrogate pairs, which UTF-8 does not have. In text, each
+becomes U+FFFD: a character that came with pasted text must not cost the user a message. An id that holds one is
+refused: nobody makes such an id, and another would be a thread of its own.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+
+from ag_ui.core import AssistantMessage, RunAgentInput, ToolMessage
+from ag_ui.core.types import GeneratedBaseModel
+
+from langgraph_agui.errors import ErrorCode, RunInputError
+from langgraph_agui.protocol.quoting import quoted
+from langgraph_agui.protocol.wire import clean_text
+
+_PLAIN = json.JSONEncoder(ensure_ascii=False)
+
+# Characters that are as much work as one text or object.
+_CHARACTERS = 100
+
+
+def clean_input(run_input: RunAgentInput) -> tuple[RunAgentInput, int]:
+    """Return an input fit for every store, and how much work it is: about the number of its texts and objects.
+
+    Raises:
+        RunInputError: An id holds U+0000, or half of a surrogate pair (`invalid_input`).
+    """
+    texts = [*_texts(run_input)]
+    whole = "".join(texts)
+    weight = len(texts) + len(whole) // _CHARACTERS
+    if "\0" not in whole and "\\u0000" not in whole and _is_encodable(whole):
+        return run_input, weight
+    for name, value in _ids(run_input):
+        if _clean(value) != value:
+            message = f"The {name} {quoted(value)} holds U+0000 or half of a surrogate pair."
+            raise RunInputError(ErrorCode.INVALID_INPUT, message)
+    fields = _clean(run_input.model_dump(by_alias=True, exclude_unset=True))
+    return type(run_input).model_validate(fields), weight
+
+
+def _texts(run_input: RunAgentInput) -> Iterator[str]:
+    """Yield all text of an input: fields as they are, open JSON values as JSON."""
+    left: list[object] = [run_input]
+    while left:
+        value = left.pop()
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, GeneratedBaseModel):
+            left += vars(value).values()
+        elif isinstance(value, list) and value and isinstance(value[0], GeneratedBaseModel):
+            left += value
+        elif isinstance(value, Mapping | list):
+            try:
+                yield _PLAIN.encode(value)
+            except (TypeError, ValueError, RecursionError):  # no JSON, so no client has sent it
+                continue
+
+
+def _is_encodable(text: str) -> bool:
+    try:
+        return text.isascii() or bool(text.encode())
+    except UnicodeEncodeError:
+        return False
+
+
+def _ids(run_input: RunAgentInput) -> Iterator[tuple[str, str | None]]:
+    yield from (
+        ("threadId", run_input.thread_id),
+        ("runId", run_input.run_id),
+        ("parentRunId", run_input.parent_run_id),
+    )
+    for message in run_input.messages:
+        yield from (("message id", message.id), ("subagentRunId", getattr(message, "subagent_run_id", None)))
+        if isinstance(message, ToolMessage):
+            yield "toolCallId", message.tool_call_id
+        calls = message.tool_calls if isinstance(message, AssistantMessage) else None
+        yield from (("tool call id", call.id) for call in calls or ())
+    yield from (("interruptId", entry.interrupt_id) for entry in run_input.resume or ())
+
+
+def _clean(value: object) -> object:
+    if isinstance(value, str):
+        return clean_text(value).replace("\0", "\ufffd")
+    if isinstance(value, Mapping):
+        return dict(zip(map(_clean, value), map(_clean, value.values()), strict=True))
+    return [*map(_clean, value)] if isinstance(value, list) else value

@@ -1,0 +1,100 @@
+"""How much a client may send at once. A body and the JSON value in it enter; what is too much raises.
+
+All work on an input is bounded by its bytes, its JSON values and the lengths of its lists. Depth is bounded because
+stores and models refuse what is nested too deeply, some only after a tool has run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Final
+
+from langgraph_agui.protocol.wire import ProtocolError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputLimits:
+    """The most that one request of a client may hold.
+
+    Attributes:
+        max_bytes: Bytes of the body.
+        max_depth: Levels of JSON, in the body and in the arguments of each tool call.
+        max_items: Messages, tools, context items, resume entries, and parts and tool calls of one message.
+        max_values: JSON values altogether, those in the arguments of tool calls included.
+    """
+
+    max_bytes: int = 10 * 1024 * 1024
+    max_depth: int = 100
+    max_items: int = 10_000
+    max_values: int = 250_000
+
+
+# Bytes that are looked at without a break: other threads wait so long.
+_CHUNK: Final = 128 * 1024
+
+# Brackets as steps between levels: 1 up, 255 (-1 as a signed byte) down. All else is left out.
+_STEPS: Final = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")
+_NO_BRACKETS: Final = bytes(set(range(256)) - set(b"[]{}"))
+
+
+def check_json(text: bytes, limits: InputLimits, what: str = "The input", before: int = 0) -> int:
+    """Check JSON text before it is parsed; return how many values it holds, with the `before`, and at most that.
+
+    Raises:
+        ProtocolError: It is nested too deeply, or holds too many values (`too-large`).
+    """
+    depth, deepest, values = 0, 0, before
+    for piece in _outside_strings(text):
+        values += sum(map(piece.count, (b",", b"[", b"{"))) - piece.count(b"[]") - piece.count(b"{}")
+        steps = memoryview(piece.translate(_STEPS, _NO_BRACKETS)).cast("b")
+        deepest = max(deepest, max(accumulate(steps, initial=depth)))
+        depth += sum(steps)
+    if deepest > limits.max_depth:
+        raise _refusal(f"{what} is nested {deepest} levels deep", limits.max_depth, "max_depth")
+    if values > limits.max_values:
+        raise _refusal(f"{what} holds {values} JSON values", limits.max_values, "max_values")
+    return values
+
+
+def _outside_strings(text: bytes) -> Iterator[bytes]:
+    """Yield what stands outside of strings, piece by piece."""
+    plain = text.replace(b"\\\\", b"").replace(b'\\"', b"")
+    inside = False
+    for start in range(0, len(plain), _CHUNK):
+        pieces = plain[start : start + _CHUNK].split(b'"')
+        yield b"".join(pieces[inside::2])
+        inside ^= len(pieces) % 2 == 0
+
+
+def check_items(value: Mapping[str, object], limits: InputLimits, values: int) -> None:
+    """Check the lists of a `RunAgentInput` as it was sent, and the arguments of its calls; `values` is of its body.
+
+    Raises:
+        ProtocolError: There are too many of something, or the arguments are too much (`too-large`).
+    """
+    for name in ("messages", "tools", "context", "resume"):
+        _check_list(value.get(name), f"`{name}`", limits)
+    messages = value.get("messages")
+    for message in messages if isinstance(messages, list) else ():
+        if not isinstance(message, Mapping):
+            continue
+        calls = message.get("toolCalls")
+        _check_list(message.get("content"), "The `content` of a message", limits)
+        _check_list(calls, "The `toolCalls` of a message", limits)
+        for call in calls if isinstance(calls, list) else ():
+            function = call.get("function") if isinstance(call, Mapping) else None
+            arguments = function.get("arguments") if isinstance(function, Mapping) else None
+            if isinstance(arguments, str):
+                encoded = arguments.encode("utf-8", "replace")
+                values = check_json(encoded, limits, "The input with the arguments of its tool calls", values)
+
+
+def _check_list(items: object, what: str, limits: InputLimits) -> None:
+    if isinstance(items, list) and len(items) > limits.max_items:
+        raise _refusal(f"{what} has {len(items)} items", limits.max_items, "max_items")
+
+
+def _refusal(found: str, limit: int, name: str) -> ProtocolError:
+    return ProtocolError("too-large", f"{found}; at most {limit} are allowed ({name}).")
