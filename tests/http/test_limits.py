@@ -1,0 +1,146 @@
+"""How much a request may hold: what is more is refused by the name of the limit, before anything runs."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from fastapi import FastAPI
+from langgraph.graph import END, START, MessagesState, StateGraph
+
+from langgraph_agui import InputLimits, LangGraphAgent, agui_router
+from langgraph_agui.protocol.limits import check_json
+from langgraph_agui.protocol.wire import ProtocolError
+from tests.http.raw import Answer, ask
+from tests.http.serving import Served, serving
+
+LIMITS = InputLimits(max_bytes=200_000, max_depth=20, max_items=30, max_values=3_000)
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[Served]:
+    builder = StateGraph(MessagesState)
+    builder.add_node("answer", lambda _: {"messages": [("ai", "heard")]})
+    builder.add_edge(START, "answer")
+    builder.add_edge("answer", END)
+    app = FastAPI()
+    app.include_router(agui_router(LangGraphAgent(builder.compile()), "/small", limits=LIMITS))
+    app.include_router(agui_router(LangGraphAgent(builder.compile()), "/default"))
+    with serving(app) as served:
+        yield served
+
+
+def user(content: object = "hello", number: object = 1) -> dict[str, Any]:
+    return {"id": f"u{number}", "role": "user", "content": content}
+
+
+def calling(count: int = 1, arguments: str = "{}") -> dict[str, Any]:
+    function = {"name": "look", "arguments": arguments}
+    calls = [{"id": f"c{i}", "type": "function", "function": function} for i in range(count)]
+    return {"id": "a", "role": "assistant", "toolCalls": calls}
+
+
+def nested(levels: int) -> Any:
+    return json.loads("[" * levels + "]" * levels)
+
+
+def wire(**changes: Any) -> dict[str, Any]:
+    return {"threadId": "t", "runId": "r", "protocolVersion": "1.0", "messages": [user()], **changes}
+
+
+def post(served: Served, path: str, body: object) -> Answer:
+    data = body if isinstance(body, bytes) else json.dumps(body).encode()
+    return ask(served.port, "POST", path, data)
+
+
+TEXT = {"type": "text", "text": "x"}
+TOO_MUCH: dict[str, tuple[dict[str, Any], str]] = {
+    "depth of state": (wire(state={"x": nested(19)}), "max_depth"),
+    "depth of props": (wire(forwardedProps=nested(20)), "max_depth"),
+    "depth of an answer": (
+        wire(resume=[{"interruptId": "i", "status": "resolved", "payload": {"editedArgs": {"x": nested(16)}}}]),
+        "max_depth",
+    ),
+    "depth of a tool": (wire(tools=[{"name": "f", "description": "", "parameters": {"x": nested(18)}}]), "max_depth"),
+    "depth of arguments": (wire(messages=[calling(1, '{"x":' + "[" * 20 + "]" * 20 + "}"), user()]), "max_depth"),
+    "messages": (wire(messages=[user(number=i) for i in range(31)]), "`messages` has 31"),
+    "tools": (
+        wire(tools=[{"name": f"f{i}", "description": "", "parameters": {}} for i in range(31)]),
+        "`tools` has 31",
+    ),
+    "context": (wire(context=[{"description": "d", "value": "v"}] * 31), "`context` has 31"),
+    "answers": (wire(resume=[{"interruptId": f"{i}", "status": "cancelled"} for i in range(31)]), "`resume` has 31"),
+    "parts": (wire(messages=[user([TEXT] * 31)]), "`content` of a message has 31"),
+    "calls": (wire(messages=[calling(31), user()]), "`toolCalls` of a message has 31"),
+    "values": (wire(state={"x": [0] * 3_000}), "max_values"),
+    "values in arguments": (wire(messages=[calling(2, json.dumps({"x": [0] * 1_500})), user()]), "max_values"),
+}
+
+
+@pytest.mark.parametrize("name", TOO_MUCH)
+def test_too_much_is_refused_by_name(name: str, served: Served) -> None:
+    body, detail = TOO_MUCH[name]
+    answer = post(served, "/small", body)
+    assert answer.status == 422, answer.body
+    assert detail in answer.json["detail"]
+    assert post(served, "/default", body).status == 200
+
+
+def test_too_many_bytes_are_refused(served: Served) -> None:
+    answer = post(served, "/small", wire(messages=[user("x" * 200_000)]))
+    assert (answer.status, "max_bytes" in answer.json["detail"]) == (413, True)
+
+
+@pytest.mark.parametrize("levels", [100, 400, 40_000])
+def test_a_hundred_levels_are_too_many(levels: int, served: Served) -> None:
+    body = b'{"state":' + b"[" * levels + b"]" * levels + b"}"
+    answer = post(served, "/default", body)
+    assert answer.status == 422
+    assert (
+        answer.json["detail"] == f"The input is nested {levels + 1} levels deep; at most 100 are allowed (max_depth)."
+    )
+
+
+def test_what_the_limits_allow_is_served(served: Served) -> None:
+    state = {"x": nested(18), "brackets": "[{" * 500 + '"\\', "numbers": [0] * 1_000}
+    answer = post(served, "/small", wire(state=state, messages=[user(number=i) for i in range(30)]))
+    assert answer.status == 200, answer.body
+    assert b"RUN_FINISHED" in answer.body
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-32", "latin-1"])
+def test_only_utf8_is_json(encoding: str, served: Served) -> None:
+    """In other encodings, the quotes that the limits look for are parts of other characters."""
+    body = json.dumps(wire(state={"\u2222é": nested(300)}), ensure_ascii=False)
+    answer = post(served, "/default", body.encode(encoding, "replace"))
+    assert answer.status in (400, 422), answer.body
+
+
+def test_strings_are_told_from_json_wherever_they_are_cut() -> None:
+    """The text is looked at in pieces; a quote may stand at any place of one."""
+    for lead in range(4):
+        text = b'["' + b"x" * (128 * 1024 - 4 + lead) + b'\\\\\\"[[", "[", 1, {"[": []}]'
+        assert check_json(text, InputLimits(max_depth=3, max_values=5)) == 5
+        with pytest.raises(ProtocolError):
+            check_json(text, InputLimits(max_depth=2))
+
+
+def test_a_large_input_is_read_in_a_thread_and_told_in_one_warning(
+    served: Served, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What is wrong is told where it is found, so the record names the thread."""
+    unknown = {f"unknown{i}\n\x1b[31m": 1 for i in range(2_000)}
+    history = [
+        {"id": f"a{i}", "role": "assistant", "content": "hi", "encryptedValue": "eyJ2IjoxfQ"} for i in range(6_000)
+    ]
+    with caplog.at_level(logging.WARNING):
+        answer = post(served, "/default", wire(messages=[*history, {**user(), **unknown}]))
+    assert answer.status == 200
+    ours = [record for record in caplog.records if record.name.startswith("langgraph_agui")]
+    assert [record.name.rpartition(".")[2] for record in ours] == ["schema", "to_langchain"]
+    assert all((record.threadName or "").startswith("langgraph-agui-input") for record in ours)
+    assert "(2000 in all)" in ours[0].getMessage()
+    assert all(record.getMessage().isprintable() and len(record.getMessage()) < 2_000 for record in ours)
