@@ -116,6 +116,14 @@ class ErrorClassifier:
         return otherwise
 
 
+def is_data_refused(error: BaseException) -> bool:
+    """Return whether a store has refused the data itself (SQLSTATE class 22, or no UTF-8): it will do so each time."""
+    return any(
+        isinstance(cause, UnicodeError) or str(getattr(cause, "sqlstate", "")).startswith("22")
+        for cause in _causes(error)
+    )
+
+
 def _causes(error: BaseException) -> Iterator[BaseException]:
     """Yield `error` and everything that it was raised from, the nearest first, each once."""
     pending, seen = [error], set[int]()

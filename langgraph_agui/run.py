@@ -20,7 +20,7 @@ from langgraph.graph import END
 
 from langgraph_agui.aio import await_shielded, keep_alive, run_here, run_in_thread
 from langgraph_agui.configs import merge_run_configs
-from langgraph_agui.errors import CodedError, ErrorCode, RunInputError
+from langgraph_agui.errors import CodedError, ErrorCode, RunInputError, is_data_refused
 from langgraph_agui.frontend import KEY, SentInput, frontend_config
 from langgraph_agui.interrupts.approval_tool import REQUEST_APPROVAL, split_approvals
 from langgraph_agui.interrupts.decisions import Approval
@@ -310,7 +310,7 @@ class Run:
                 client_tools = {tool.name for tool in self.input.tools or ()}
                 self._translation.emit_added_results([one for one in plan.healed if one.name not in client_tools])
                 if plan.settle_first:
-                    await self._graph.update_state(self._config, None, END)
+                    await self._settle()
                 return await self._run_graph(plan.input, plan.config)
             case Resume():
                 self._translation.resume_superstep(plan.superstep)
@@ -318,6 +318,15 @@ class Run:
             case Abandon():
                 await self._abandon(plan)
                 return PendingInterrupts()
+
+    async def _settle(self) -> None:
+        """End the last superstep of the thread, which was killed."""
+        try:
+            await self._graph.update_state(self._config, None, END)
+        except Exception as error:
+            if not is_data_refused(error):
+                raise
+            logger.warning("The store refuses what the thread's last step has written; it is left out.", exc_info=True)
 
     async def _run_graph(self, graph_input: object, config: RunnableConfig | None) -> PendingInterrupts | None:
         context = self._agent.conventions.runtime_context(self._context, self.input)

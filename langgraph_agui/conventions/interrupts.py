@@ -19,6 +19,7 @@ from langgraph_agui.interrupts.decisions import InvalidAnswer
 from langgraph_agui.interrupts.pending import InterruptRequest, PendingInterrupts, graph_id
 from langgraph_agui.interrupts.resume import CommandAnswers, fingerprint
 from langgraph_agui.messages.blocks import BlockKind
+from langgraph_agui.protocol.cleaning import clean_json
 from langgraph_agui.protocol.wire import to_jsonable
 from langgraph_agui.settings import RunSettings
 from langgraph_agui.translate.event_sinks import Sink, Writer
@@ -144,7 +145,7 @@ def _is_of(group: Sequence[InterruptRequest], event: object) -> bool:
 
 def _json_of(value: object) -> object:
     try:
-        return json.loads(value) if isinstance(value, str) else value
+        return clean_json(json.loads(value)) if isinstance(value, str) else value
     except (ValueError, RecursionError):
         return value
 

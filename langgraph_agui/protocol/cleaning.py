@@ -35,10 +35,10 @@ def clean_input(run_input: RunAgentInput) -> tuple[RunAgentInput, int]:
     if "\0" not in whole and "\\u0000" not in whole and _is_encodable(whole):
         return run_input, weight
     for name, value in _ids(run_input):
-        if _clean(value) != value:
+        if clean_json(value) != value:
             message = f"The {name} {quoted(value)} holds U+0000 or half of a surrogate pair."
             raise RunInputError(ErrorCode.INVALID_INPUT, message)
-    fields = _clean(run_input.model_dump(by_alias=True, exclude_unset=True))
+    fields = clean_json(run_input.model_dump(by_alias=True, exclude_unset=True))
     return type(run_input).model_validate(fields), weight
 
 
@@ -82,9 +82,10 @@ def _ids(run_input: RunAgentInput) -> Iterator[tuple[str, str | None]]:
     yield from (("interruptId", entry.interrupt_id) for entry in run_input.resume or ())
 
 
-def _clean(value: object) -> object:
+def clean_json(value: object) -> object:
+    """Return JSON data with U+FFFD in the place of each U+0000 and each half of a surrogate pair, keys included."""
     if isinstance(value, str):
         return clean_text(value).replace("\0", "\ufffd")
     if isinstance(value, Mapping):
-        return dict(zip(map(_clean, value), map(_clean, value.values()), strict=True))
-    return [*map(_clean, value)] if isinstance(value, list) else value
+        return dict(zip(map(clean_json, value), map(clean_json, value.values()), strict=True))
+    return [*map(clean_json, value)] if isinstance(value, list) else value
