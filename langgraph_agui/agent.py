@@ -90,6 +90,9 @@ class LangGraphAgent:
         input_while_paused: What happens to a new user message while interrupts are open: it is refused, or it cancels
             all of them and runs.
         client_instructions: Whether the client's system and developer messages reach the model.
+        media_urls: Which URLs the media in a client's messages may have, because provider packages may fetch them on
+            the server: `https` to public hosts (`"public"`), `"any"`, `"none"`, or those for which a function of the
+            URL returns True. Inline data is always taken. A run with another URL is refused (docs/frontends.md).
         on_busy: What happens to a run while another one is going on in its thread: it is refused (`thread_busy`), or it
             waits. This holds across workers if the checkpointer is on Postgres (docs/scaling.md).
         run_timeout: Seconds, or a `timedelta`, after which a run is stopped with the code `run_timeout`. The time in

@@ -15,6 +15,7 @@ from langgraph_agui.graphs import GraphAdapter
 from langgraph_agui.interrupts.decisions import OnApproval, log_approval
 from langgraph_agui.interrupts.pending import PendingInterruptReader, PendingInterrupts
 from langgraph_agui.interrupts.resume import CommandAnswers
+from langgraph_agui.messages.media_urls import MediaUrlPolicy, MediaUrls
 from langgraph_agui.messages.options import ReasoningOptions
 from langgraph_agui.messages.silence import Silence
 from langgraph_agui.messages.to_langchain import HistoryConverter, ProviderFilter
@@ -87,6 +88,7 @@ class RunSettings:
     on_approval: OnApproval = log_approval
     input_while_paused: InputWhilePaused = "refuse"
     client_instructions: ClientInstructions = "ignore"
+    media_urls: MediaUrls = "public"
     on_busy: OnBusy = "refuse"
     run_timeout: Duration | None = None
     idle_timeout: Duration | None = None
@@ -99,6 +101,8 @@ class RunSettings:
         for name, annotation in get_type_hints(type(self)).items():
             if get_origin(annotation) is Literal:
                 check_choice(name, getattr(self, name), annotation)
+        if not callable(self.media_urls):
+            check_choice("media_urls", self.media_urls, MediaUrlPolicy)
         for name in ("run_timeout", "idle_timeout", "max_concurrent_runs", "max_waiting", "max_readers", "max_unread"):
             limit = seconds(getattr(self, name))
             if limit is not None and not limit > 0:
@@ -147,6 +151,7 @@ class RunOptions(TypedDict, total=False):
     on_approval: OnApproval
     input_while_paused: InputWhilePaused
     client_instructions: ClientInstructions
+    media_urls: MediaUrls
     on_busy: OnBusy
     run_timeout: Duration | None
     idle_timeout: Duration | None

@@ -25,6 +25,7 @@ from langgraph_agui.interrupts.approval_tool import approval_answers
 from langgraph_agui.interrupts.pending import PendingInterrupts, graph_id
 from langgraph_agui.interrupts.resume import Resolution, fingerprint, resolve, was_given
 from langgraph_agui.messages.extract import as_mapping
+from langgraph_agui.messages.media_urls import check_media_urls
 from langgraph_agui.messages.to_agui import open_tool_calls
 from langgraph_agui.settings import AgentContext
 from langgraph_agui.state.client_state import ClientState
@@ -302,7 +303,13 @@ class RunPlanner:
 
     def _history(self) -> list[BaseMessage]:
         """Return the client's whole history for the graph."""
-        return close_gaps(self._converter.to_langchain(self._input.messages))
+        return close_gaps(self._converted(self._input.messages))
+
+    def _converted(self, messages: Sequence[agui.Message]) -> list[BaseMessage]:
+        """Return a client's messages that are to run, for the graph."""
+        converted = self._converter.to_langchain(messages)
+        check_media_urls(converted, self._settings.media_urls)
+        return converted
 
     async def _plan_new_messages(
         self, thread: Thread, before: Sequence[BaseMessage] = (), state: object = None
@@ -336,7 +343,7 @@ class RunPlanner:
         only_results = all(message.role == "tool" for message in new)
         if only_results and len(open_tool_calls(thread.messages, at_end=True)) > len(new) > 0:
             return Show(thread.messages)  # the client has yet to answer the other calls
-        converted = await self._call(self._converter.to_langchain, new)
+        converted = await self._call(self._converted, new)
         if imported and converted and isinstance(converted[-1], AIMessage) and not converted[-1].tool_calls:
             return Show(converted)  # the client asks for nothing: the history ends with its answer
         whole = await self._call(close_gaps, [*thread.messages, *converted]) if new else thread.messages
@@ -361,7 +368,7 @@ class RunPlanner:
         index = _index_of(rerun, thread)
         between = [message for message in thread.messages[:index] if message.id not in known]
         stored = thread.messages[index]
-        message = [stored] if self._same_content(rerun, stored) else self._converter.to_langchain([rerun])
+        message = [stored] if self._same_content(rerun, stored) else self._converted([rerun])
         # Where the client has changed nothing since, the state is that of the earlier input.
         writes = {**self._client_state.input_at(base), **await self._client_state.changes(*thread, base)}
         point = base.config["configurable"]
