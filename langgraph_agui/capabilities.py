@@ -17,6 +17,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph_agui.frontend import SentInput
 from langgraph_agui.graphs.contents import GraphContents
 from langgraph_agui.protocol.wire import JsonValue
+from langgraph_agui.quoting import quoted_list
 from langgraph_agui.settings import AgentContext
 
 logger = logging.getLogger(__name__)
@@ -40,7 +41,7 @@ _UNREAD_CONTEXT: Final = (
     "agui_context(config) in a node."
 )
 _UNREAD_NODE: Final = (
-    "The client asked to go on at the node %r (forwardedProps.nodeName), which is ignored: the edges of the graph "
+    "The client asked to go on at the node %.80r (forwardedProps.nodeName), which is ignored: the edges of the graph "
     "decide. A node may read it by forwarded_props(config) and return Command(goto=...)."
 )
 
@@ -78,7 +79,7 @@ class InputReaders:
         fields: Mapping[str, JsonValue] = dict(sent)
         warnings: list[str] = []
         if (names := _names(fields["tools"])) and "tools" not in self._fields:
-            warnings.append(_UNREAD_TOOLS % ", ".join(names))
+            warnings.append(_UNREAD_TOOLS % quoted_list(names))
         if fields["context"] and "context" not in self._fields:
             warnings.append(_UNREAD_CONTEXT)
         if (node := _node_name(fields["forwardedProps"])) and "forwardedProps" not in self._fields:
@@ -88,7 +89,7 @@ class InputReaders:
 
 
 def _names(tools: JsonValue) -> list[str]:
-    return [repr(tool["name"]) for tool in tools if isinstance(tool, dict)] if isinstance(tools, list) else []
+    return [str(tool["name"]) for tool in tools if isinstance(tool, dict)] if isinstance(tools, list) else []
 
 
 def _node_name(props: JsonValue) -> str | None:

@@ -9,6 +9,8 @@ from typing import Self
 
 from langgraph.errors import GraphRecursionError
 
+from langgraph_agui.quoting import printable
+
 
 class ErrorCode(StrEnum):
     """The values of `RUN_ERROR.code`. A code is never renamed; new ones may come.
@@ -80,7 +82,10 @@ class CodedError(Exception):
 
 
 class RunInputError(CodedError):
-    """The input of a run was refused before anything ran. Its text is safe to show to the client."""
+    """The input of a run was refused before anything ran. Its text is safe to show to the client, and printable."""
+
+    def __init__(self, code: ErrorCode, message: str | None = None) -> None:
+        super().__init__(code, printable(message, 1000) if message else None)
 
 
 class StateError(CodedError):

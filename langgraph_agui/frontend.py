@@ -183,4 +183,4 @@ def _list(config: RunnableConfig | None, field: str) -> list[Mapping[str, Any]]:
 
 @cache
 def _warn_taken(name: str) -> None:
-    logger.warning("The client's tool %r was left out: the server has a tool of that name.", name)
+    logger.warning("The client's tool %.80r was left out: the server has a tool of that name.", name)

@@ -131,5 +131,5 @@ def _error_text(call: ToolCall, error: Exception) -> str:
     if isinstance(error, ValidationError):
         places = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
         return f"The arguments do not fit: {places}"
-    logger.error("The tool %r failed", call.function.name, exc_info=error)
+    logger.error("The tool %.80r failed", call.function.name, exc_info=error)
     return _FAILED

@@ -18,6 +18,7 @@ from pydantic_core import to_json
 from typing_extensions import TypeVar
 
 from langgraph_agui.protocol.wire import JsonValue, json_equal, to_jsonable
+from langgraph_agui.quoting import printable
 
 logger = logging.getLogger(__name__)
 
@@ -181,7 +182,7 @@ class TypedState(Generic[StateT]):
 
 def _log(error: ValidationError) -> None:
     places = ", ".join("/".join(map(str, one["loc"])) or "/" for one in error.errors())
-    logger.warning("The agent's state does not fit at %s; the old values stay.", places)
+    logger.warning("The agent's state does not fit at %s; the old values stay.", printable(places))
 
 
 def three_way_merge(document: JsonValue, before: JsonValue, after: JsonValue) -> JsonValue:

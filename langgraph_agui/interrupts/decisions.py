@@ -15,6 +15,7 @@ from langchain_core.runnables import RunnableConfig
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictStr, TypeAdapter, ValidationError
 
 from langgraph_agui.protocol.relaxed_schema import relaxed
+from langgraph_agui.quoting import quoted
 
 logger = logging.getLogger(__name__)
 
@@ -230,12 +231,12 @@ def log_approval(approval: Approval) -> None:
     """Write an approval into the log, without arguments and payloads: those may be secret."""
     logger.info(
         "Thread %s, run %s: %s %s (interrupt %s, call %s)",
-        approval.thread_id,
-        approval.run_id,
+        quoted(approval.thread_id),
+        quoted(approval.run_id),
         approval.decision,
-        approval.name or "the interrupt",
-        approval.interrupt_id,
-        approval.tool_call_id,
+        quoted(approval.name) if approval.name else "the interrupt",
+        quoted(approval.interrupt_id),
+        quoted(approval.tool_call_id),
     )
 
 

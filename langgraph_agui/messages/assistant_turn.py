@@ -292,7 +292,7 @@ class AssistantTurn:
                 continue
             value = self._values.encode(holder, self.message_id if block is None else block.id, envelope)
             if value is None:
-                logger.warning("The opaque values of message %r exceed max_bytes and are left out.", self.message_id)
+                logger.warning("The opaque values of message %.80r exceed max_bytes and are left out.", self.message_id)
                 fresh = []
                 break
             fresh.append((block, envelope, value))
@@ -319,7 +319,7 @@ class AssistantTurn:
             encoder = EnvelopeEncoder(message, visible, reasoning)
             of_thoughts, of_calls, own = encoder.envelopes()
         except RecursionError:
-            logger.warning("Message %r is nested too deeply; its opaque values are left out.", self.message_id)
+            logger.warning("Message %.80r is nested too deeply; its opaque values are left out.", self.message_id)
             return
         if own is None and "h" in self._encoded.get(None, {}):
             own = encoder.plain()  # a node has changed the message and changed it back

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from langchain_core.messages import BaseMessage
 
 from langgraph_agui.errors import ErrorCode, RunInputError
-from langgraph_agui.protocol.quoting import quoted
+from langgraph_agui.quoting import quoted
 
 MediaUrlPolicy: TypeAlias = Literal["public", "any", "none"]
 MediaUrls: TypeAlias = MediaUrlPolicy | Callable[[str], bool]

@@ -82,7 +82,7 @@ def _append(conversation: Conversation, message: BaseMessage, message_id: str, v
             conversation.add(user_message(message, message_id, values))
         case None:
             if message.type not in ("system", "remove"):
-                logger.warning("A message of type %r has no AG-UI role and was left out.", message.type)
+                logger.warning("A message of type %.80r has no AG-UI role and was left out.", message.type)
 
 
 def agui_role(message: BaseMessage) -> Role | None:
@@ -216,14 +216,14 @@ def _encode_content(
             if isinstance(message, ToolMessage) and message.tool_call_id != call_id:
                 own["i"] = message.tool_call_id
         except RecursionError:
-            logger.warning("Message %r is nested too deeply; only what the client sees of it is kept.", message_id)
+            logger.warning("Message %.80r is nested too deeply; only what the client sees of it is kept.", message_id)
             own = {}
     envelope = source.mark({"v": VERSION, **own, "h": text.check} if own else None)
     if envelope is None:
         return visible, None
     value = values.encode("tool" if isinstance(message, ToolMessage) else "user", message_id, envelope)
     if value is None:
-        logger.warning("The opaque value of message %r exceeds max_bytes and is left out.", message_id)
+        logger.warning("The opaque value of message %.80r exceeds max_bytes and is left out.", message_id)
     return visible, value
 
 

@@ -14,8 +14,8 @@ from ag_ui.core import AssistantMessage, RunAgentInput, ToolMessage
 from ag_ui.core.types import GeneratedBaseModel
 
 from langgraph_agui.errors import ErrorCode, RunInputError
-from langgraph_agui.protocol.quoting import quoted
 from langgraph_agui.protocol.wire import clean_text
+from langgraph_agui.quoting import quoted
 
 _PLAIN = json.JSONEncoder(ensure_ascii=False)
 

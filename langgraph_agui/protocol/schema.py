@@ -21,8 +21,8 @@ from ag_ui.core.types import GeneratedBaseModel
 from pydantic import ValidationError
 
 from langgraph_agui.protocol.old_spellings import Wire, modern_event, modern_input
-from langgraph_agui.protocol.quoting import printable
 from langgraph_agui.protocol.wire import ProtocolError, wire_fields
+from langgraph_agui.quoting import printable
 
 logger = logging.getLogger(__name__)
 
@@ -144,7 +144,7 @@ def _conform(wire: Wire, model: type[Model], name: str, code: str, notes: list[s
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         reason = f"{_pointer(kept, first['loc'])}: {first['msg']}"
-    raise ProtocolError(code, f"Malformed {name}: {printable(reason)}", wire)
+    raise ProtocolError(code, f"Malformed {name}: {reason}", wire)
 
 
 def _pointer(value: Any, location: Sequence[str | int]) -> str:

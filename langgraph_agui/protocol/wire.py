@@ -39,6 +39,8 @@ from ag_ui.core.types import GeneratedBaseModel
 from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
+from langgraph_agui.quoting import printable
+
 # What `json.loads` can return.
 JsonValue: TypeAlias = "dict[str, JsonValue] | list[JsonValue] | str | int | float | bool | None"
 
@@ -63,7 +65,7 @@ class ProtocolError(Exception):
     """
 
     def __init__(self, code: str, message: str, event: Mapping[str, object] | None = None) -> None:
-        super().__init__(message)
+        super().__init__(printable(message, 1000))
         self.code = code
         self.event = event
 

@@ -15,8 +15,8 @@ from pydantic import BaseModel
 
 from langgraph_agui.errors import CodedError, ErrorCode, RunInputError
 from langgraph_agui.graphs import GraphAdapter
-from langgraph_agui.protocol.quoting import quoted, quoted_list
 from langgraph_agui.protocol.wire import JsonValue, json_equal, to_jsonable
+from langgraph_agui.quoting import quoted, quoted_list
 from langgraph_agui.state.options import StateOptions
 from langgraph_agui.state.schema import (
     Problem,

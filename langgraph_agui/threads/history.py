@@ -20,7 +20,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, Remove
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
 from langgraph_agui.messages.to_agui import interrupted, langchain_messages_to_agui
-from langgraph_agui.protocol.quoting import quoted_list
+from langgraph_agui.quoting import quoted_list
 
 logger = logging.getLogger(__name__)
 

@@ -27,6 +27,7 @@ from langgraph_agui.interrupts.resume import Resolution, fingerprint, resolve, w
 from langgraph_agui.messages.extract import as_mapping
 from langgraph_agui.messages.media_urls import check_media_urls
 from langgraph_agui.messages.to_agui import open_tool_calls
+from langgraph_agui.quoting import quoted_list
 from langgraph_agui.settings import AgentContext
 from langgraph_agui.state.client_state import ClientState
 from langgraph_agui.threads.history import (
@@ -208,16 +209,18 @@ class RunPlanner:
             return None
         open_ = {request.id for request in pending.requests}
         effective: list[agui.ResumeEntry] = []
-        repeated = False
+        repeated, ignored = False, list[str]()
         for entry in answers:
             if entry.interrupt_id not in open_:
                 if entry.status == "cancelled":
-                    logger.warning("A cancelled interrupt is not open and was ignored: %r.", entry.interrupt_id)
+                    ignored.append(entry.interrupt_id)
                     continue
                 if was_given(entry, await self._graph.given_answers(self._config, graph_id(entry.interrupt_id))):
                     repeated = True
                     continue
             effective.append(entry)
+        if ignored:
+            logger.warning("Cancelled interrupts are not open and were ignored: %s.", quoted_list(ignored))
         return None if repeated and not effective else effective
 
     def _has_seen(self, thread: Thread, pending: PendingInterrupts) -> bool:

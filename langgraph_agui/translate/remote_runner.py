@@ -139,7 +139,7 @@ class RemoteGraphRunner(GraphRunner):
             try:
                 await runs.cancel(thread_id or "", run_id, wait=True)
             except Exception as error:  # it has ended, or the server is gone
-                logger.info("Run %s was not cancelled on the server: %r", run_id, error)
+                logger.info("Run %.80r was not cancelled on the server: %.300r", run_id, error)
 
         await await_shielded(cancel())  # the caller raises the cancellation that it is in
 

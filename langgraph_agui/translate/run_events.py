@@ -52,7 +52,7 @@ def run_error(
     correlation_id = str(uuid4())
     refused = isinstance(error, RunInputError)
     log = logger.warning if refused else logger.error
-    log("Run %s failed: %s [%s]", run_input.run_id, code, correlation_id, exc_info=None if refused else error)
+    log("Run %.80r failed: %s [%s]", run_input.run_id, code, correlation_id, exc_info=None if refused else error)
     message = str(error) if refused or expose else code.message
     metadata = {"correlationId": correlation_id}
     return agui.RunErrorEvent(message=message, code=code.value, usage=usage, metadata=metadata)

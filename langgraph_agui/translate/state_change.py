@@ -101,7 +101,7 @@ class StateChange:
             operations = step_to_json(current, value, key).operations
         weight = _measure(operations)
         if weight >= _TOO_LARGE:
-            logger.warning("The state %r is too large for a client and is not shown.", key)
+            logger.warning("The state %.80r is too large for a client and is not shown.", key)
             self.set(key, NOTHING)  # the client must not send the old value back as if it were the graph's
             return
         if self.after is self._before:

@@ -19,6 +19,7 @@ from langgraph_agui.messages.blocks import BlockKind
 from langgraph_agui.messages.extract import as_mapping
 from langgraph_agui.protocol.patch import PatchError, apply_patch
 from langgraph_agui.protocol.wire import JsonValue, json_equal, to_jsonable
+from langgraph_agui.quoting import printable, quoted_list
 from langgraph_agui.state.client_state import ClientStateCache, preview_history
 from langgraph_agui.state.contract import StateContract
 from langgraph_agui.state.options import PredictState, emission_in, predicted_values, predictions_in
@@ -224,7 +225,8 @@ class StateView:
         else:
             hidden = self.preview(owner, emission.get("values") or {}, subagent_run_id)
         if hidden - self._warned:
-            logger.warning("emit_state: clients do not see these keys: %s", ", ".join(sorted(hidden - self._warned)))
+            names = quoted_list(sorted(hidden - self._warned))
+            logger.warning("emit_state: clients do not see these keys: %s", names)
             self._warned |= hidden
         return True
 
@@ -258,7 +260,7 @@ class StateView:
             if not isinstance(result, dict):
                 raise PatchError("the state would not be an object")
         except PatchError as error:
-            logger.warning("A patch of the state does not fit and was left out: %s", error)
+            logger.warning("A patch of the state does not fit and was left out: %s", printable(str(error)))
             return set()
         values: dict[str, Maybe] = {key: NOTHING for key in self.copy if key not in result}
         for key, value in result.items():

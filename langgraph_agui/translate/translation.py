@@ -182,7 +182,7 @@ class Translation:
             self._close()
             self._subagents.stop_all()
         except Exception:
-            logger.exception("Run %s: closing its open messages failed", self._input.run_id)
+            logger.exception("Run %.80r: closing its open messages failed", self._input.run_id)
         self.finished = True
         self._sink.event(event)
 

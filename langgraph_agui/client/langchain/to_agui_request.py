@@ -44,6 +44,7 @@ from langgraph_agui.messages.to_agui import FAILED_WITHOUT_TEXT, as_content, tex
 from langgraph_agui.protocol.message_store import MessageStore, StoredMessage
 from langgraph_agui.protocol.relaxed_schema import relaxed
 from langgraph_agui.protocol.wire import has_expired
+from langgraph_agui.quoting import quoted
 
 logger = logging.getLogger(__name__)
 
@@ -182,7 +183,7 @@ def _message(message: BaseMessage, message_id: str) -> list[Message]:
     if role in ("user", "assistant", "system", "developer"):
         fields = {"id": message_id, "role": role, "content": message.text, "name": message.name}
         return [_MESSAGE.validate_python(fields)]
-    what = f"the role {role!r}" if message.type == "chat" else f"type {message.type!r}"
+    what = f"the role {quoted(role)}" if message.type == "chat" else f"type {quoted(message.type)}"
     logger.warning("A message of %s has no AG-UI role and was left out.", what)
     return []
 
