@@ -9,6 +9,7 @@ from ag_ui.core import RunAgentInput
 from langchain_core.runnables import RunnableConfig
 
 from langgraph_agui.configs import merge_run_configs
+from langgraph_agui.errors import as_state_error
 from langgraph_agui.interrupts.pending import PendingInterrupts
 from langgraph_agui.run import emit_pending, start_translation
 from langgraph_agui.settings import AgentContext
@@ -51,7 +52,7 @@ class ThreadSnapshot:
             self._translation.emit_messages_snapshot()  # before approval calls: clients keep the order of arrival
             self._translation.finish_run(emit_pending(self._agent, pending, self._translation))
         except Exception as error:
-            self._translation.fail_run(error)
+            self._translation.fail_run(as_state_error(error, self._agent.graph.store))
         finally:
             self._reader.close()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from enum import StrEnum
+from traceback import walk_tb
 from typing import Self
 
 from langgraph.errors import GraphRecursionError
@@ -49,8 +50,8 @@ class ErrorCode(StrEnum):
     SERVER_STOPPING = "server_stopping", "The server is stopping. Try again later."
     # The server did not accept an answer (`on_approval` raised); nothing was run.
     APPROVAL_REFUSED = "approval_refused", "The answer was not accepted."
-    # The thread's checkpoint could not be read; nothing was run.
-    STATE_ERROR = "state_error", "The conversation could not be loaded."
+    # The thread's checkpoints could not be read or written. No guarded tool has run without a record of its approval.
+    STATE_ERROR = "state_error", "The conversation could not be loaded or saved."
     # The client changed a key of the state that it may not change; nothing was run.
     STATE_REFUSED = "state_refused", "This part of the state cannot be changed."
     # The client's state does not fit the graph's schema, and nothing was run; or, in development, the graph's own.
@@ -89,7 +90,7 @@ class RunInputError(CodedError):
 
 
 class StateError(CodedError):
-    """The thread's checkpoint could not be read; the cause is chained."""
+    """The thread's checkpoints could not be read or written; the cause is chained."""
 
     def __init__(self, message: str | None = None) -> None:
         super().__init__(ErrorCode.STATE_ERROR, message)
@@ -127,6 +128,21 @@ def is_data_refused(error: BaseException) -> bool:
         isinstance(cause, UnicodeError) or str(getattr(cause, "sqlstate", "")).startswith("22")
         for cause in _causes(error)
     )
+
+
+def as_state_error(error: BaseException, store: object) -> BaseException:
+    """Return an error that a method of the `store` has raised, or let through, as a `StateError`; others as they are.
+
+    LangGraph calls the store in many places, and wraps nothing that it raises.
+    """
+    for cause in _causes(error):
+        if store is None or isinstance(cause, CodedError):
+            break
+        if any(frame.f_locals.get("self") is store for frame, _ in walk_tb(cause.__traceback__)):
+            coded = StateError(str(error))
+            coded.__cause__ = error
+            return coded
+    return error
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

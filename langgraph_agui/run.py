@@ -20,7 +20,7 @@ from langgraph.graph import END
 
 from langgraph_agui.aio import await_shielded, keep_alive, run_here, run_in_thread
 from langgraph_agui.configs import merge_run_configs
-from langgraph_agui.errors import CodedError, ErrorCode, RunInputError, is_data_refused
+from langgraph_agui.errors import CodedError, ErrorCode, RunInputError, as_state_error, is_data_refused
 from langgraph_agui.frontend import KEY, SentInput, frontend_config
 from langgraph_agui.interrupts.approval_tool import REQUEST_APPROVAL, split_approvals
 from langgraph_agui.interrupts.decisions import Approval
@@ -268,7 +268,7 @@ class Run:
         elif isinstance(failure, asyncio.CancelledError | GraphDrained | _PauseAbandoned):
             self._translation.cancel_run()
         else:
-            self._translation.fail_run(failure)
+            self._translation.fail_run(as_state_error(failure, self._graph.store))
 
     async def _run(self) -> list[Interrupt] | None:
         """Carry out the plan for the input; return the interrupts at the end, None if the graph keeps no threads.
@@ -298,6 +298,8 @@ class Run:
         """Carry out a plan; return what the thread waits for then, None if the graph keeps no threads."""
         if isinstance(plan, Resume | Abandon):
             await self._report_approvals(plan.resolution)
+        if isinstance(plan, Resume):
+            await plan.use.record(self._graph)
         self._translation.load_thread(plan.messages)
         if isinstance(plan, Resume | Abandon):
             self._translation.remove_client_results([request.interrupt for request, *_ in plan.resolution.decisions])

@@ -16,8 +16,9 @@ from ag_ui.core import BaseEvent, Interrupt, ResumeEntry, RunAgentInput
 
 from langgraph_agui.errors import ErrorCode, RunInputError
 from langgraph_agui.interrupts.decisions import InvalidAnswer
-from langgraph_agui.interrupts.pending import InterruptRequest, PendingInterrupts, graph_id
-from langgraph_agui.interrupts.resume import CommandAnswers, fingerprint
+from langgraph_agui.interrupts.pending import InterruptRequest, PendingInterrupts
+from langgraph_agui.interrupts.resume import CommandAnswers
+from langgraph_agui.interrupts.used import fingerprint, graph_id
 from langgraph_agui.messages.blocks import BlockKind
 from langgraph_agui.protocol.cleaning import clean_json
 from langgraph_agui.protocol.wire import to_jsonable
@@ -88,7 +89,7 @@ def _value(asked: Sequence[Interrupt]) -> object:
         return first["value"]
     if "allowedDecisions" not in first:
         return asked[0].message
-    if asked[0].id == graph_id(asked[0].id):  # one of `interrupt_mode="per_call"`
+    if ":" not in asked[0].id:  # one of `interrupt_mode="per_call"`
         call = {"name": first["name"], "args": first["args"], "description": asked[0].message}
         return {"type": "tool_approval", "tool_call_id": asked[0].tool_call_id, **call}
     about = [one.metadata or {} for one in asked]
@@ -128,6 +129,8 @@ def _answers(answer: object, event: object, groups: Mapping[str, Sequence[Interr
             message = "Expected the value of an open question as interruptEvent: this one is not open."
             raise RunInputError(ErrorCode.INTERRUPT_UNKNOWN, message)
     by_id = _json_of(answer)
+    if isinstance(by_id, Mapping) and groups:
+        by_id = {graph_id(key): value for key, value in by_id.items()}
     if isinstance(by_id, Mapping) and groups and by_id.keys() == groups.keys():
         return [entry for key, group in groups.items() for entry in _entries(group, by_id[key])]
     if len(groups) > 1:

@@ -31,11 +31,19 @@ ROOT_CHANNEL = "__root__"
 
 
 class InterruptHolder(NamedTuple):
-    """A checkpoint that holds an interrupt: the namespace of its graph, its channel values, its time (ISO 8601)."""
+    """A checkpoint that holds an interrupt.
+
+    Attributes:
+        namespace: The namespace of its graph.
+        values: Its channel values.
+        created_at: Its time (ISO 8601).
+        is_open: Whether the graph still waits there. If it was killed later, the graphs around it do not know.
+    """
 
     namespace: str
     values: object
     created_at: str | None
+    is_open: bool = True
 
 
 class Thread(NamedTuple):
@@ -66,6 +74,11 @@ class GraphAdapter(ABC):
     @abstractmethod
     def lock_owner(self) -> object:
         """The object that thread locks belong to: graphs with the same owner share their threads."""
+
+    @property
+    @abstractmethod
+    def store(self) -> object:
+        """The object whose methods read and write the threads."""
 
     # Whether the graph is a compiled `StateGraph`, which knows all of its keys.
     is_state_graph = False
@@ -198,9 +211,23 @@ class GraphAdapter(ABC):
     async def find_holders(self, config: RunnableConfig, interrupt_ids: Collection[str]) -> dict[str, InterruptHolder]:
         """Return, by interrupt id, the innermost checkpoint of the thread that holds each interrupt."""
 
-    async def given_answers(self, config: RunnableConfig, interrupt_id: str) -> list[object]:
-        """Return the resume values that the interrupted task got in a run that failed afterwards."""
-        return []
+    @abstractmethod
+    async def load_records(self, pause: StateSnapshot) -> list[Mapping[str, object]]:
+        """Return the records of `store_record` beside the thread's last checkpoint, in no order."""
+
+    @abstractmethod
+    async def store_record(self, pause: StateSnapshot, number: int, record: Mapping[str, object]) -> None:
+        """Store a record beside a checkpoint, durably, before the graph goes on.
+
+        Args:
+            pause: The state with the checkpoint.
+            number: How many records are there already.
+            record: JSON data; its `id` is the record's own.
+
+        Raises:
+            RunInputError: The record cannot be stored as data, or another run has stored one of that number.
+            StateError: The record is not there when it is read again.
+        """
 
     async def reopened_interrupts(self, config: RunnableConfig, stored: StateSnapshot) -> set[str]:
         """Return the ids of the interrupts of failed tasks that have no answer yet."""

@@ -6,6 +6,7 @@ import logging
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from functools import cached_property
 from typing import get_origin, get_type_hints
+from uuid import NAMESPACE_OID, uuid5
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.channels.binop import BinaryOperatorAggregate
@@ -19,13 +20,17 @@ from langgraph.pregel import Pregel
 from langgraph.types import All, Interrupt, StateSnapshot
 
 from langgraph_agui.configs import merge_run_configs
+from langgraph_agui.errors import ErrorCode, RunInputError, StateError
 from langgraph_agui.graphs.adapter import ROOT_CHANNEL, CompiledGraph, GraphAdapter, InputForm, InterruptHolder
 from langgraph_agui.graphs.contents import GraphContents, contents_of
 
 logger = logging.getLogger(__name__)
 
+# Channels of pending writes: LangGraph's own, and one of ours.
 _RESUME = "__resume__"
 _INTERRUPT = "__interrupt__"
+_CONTROL = frozenset((_INTERRUPT, _RESUME, "__error__", "__error_source_node__"))
+_RECORD = "__agui_record__"
 
 
 class LocalGraphAdapter(GraphAdapter):
@@ -67,6 +72,11 @@ class LocalGraphAdapter(GraphAdapter):
 
     @property
     def lock_owner(self) -> object:
+        """See `GraphAdapter`."""
+        return self.graph.checkpointer
+
+    @property
+    def store(self) -> object:
         """See `GraphAdapter`."""
         return self.graph.checkpointer
 
@@ -166,25 +176,42 @@ class LocalGraphAdapter(GraphAdapter):
     async def find_holders(self, config: RunnableConfig, interrupt_ids: Collection[str]) -> dict[str, InterruptHolder]:
         """See `GraphAdapter`."""
         found: dict[str, InterruptHolder] = {}
+        newest: dict[str, CheckpointTuple] = {}
         async for saved in self._current_checkpoints(config):
             namespace = str(saved.config["configurable"].get("checkpoint_ns", ""))
-            holder = InterruptHolder(namespace, saved.checkpoint["channel_values"], saved.checkpoint["ts"])
-            for interrupt_id in {one for write in saved.pending_writes or () for one in _interrupt_ids(write)}:
+            if namespace not in newest or saved.checkpoint["id"] > newest[namespace].checkpoint["id"]:
+                newest[namespace] = saved
+            for interrupt_id in _asked(saved).intersection(interrupt_ids):
                 known = found.get(interrupt_id)
                 if known is None or len(namespace) > len(known.namespace):
-                    found[interrupt_id] = holder
-        return found
+                    values, created_at = saved.checkpoint["channel_values"], saved.checkpoint["ts"]
+                    found[interrupt_id] = InterruptHolder(namespace, values, created_at)
+        return {
+            interrupt_id: holder._replace(is_open=interrupt_id in _asked(newest[holder.namespace], waiting=True))
+            for interrupt_id, holder in found.items()
+        }
 
-    async def given_answers(self, config: RunnableConfig, interrupt_id: str) -> list[object]:
-        """See `GraphAdapter`."""
-        answers: list[object] = []
-        async for saved in self._current_checkpoints(config):
-            writes = saved.pending_writes or ()
-            tasks = {write[0] for write in writes if interrupt_id in _interrupt_ids(write)}
-            for task_id, channel, value in writes:
-                if task_id in tasks and channel == _RESUME:
-                    answers += value if isinstance(value, list) else [value]
-        return answers
+    async def load_records(self, pause: StateSnapshot) -> list[Mapping[str, object]]:
+        """See `GraphAdapter`. A record is a pending write of a task and to a channel that no graph has."""
+        saved = await self._saver.aget_tuple(_place(pause)) if self._saver is not None else None
+        writes = saved.pending_writes or () if saved is not None else ()
+        return [value for _, channel, value in writes if channel == _RECORD and isinstance(value, Mapping)]
+
+    async def store_record(self, pause: StateSnapshot, number: int, record: Mapping[str, object]) -> None:
+        """See `GraphAdapter`. Savers keep the first write of a task: of two processes, one has its record stored."""
+        saver, place = self._saver, _place(pause)
+        if saver is None:
+            raise StateError
+        try:
+            saver.serde.dumps_typed(record)
+        except Exception as error:  # the serializer is the application's
+            message = "The answer cannot be stored: it is nested too deeply, or no JSON."
+            raise RunInputError(ErrorCode.INTERRUPT_INVALID, message) from error
+        task_id = str(uuid5(NAMESPACE_OID, f"{_RECORD} {place['configurable']['checkpoint_id']} {number}"))
+        await saver.aput_writes(place, [(_RECORD, record)], task_id)
+        stored = await self.load_records(pause)
+        if all(one.get("id") != record["id"] for one in stored):
+            raise RunInputError(ErrorCode.THREAD_BUSY) if len(stored) > number else StateError
 
     async def reopened_interrupts(self, config: RunnableConfig, stored: StateSnapshot) -> set[str]:
         """See `GraphAdapter`.
@@ -232,7 +259,16 @@ def _thread_config(config: RunnableConfig) -> RunnableConfig:
     return {"configurable": {"thread_id": config["configurable"]["thread_id"]}}
 
 
-def _interrupt_ids(write: tuple[str, str, object]) -> list[str]:
-    """Return the ids of the interrupts in a pending write."""
-    value = write[2] if write[1] == _INTERRUPT else ()
-    return [str(getattr(one, "id", "")) for one in (value if isinstance(value, Sequence) else [value])]
+def _place(stored: StateSnapshot) -> RunnableConfig:
+    """Return what names the checkpoint of a state."""
+    point = stored.config["configurable"]
+    return {"configurable": {key: point.get(key, "") for key in ("thread_id", "checkpoint_ns", "checkpoint_id")}}
+
+
+def _asked(saved: CheckpointTuple, *, waiting: bool = False) -> set[str]:
+    """Return the ids of the interrupts of a checkpoint's tasks; if `waiting`, only of those that have not ended."""
+    writes = saved.pending_writes or ()
+    ended = {task_id for task_id, channel, _ in writes if channel not in _CONTROL} if waiting else ()
+    raised = [value for task_id, channel, value in writes if channel == _INTERRUPT and task_id not in ended]
+    listed = [one for value in raised for one in (value if isinstance(value, Sequence) else [value])]
+    return {str(getattr(one, "id", "")) for one in listed}

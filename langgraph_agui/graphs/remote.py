@@ -22,6 +22,9 @@ logger = logging.getLogger(__name__)
 # Namespace of the thread ids that are made for threads of a client. Never to be changed: threads would be lost.
 _THREADS = UUID("b4f0c1d2-6a57-5e0e-9d53-0a2f7c1e8b36")
 
+# Key in a thread's metadata: the records beside its last checkpoint, and the id of that.
+_RECORDS = "agui_records"
+
 # How many states of a thread are read at most.
 _HISTORY_LIMIT = 1000
 
@@ -57,6 +60,11 @@ class RemoteGraphAdapter(GraphAdapter):
     def lock_owner(self) -> object:
         """See `GraphAdapter`."""
         return getattr(self.graph, "checkpointer", self.graph)
+
+    @property
+    def store(self) -> object:
+        """See `GraphAdapter`. The runs themselves are the runner's."""
+        return self
 
     # -- schema -----------------------------------------------------------------------------------------------------
 
@@ -160,6 +168,22 @@ class RemoteGraphAdapter(GraphAdapter):
             async for holder in self._holders(config, root, interrupt_id):
                 found[interrupt_id] = holder
         return found
+
+    async def load_records(self, pause: StateSnapshot) -> list[Mapping[str, object]]:
+        """See `GraphAdapter`. A server takes no writes beside a checkpoint: the thread's metadata has the records."""
+        point = pause.config["configurable"]
+        thread = await self._client.threads.get(point["thread_id"])
+        kept = (thread["metadata"] or {}).get(_RECORDS)
+        if not isinstance(kept, Mapping) or kept.get("checkpoint_id") != point.get("checkpoint_id"):
+            return []
+        return list(kept["records"])
+
+    async def store_record(self, pause: StateSnapshot, number: int, record: Mapping[str, object]) -> None:
+        """See `GraphAdapter`. The server stores the values itself, as JSON."""
+        point = pause.config["configurable"]
+        records = [*await self.load_records(pause), {key: record[key] for key in record if key != "values"}]
+        kept = {"checkpoint_id": point.get("checkpoint_id"), "records": records}
+        await self._client.threads.update(point["thread_id"], metadata={_RECORDS: kept})
 
     async def _holders(
         self, config: RunnableConfig, root: StateSnapshot, interrupt_id: str

@@ -7,7 +7,7 @@ the check of a resume all read it here, so what a client was shown and what it m
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Literal, TypeAlias, cast
 
@@ -29,6 +29,7 @@ from langgraph_agui.interrupts.decisions import (
     check_schema,
     read_decision,
 )
+from langgraph_agui.interrupts.used import UsedAnswers, graph_id
 from langgraph_agui.messages.extract import extract_messages
 from langgraph_agui.messages.to_agui import open_tool_calls
 from langgraph_agui.protocol.wire import to_jsonable
@@ -46,11 +47,6 @@ _MESSAGE_KEYS = ("message", "question", "description")
 
 def _no_question(value: object) -> None:
     """Find no question: values have the form that docs/approvals.md describes."""
-
-
-def graph_id(request_id: str) -> str:
-    """Return the id of the LangGraph interrupt that a request belongs to."""
-    return request_id.partition(":")[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +94,12 @@ class PendingInterrupts:
     Attributes:
         requests: What the client has to answer, in the order in which it was raised.
         at_breakpoint: Whether it waits at a static breakpoint. That is the one request, without a LangGraph interrupt.
+        used: The answers that were used since it was paused.
     """
 
     requests: Sequence[InterruptRequest] = ()
     at_breakpoint: bool = False
+    used: UsedAnswers = field(default_factory=UsedAnswers)
 
     def __bool__(self) -> bool:
         return bool(self.requests)
@@ -127,14 +125,19 @@ class PendingInterruptReader:
 
     async def read(self, stored: StateSnapshot, config: RunnableConfig) -> PendingInterrupts:
         """Return what a thread waits for, by its checkpoint."""
+        if not stored.tasks:
+            return PendingInterrupts()
+        used = UsedAnswers(await self.graph.load_records(stored))
         failed = {interrupt.id for task in stored.tasks if task.error is not None for interrupt in task.interrupts}
         if failed:
             failed -= await self.graph.reopened_interrupts(config, stored)
         waiting = [interrupt for interrupt in stored.interrupts if interrupt.id not in failed]
         if not waiting:
-            return await self._read_breakpoint(stored)
+            return await self._read_breakpoint(stored, used)
         root_calls = open_tool_calls(self.graph.thread_messages(stored, self.messages_key))
         holders = await self.graph.find_holders(config, [interrupt.id for interrupt in waiting])
+        if not all(holder.is_open for holder in holders.values()):
+            return PendingInterrupts(used=used)  # to go on would be to run again, with old answers, what was killed
         pending: list[InterruptRequest] = []
         for interrupt in waiting:
             holder = holders.get(interrupt.id, InterruptHolder("", None, stored.created_at))
@@ -142,19 +145,20 @@ class PendingInterruptReader:
                 open_tool_calls(extract_messages(holder.values, self.messages_key)) if holder.namespace else root_calls
             )
             for request in interrupt_requests(interrupt, calls, self.redact, self.question):
+                request.interrupt.id = used.next_id(request.id)
                 request.interrupt.subagent_run_id = _subagent_at(holder.namespace, stored)
                 self._set_expiry(request.interrupt, holder.created_at)
                 pending.append(request)
-        return PendingInterrupts(pending)
+        return PendingInterrupts(pending, used=used)
 
-    async def _read_breakpoint(self, stored: StateSnapshot) -> PendingInterrupts:
+    async def _read_breakpoint(self, stored: StateSnapshot, used: UsedAnswers) -> PendingInterrupts:
         nodes = await self.graph.stopped_before(stored)
         if not nodes:
-            return PendingInterrupts()
+            return PendingInterrupts(used=used)
         name = ", ".join(nodes)
         checkpoint = str(stored.config["configurable"].get("checkpoint_id", ""))
         interrupt = Interrupt(
-            id=f"breakpoint:{checkpoint}",
+            id=used.next_id(f"breakpoint:{checkpoint}"),
             reason=BREAKPOINT,
             message=f"The agent stopped before {name}.",
             response_schema=answer_schema(_BREAKPOINT_DECISIONS),
@@ -162,7 +166,7 @@ class PendingInterruptReader:
         )
         self._set_expiry(interrupt, stored.created_at)
         request = InterruptRequest(interrupt, Action(name, allowed=_BREAKPOINT_DECISIONS))
-        return PendingInterrupts([request], at_breakpoint=True)
+        return PendingInterrupts([request], at_breakpoint=True, used=used)
 
     def _set_expiry(self, interrupt: Interrupt, since: str | None) -> None:
         if self.timeout is not None and interrupt.expires_at is None and since is not None:

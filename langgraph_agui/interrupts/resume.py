@@ -6,18 +6,20 @@ name one pause of one task, so an answer is for exactly the call and the argumen
 
 from __future__ import annotations
 
-import hashlib
-import json
+import logging
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ag_ui.core import ResumeEntry
 
 from langgraph_agui.errors import ErrorCode, RunInputError
-from langgraph_agui.interrupts.decisions import Action, Decision, InvalidAnswer, read_decision, rejection
+from langgraph_agui.interrupts.decisions import Decision, InvalidAnswer, rejection
 from langgraph_agui.interrupts.pending import InterruptRequest, PendingInterrupts
 from langgraph_agui.protocol.wire import has_expired
+from langgraph_agui.quoting import quoted_list
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,7 @@ def resolve(entries: Sequence[ResumeEntry], pending: PendingInterrupts) -> Resol
             message = "This interrupt cannot be rejected. To cancel it, cancel or reject all open interrupts."
             raise RunInputError(ErrorCode.INTERRUPT_INVALID, message)
         return Resolution(abandoned=True, decisions=decisions)
-    values = {request.id: decision.value for request, _, decision in decisions if request.batch is None}
+    values = {request.graph_id: decision.value for request, _, decision in decisions if request.batch is None}
     for batch in {request.batch for request in pending.requests if request.batch is not None}:
         values[batch] = {"decisions": [decision.value for request, _, decision in decisions if request.batch == batch]}
     return Resolution(values, decisions=decisions)
@@ -100,39 +102,34 @@ def _decide(request: InterruptRequest, entry: ResumeEntry) -> Decision:
 # -- answers that are sent again --------------------------------------------------------------------------------------
 
 
-def fingerprint(entries: Sequence[ResumeEntry]) -> str:
-    """Return a digest of a set of answers: the same answers, in any order, have the same."""
-    plain = sorted([entry.interrupt_id, entry.status, json.dumps(entry.payload, sort_keys=True)] for entry in entries)
-    return hashlib.sha256(json.dumps(plain).encode()).hexdigest()[:32]
+def unused(
+    entries: Sequence[ResumeEntry], mark: str, last_mark: object, pending: PendingInterrupts
+) -> list[ResumeEntry] | None:
+    """Return the answers that have not had their effect yet; None if they all had it before.
 
+    A client answers all that it knows of, also what is not open any more: after a failed run it has no other way
+    (AG-UI 1.0, resume). The same answers again, and cancelling what is closed, change nothing.
 
-def was_given(entry: ResumeEntry, values: Sequence[object]) -> bool:
-    """Return whether an answer is part of one of the resume values that its task was given before."""
-    number = entry.interrupt_id.partition(":")[2]
-    return any(_same_answer(entry.payload, _part(value, number)) for value in values)
-
-
-def _part(value: object, number: str) -> object:
-    """Return the decision about one request of a batched approval; other resume values as they are."""
-    decisions = value.get("decisions") if number and isinstance(value, Mapping) else None
-    if not isinstance(decisions, list):
-        return value
-    position = int(number) if number.isascii() and number.isdigit() and len(number) < 6 else len(decisions)
-    return decisions[position] if position < len(decisions) else None
-
-
-def _same_answer(payload: object, decision: object) -> bool:
-    """Return whether a payload stands for a decision, in whichever form."""
-    if payload == decision:
-        return True
-    if not isinstance(decision, Mapping) or "type" not in decision:
-        return False
-    edited = decision.get("edited_action")
-    name, args = (str(edited.get("name")), edited.get("args")) if isinstance(edited, Mapping) else ("", None)
-    try:
-        given = read_decision(payload, Action(name))
-    except InvalidAnswer:
-        return False
-    return (
-        given.type == decision["type"] and given.edited_args == args and (args is not None or given.value == decision)
-    )
+    Args:
+        entries: The answers.
+        mark: The mark of the input that brings them.
+        last_mark: That of the last input with answers after which the graph has gone on.
+        pending: What the thread waits for.
+    """
+    if last_mark == mark or pending.used.has_input(mark):
+        return None
+    open_ = {request.id for request in pending.requests}
+    effective: list[ResumeEntry] = []
+    repeated, ignored = False, list[str]()
+    for entry in entries:
+        if entry.interrupt_id not in open_:
+            if entry.status == "cancelled":
+                ignored.append(entry.interrupt_id)
+                continue
+            if pending.used.has(entry):
+                repeated = True
+                continue
+        effective.append(entry)
+    if ignored:
+        logger.warning("Cancelled interrupts are not open and were ignored: %s.", quoted_list(ignored))
+    return None if repeated and not effective else effective

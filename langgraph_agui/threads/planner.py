@@ -7,7 +7,6 @@ what is new is taken from the client. Without one the client does, and its whole
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -22,12 +21,12 @@ from langgraph_agui.aio import Caller, run_here
 from langgraph_agui.errors import ErrorCode, RunInputError
 from langgraph_agui.graphs import ROOT_CHANNEL, Thread
 from langgraph_agui.interrupts.approval_tool import approval_answers
-from langgraph_agui.interrupts.pending import PendingInterrupts, graph_id
-from langgraph_agui.interrupts.resume import Resolution, fingerprint, resolve, was_given
+from langgraph_agui.interrupts.pending import PendingInterrupts
+from langgraph_agui.interrupts.resume import Resolution, resolve, unused
+from langgraph_agui.interrupts.used import AnswerUse, fingerprint
 from langgraph_agui.messages.extract import as_mapping
 from langgraph_agui.messages.media_urls import check_media_urls
 from langgraph_agui.messages.to_agui import open_tool_calls
-from langgraph_agui.quoting import quoted_list
 from langgraph_agui.settings import AgentContext
 from langgraph_agui.state.client_state import ClientState
 from langgraph_agui.threads.history import (
@@ -40,8 +39,6 @@ from langgraph_agui.threads.history import (
     new_messages,
     start_of_new,
 )
-
-logger = logging.getLogger(__name__)
 
 # Key in the metadata of checkpoints: the fingerprint of the answers that the run before them brought.
 ANSWERED = "agui_resume"
@@ -83,6 +80,7 @@ class Resume:
         config: Merged into the run's configuration: metadata for checkpoints.
         command: The answers, with what the client has changed of the state; None to continue from a breakpoint.
         superstep: What the finished tasks of the paused superstep have written.
+        use: That the answers are used, to be recorded before the graph goes on.
     """
 
     resolution: Resolution
@@ -90,6 +88,7 @@ class Resume:
     config: RunnableConfig
     command: Command[str] | None
     superstep: Mapping[str, object]
+    use: AnswerUse
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +174,7 @@ class RunPlanner:
             *(command.entries if command is not None else ()),
         ]
         mark = command.fingerprint if command is not None else fingerprint(answers)
-        effective = await self._effective_answers(answers, mark, thread, pending)
+        effective = unused(answers, mark, thread.metadata(ANSWERED), pending)
         if effective is None and pending:
             return ask_again
         rerun = find_rerun(self._input.messages, thread.messages)
@@ -196,32 +195,6 @@ class RunPlanner:
         return await self._plan_new_messages(await self._load(), done.messages)
 
     # -- answers --------------------------------------------------------------------------------------------------
-
-    async def _effective_answers(
-        self, answers: Sequence[agui.ResumeEntry], mark: str, thread: Thread, pending: PendingInterrupts
-    ) -> list[agui.ResumeEntry] | None:
-        """Return the answers that have not had their effect yet; None if they all had it before.
-
-        A client answers all that it knows of, also what is not open any more: after a failed run it has no other way
-        (AG-UI 1.0, resume). The same answers again, and cancelling what is closed, change nothing.
-        """
-        if thread.metadata(ANSWERED) == mark:
-            return None
-        open_ = {request.id for request in pending.requests}
-        effective: list[agui.ResumeEntry] = []
-        repeated, ignored = False, list[str]()
-        for entry in answers:
-            if entry.interrupt_id not in open_:
-                if entry.status == "cancelled":
-                    ignored.append(entry.interrupt_id)
-                    continue
-                if was_given(entry, await self._graph.given_answers(self._config, graph_id(entry.interrupt_id))):
-                    repeated = True
-                    continue
-            effective.append(entry)
-        if ignored:
-            logger.warning("Cancelled interrupts are not open and were ignored: %s.", quoted_list(ignored))
-        return None if repeated and not effective else effective
 
     def _has_seen(self, thread: Thread, pending: PendingInterrupts) -> bool:
         """Return whether a client that answers by a command has seen the question, or tells nothing of what it has."""
@@ -253,7 +226,8 @@ class RunPlanner:
         command: Command[str] | None = None
         if resolution.values or writes:
             command = Command(resume=resolution.values or None, update=writes or None)
-        return Resume(resolution, thread.messages, RunnableConfig(metadata=metadata), command, superstep)
+        use = AnswerUse(thread.state, pending.used, effective, mark, resolution.values)
+        return Resume(resolution, thread.messages, RunnableConfig(metadata=metadata), command, superstep, use)
 
     # -- messages -------------------------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from ag_ui import core as agui
 from ag_ui.core import BaseEvent, Interrupt
 from langgraph.types import Interrupt as GraphInterrupt
 
+from langgraph_agui.interrupts.used import graph_id
 from langgraph_agui.messages.blocks import BlockKind
 from langgraph_agui.messages.conversation import Conversation
 from langgraph_agui.messages.encrypted_values import AGENT, MessageSource
@@ -200,7 +201,7 @@ class SubagentTracker:
         """
         result = []
         for interrupt in interrupts:
-            raised = self._raised.get(interrupt.id) or self._raised.get(interrupt.id.rpartition(":")[0])
+            raised = self._raised.get(graph_id(interrupt.id))
             subagent = raised[1] if raised is not None else None
             subagent_run_id = subagent.id if subagent is not None else interrupt.subagent_run_id
             ids = {

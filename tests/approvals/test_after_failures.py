@@ -22,7 +22,7 @@ from tests.adapter.histories import assert_valid
 from tests.adapter.models import Piece, Scripted, call
 from tests.adapter.streams import run_input, user
 from tests.approvals import kinds
-from tests.approvals.clients import Client, ending
+from tests.approvals.clients import Client, asked, ending
 from tests.approvals.dialogues import cancelled, resolved
 from tests.approvals.kinds import KINDS, guard, happen, happened
 from tests.deep import each_value
@@ -119,11 +119,18 @@ async def test_nothing_is_open_any_more(kind: str, how: str) -> None:
 async def test_a_process_that_dies_takes_the_answers_with_it_that_no_step_has_used_up(kind: str) -> None:
     """Where the question is open again, a new answer counts; where it is not, none does. The old one never does."""
     client, work, one = await broken(kind, "is killed")
-    open_ = ending(await client.connect())
-    assert open_ == ("success" if kind == "batched" else "interrupt")
-    recorded = await client.send(resume=resolved((one, False)))
-    assert ending(recorded) == ("interrupt_unknown" if kind == "batched" else "success")
-    assert work.done == ([False] if kind == "interrupt" else [])
+    shown = await client.connect()
+    assert ending(shown) == ("success" if kind == "batched" else "interrupt")
+    assert ending(await client.send(resume=resolved((one, False)))) == "interrupt_unknown"
+    again = await client.send(resume=resolved((one, True)))
+    assert ending(again) == ending(shown)
+    assert work.done == []
+    if kind != "batched":
+        (asked_again,) = asked(again)
+        assert asked_again.id == f"{one}~2"
+        recorded = await client.send(resume=resolved((asked_again.id, False)))
+        assert ending(recorded) == "success"
+        assert work.done == ([False] if kind == "interrupt" else [])
 
 
 @pytest.mark.parametrize("answer", [False, {"approved": True, "editedArgs": {"amount": 2}}, "other"], ids=str)
@@ -223,8 +230,7 @@ async def test_no_kind_of_pause_runs_with_an_old_approval(
     assert ending(await client.connect()) == "success"
     late = resolved(*((one.id, {"approved": answer}) for one in questions))
     recorded = await client.send(resume=cancelled(*(one.id for one in questions)) if answer is ... else late)
-    if answer is not True or kind != "breakpoint":  # where nothing is stored of the answers
-        assert ending(recorded) == ("interrupt_unknown" if answer is False else "success")
+    assert ending(recorded) == ("interrupt_unknown" if answer is False else "success")
     assert happened(file) == ([] if kind == "breakpoint" else [2])
 
 

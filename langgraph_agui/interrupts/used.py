@@ -1,0 +1,91 @@
+"""Which answers a pause has been resumed with: each use is recorded beside the pause before the graph goes on.
+
+A graph that is killed, or whose checkpoints cannot be written, leaves its pause open though a tool may have run. The
+records tell: an answer in them counts no more, and what is still open is asked again, under another id.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from uuid import uuid4
+
+from ag_ui.core import ResumeEntry
+from langgraph.types import StateSnapshot
+
+from langgraph_agui.graphs.adapter import GraphAdapter
+
+# What stands between the id of a question and how often it is asked.
+_AGAIN = "~"
+
+
+def graph_id(request_id: str) -> str:
+    """Return the id of the LangGraph interrupt that a request belongs to."""
+    return _first_id(request_id).partition(":")[0]
+
+
+def _first_id(request_id: str) -> str:
+    """Return the id under which a request was asked first."""
+    return request_id.partition(_AGAIN)[0]
+
+
+def fingerprint(entries: Sequence[ResumeEntry]) -> str:
+    """Return a digest of a set of answers: the same answers, in any order, have the same."""
+    plain = sorted([entry.interrupt_id, entry.status, json.dumps(entry.payload, sort_keys=True)] for entry in entries)
+    return hashlib.sha256(json.dumps(plain).encode()).hexdigest()[:32]
+
+
+@dataclass(frozen=True, slots=True)
+class UsedAnswers:
+    """The answers that a pause has been resumed with.
+
+    Attributes:
+        records: One for each time: the `mark` of the input, and what was `given`, as fingerprints by request id.
+    """
+
+    records: Sequence[Mapping[str, object]] = ()
+
+    def has_input(self, mark: str) -> bool:
+        """Return whether the input with this mark has resumed the pause."""
+        return any(record.get("mark") == mark for record in self.records)
+
+    def has(self, entry: ResumeEntry) -> bool:
+        """Return whether the pause was resumed with this answer."""
+        return any(given.get(entry.interrupt_id) == fingerprint([entry]) for given in self._given())
+
+    def next_id(self, request_id: str) -> str:
+        """Return the id under which a request is asked now: its own, until an answer to it was used."""
+        uses = sum(request_id in map(_first_id, given) for given in self._given())
+        return f"{request_id}{_AGAIN}{uses + 1}" if uses else request_id
+
+    def _given(self) -> list[Mapping[str, object]]:
+        found = [record.get("given") for record in self.records]
+        return [given for given in found if isinstance(given, Mapping)]
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerUse:
+    """One use of answers, to be recorded before the graph goes on.
+
+    Attributes:
+        pause: The state of the paused thread.
+        used: What was used of the pause's answers before.
+        entries: The answers.
+        mark: Tells the input that brings them.
+        values: What the graph is resumed with, by the ids of its interrupts.
+    """
+
+    pause: StateSnapshot
+    used: UsedAnswers
+    entries: Sequence[ResumeEntry]
+    mark: str
+    values: Mapping[str, object]
+
+    async def record(self, graph: GraphAdapter) -> None:
+        """Record the use, once and for all. Raises what `GraphAdapter.store_record` raises."""
+        given = {entry.interrupt_id: fingerprint([entry]) for entry in self.entries}
+        # The id tells this record from one that another process writes in its place.
+        record = {"id": str(uuid4()), "mark": self.mark, "given": given, "values": dict(self.values)}
+        await graph.store_record(self.pause, len(self.used.records), record)
