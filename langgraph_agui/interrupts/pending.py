@@ -15,7 +15,7 @@ from ag_ui.core import Interrupt
 from langchain_core.messages import ToolCall
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import Interrupt as GraphInterrupt
-from langgraph.types import StateSnapshot
+from langgraph.types import PregelTask, StateSnapshot
 from pydantic import BaseModel, Field, StrictStr, TypeAdapter, ValidationError
 
 from langgraph_agui.configs import subagent_run_id
@@ -29,7 +29,7 @@ from langgraph_agui.interrupts.decisions import (
     check_schema,
     read_decision,
 )
-from langgraph_agui.interrupts.used import UsedAnswers, graph_id
+from langgraph_agui.interrupts.used import ANSWERED, UsedAnswers, graph_id
 from langgraph_agui.messages.extract import extract_messages
 from langgraph_agui.messages.to_agui import open_tool_calls
 from langgraph_agui.protocol.wire import to_jsonable
@@ -128,6 +128,8 @@ class PendingInterruptReader:
         if not stored.tasks:
             return PendingInterrupts()
         used = UsedAnswers(await self.graph.load_records(stored))
+        if any(_has_used_approval(task, stored) for task in stored.tasks if task.error is not None):
+            return PendingInterrupts(used=used)  # LangGraph would run it again beside what is open
         failed = {interrupt.id for task in stored.tasks if task.error is not None for interrupt in task.interrupts}
         if failed:
             failed -= await self.graph.reopened_interrupts(config, stored)
@@ -173,6 +175,13 @@ class PendingInterruptReader:
             interrupt.expires_at = (datetime.fromisoformat(since) + self.timeout).isoformat()
 
 
+def _has_used_approval(failed: PregelTask, stored: StateSnapshot) -> bool:
+    """Return whether a failed task may have done what was approved, in its own question or before the superstep."""
+    if not failed.interrupts:
+        return ANSWERED in (stored.metadata or {})
+    return any(_approval_in(interrupt.value) is not None for interrupt in failed.interrupts)
+
+
 def _subagent_at(namespace: str, stored: StateSnapshot) -> str | None:
     """Return the `subagentRunId` of the graph with this checkpoint namespace.
 
@@ -197,10 +206,7 @@ def interrupt_requests(
         redact: Makes of values what a client may see of them.
         question: As for `PendingInterruptReader`.
     """
-    try:
-        approval = _MIDDLEWARE_VALUE.validate_python(interrupt.value)
-    except ValidationError:  # a graph's own value, which may have some of the same keys
-        approval = None
+    approval = _approval_in(interrupt.value)
     if isinstance(approval, _ToolApproval):
         return [_per_call(interrupt, approval, redact)]
     if approval is not None and len(approval.action_requests) == len(approval.review_configs):
@@ -233,6 +239,14 @@ class _BatchedApproval(BaseModel):
 
 
 _MIDDLEWARE_VALUE = TypeAdapter[_ToolApproval | _BatchedApproval](_ToolApproval | _BatchedApproval)
+
+
+def _approval_in(value: object) -> _ToolApproval | _BatchedApproval | None:
+    """Return the approval in the value of an interrupt; None if it is a graph's own, which may have the same keys."""
+    try:
+        return _MIDDLEWARE_VALUE.validate_python(value)
+    except ValidationError:
+        return None
 
 
 def _batched(

@@ -17,6 +17,9 @@ from langgraph.types import StateSnapshot
 
 from langgraph_agui.graphs.adapter import GraphAdapter
 
+# Key in the metadata of checkpoints: the mark of the input with answers that the run before them brought.
+ANSWERED = "agui_resume"
+
 # What stands between the id of a question and how often it is asked.
 _AGAIN = "~"
 

@@ -23,7 +23,7 @@ from langgraph_agui.graphs import ROOT_CHANNEL, Thread
 from langgraph_agui.interrupts.approval_tool import approval_answers
 from langgraph_agui.interrupts.pending import PendingInterrupts
 from langgraph_agui.interrupts.resume import Resolution, resolve, unused
-from langgraph_agui.interrupts.used import AnswerUse, fingerprint
+from langgraph_agui.interrupts.used import ANSWERED, AnswerUse, fingerprint
 from langgraph_agui.messages.extract import as_mapping
 from langgraph_agui.messages.media_urls import check_media_urls
 from langgraph_agui.messages.to_agui import open_tool_calls
@@ -39,9 +39,6 @@ from langgraph_agui.threads.history import (
     new_messages,
     start_of_new,
 )
-
-# Key in the metadata of checkpoints: the fingerprint of the answers that the run before them brought.
-ANSWERED = "agui_resume"
 
 # Key in the metadata of checkpoints: a JSON list of the user messages that came with answers, to run after them.
 POSTPONED = "agui_beside"

@@ -7,14 +7,20 @@ from typing import Any
 
 import pytest
 from ag_ui.core import ResumeEntry
+from langchain.agents import create_agent
+from langchain.agents.middleware import HumanInTheLoopMiddleware
+from langchain_core.messages import BaseMessage, ToolMessage
+from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 from langgraph.types import interrupt
 
 from langgraph_agui import LangGraphAgent
 from tests.adapter.graphs import Chat
+from tests.adapter.models import Piece, Scripted, call
 from tests.approvals.clients import Client, asked, ending
 from tests.approvals.dialogues import cancelled, resolved
+from tests.approvals.kinds import Mode
 
 
 class Both:
@@ -64,6 +70,44 @@ async def test_a_node_that_failed_asks_again_when_another_one_is_answered() -> N
     done = await client.send(resume=answers(left))
     assert ending(done) == "success"
     assert sorted(both.done) == [("A", "to A1", "to A2"), ("B", "to B1", "to B2")]
+
+
+@pytest.mark.parametrize("mode", ["batched", "per_call"])
+async def test_an_approved_tool_that_failed_does_not_run_again_when_another_question_is_answered(mode: Mode) -> None:
+    """LangGraph would run it again with its old approval: so the other question is closed too."""
+    ran: list[int] = []
+
+    @tool
+    async def transfer(amount: int) -> str:
+        """Transfer money."""
+        await asyncio.sleep(0.05)  # the other tool asks again before that
+        ran.append(amount)
+        raise ConnectionError("the bank is closed")
+
+    @tool
+    async def ask() -> str:
+        """Ask the user."""
+        return f"{interrupt('One?')} {interrupt('Two?')}"
+
+    def script(messages: list[BaseMessage]) -> list[Piece]:
+        if isinstance(messages[-1], ToolMessage) or messages[-1].text != "go":
+            return ["re ", messages[-1].text]
+        return [call("transfer", "t1", 0, amount=1), call("ask", "a1", 1)]
+
+    guarded = HumanInTheLoopMiddleware({"transfer": True}, interrupt_mode=mode)
+    model = Scripted(script=script)
+    graph = create_agent(model, [transfer, ask], middleware=[guarded], checkpointer=InMemorySaver())
+    client = Client(LangGraphAgent(graph))
+    questions = await client.ask("go")
+    failed = await client.send(resume=resolved(*((one.id, {"approved": True}) for one in questions)))
+    assert ending(failed) == "tool_error"
+    assert ending(await client.connect()) == "success"
+    open_ = (await client.snapshot()).interrupts
+    late = await client.send(resume=resolved(*((one.id, "yes") for one in open_)))
+    assert ending(late) == "interrupt_unknown"
+    assert ran == [1]
+    assert (await client.send("hello")).messages[-1].content == "re hello"
+    assert ran == [1]
 
 
 async def test_cancelling_what_is_open_beside_a_node_that_failed() -> None:

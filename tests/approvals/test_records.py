@@ -85,7 +85,10 @@ async def check_goes_on(client: Client, kind: str, file: Path) -> None:
     """Reject what is open, if anything is, and have something done in the next turn."""
     shown = await client.connect()
     if ending(shown) == "interrupt":
-        assert ending(await client.send(resume=cancelled(*(one.id for one in asked(shown))))) in ("success", "cancelled")
+        assert ending(await client.send(resume=cancelled(*(one.id for one in asked(shown))))) in (
+            "success",
+            "cancelled",
+        )
     assert ending(await client.send(resume=approvals(await client.ask(str(file))))) == "success"
     assert happened(file) == all_of(kind)
 

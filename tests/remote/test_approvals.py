@@ -10,7 +10,9 @@ import pytest
 from langgraph.pregel.remote import RemoteGraph
 
 from langgraph_agui import LangGraphAgent
-from tests.approvals.kinds import KINDS
+from tests.approvals.clients import Client, ending
+from tests.approvals.dialogues import resolved
+from tests.approvals.kinds import KINDS, happened
 from tests.approvals.matrix import CASES, decide, pause, refuse_all, repeat
 from tests.deep import representatives
 
@@ -37,3 +39,20 @@ async def dialogue(graph: RemoteGraph, kind: str, answer: str, home: Path) -> No
         assert getattr(again.last, "code", None) == ("interrupt_unknown" if late else None)
     else:
         await repeat(agent, paused, entries)
+
+
+@pytest.mark.parametrize("kind", representatives(["per_call", "interrupt", "tool_batched"]))
+async def test_an_approval_whose_work_has_failed(kind: str, server: str, tmp_path: Path) -> None:
+    """The thread's metadata has the record: the same answers again run nothing, others come too late."""
+    agent = LangGraphAgent(graph=RemoteGraph(f"approvals_{kind}", url=server))
+    client = Client(agent, thread=str(uuid4()))
+    file = tmp_path / "later" / "happened"
+    questions = await client.ask(str(file))
+    answers = resolved(*((one.id, {"approved": True}) for one in questions))
+    assert (await client.send(resume=answers)).last.type.value == "RUN_ERROR"
+    file.parent.mkdir()
+    for _ in range(2):
+        assert ending(await client.send(resume=answers)) == "success"
+    denied = resolved(*((one.id, {"approved": False}) for one in questions))
+    assert ending(await client.send(resume=denied)) == "interrupt_unknown"
+    assert happened(file) == []
