@@ -20,7 +20,7 @@ from langgraph.pregel import Pregel
 from langgraph.types import All, Interrupt, StateSnapshot
 
 from langgraph_agui.configs import merge_run_configs
-from langgraph_agui.errors import ErrorCode, RunInputError, StateError
+from langgraph_agui.errors import ErrorCode, RunInputError, StateError, as_state_error
 from langgraph_agui.graphs.adapter import ROOT_CHANNEL, CompiledGraph, GraphAdapter, InputForm, InterruptHolder
 from langgraph_agui.graphs.contents import GraphContents, contents_of
 
@@ -126,7 +126,9 @@ class LocalGraphAdapter(GraphAdapter):
         """See `GraphAdapter`. Leaves out the pending writes of a step that cannot be applied, with a warning."""
         try:
             return await self.graph.aget_state(config, subgraphs=subgraphs)
-        except Exception:
+        except Exception as error:
+            if as_state_error(error, self.store) is not error:
+                raise
             saved = await self._saver.aget_tuple(config) if self._saver is not None else None
             if saved is None or "checkpoint_id" in config["configurable"]:
                 raise
