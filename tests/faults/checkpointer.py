@@ -1,4 +1,4 @@
-"""A checkpointer in trouble at one of its calls, and the runs that meet it. `FAULTS` is the list, as a reader needs it."""
+"""A checkpointer in trouble at one of its calls, and the runs that meet it. `FAULTS` lists them."""
 
 from __future__ import annotations
 
