@@ -20,13 +20,27 @@ from langchain_core.messages.tool import ToolCall, invalid_tool_call, tool_call
 from langgraph_agui.messages.blocks import ContentBlock, is_reasoning, kwarg_reasoning
 from langgraph_agui.messages.encrypted_values import VERSION, Envelope
 from langgraph_agui.messages.options import InvalidEnvelope, maker_of
-from langgraph_agui.messages.template import VisibleText, dump_json, escape_list, json_key, parsed
+from langgraph_agui.messages.template import VisibleText, calls_digest, dump_json, escape_list, json_key, parsed
 
 # Where langchain-google-genai keeps the signature of each call: in `additional_kwargs`, by call id.
 GEMINI_SIGNATURES = "__gemini_function_call_thought_signatures__"
 
 # `response_metadata` that packages read when they send a message, besides the provider (Anthropic: `container`).
 _SENT = ("output_version", "container")
+_METADATA = frozenset({*_SENT, "model_name", "id"})
+
+# Where messages of remote agents keep the agent's ids and opaque values: in `additional_kwargs`.
+REMOTE = "agui"
+
+# `additional_kwargs` that packages read when they send a message. All others are the application's, and only sealed.
+RETURNED = frozenset(
+    {
+        *("reasoning", "reasoning_content", "reasoning_details", "thinking", GEMINI_SIGNATURES),
+        *("__openai_function_call_ids__", "tool_outputs", "refusal", "audio", "prefix"),
+        *("function_call", "tool_calls"),  # what older models call by
+        REMOTE,
+    }
+)
 
 # Providers whose packages send a single block of text as they send the text alone (langchain-google-genai, -aws).
 _TEXT_AS_BLOCK = frozenset({"google_genai", "bedrock_converse"})
@@ -74,10 +88,19 @@ class EnvelopeEncoder:
         message: The message.
         visible: What the client sees of it.
         thoughts: The reasoning messages that the client sees before it.
+        sealed: Whether nobody but the server can read the envelopes.
     """
 
-    def __init__(self, message: AIMessage, visible: AssistantMessage, thoughts: Sequence[ReasoningMessage]) -> None:
+    def __init__(
+        self,
+        message: AIMessage,
+        visible: AssistantMessage,
+        thoughts: Sequence[ReasoningMessage],
+        *,
+        sealed: bool = True,
+    ) -> None:
         self._message = message
+        self._sealed = sealed
         self._visible = visible
         self._visible_calls = visible.tool_calls or []
         self._thought_ids = [thought.id for thought in thoughts]
@@ -98,6 +121,8 @@ class EnvelopeEncoder:
         if not (own or self._thought_ids or self._calls):
             return {}, {}, None
         own["h"] = self._text.check
+        if self._visible_calls:
+            own["f"] = visible_calls_digest(self._visible)
         if ids := self._thought_ids:
             derived = [derived_id(self._visible.id, number) for number in range(len(ids))]
             own["r"] = len(ids) if ids == derived else ids
@@ -105,7 +130,8 @@ class EnvelopeEncoder:
 
     def plain(self) -> Envelope:
         """Return an envelope of a message that needs none, to replace one that the client has."""
-        return {**self._head, "h": self._text.check}
+        calls = {"f": visible_calls_digest(self._visible)} if self._visible_calls else {}
+        return {**self._head, "h": self._text.check, **calls}
 
     def _is_plain(self) -> bool:
         """Return whether the message is one block of text, and its provider gets the same without an envelope."""
@@ -125,7 +151,7 @@ class EnvelopeEncoder:
     def _kwargs(self) -> dict[str, object]:
         kept: dict[str, object] = {}
         for key, value in self._message.additional_kwargs.items():
-            if value is None or key in _LOCAL:
+            if value is None or key in _LOCAL or not (self._sealed or key in RETURNED):
                 continue
             if key == "reasoning" and isinstance(value, Mapping):
                 kept[key] = self._reasoning(value, value)
@@ -197,23 +223,43 @@ def derived_id(message_id: str, number: int) -> str:
     return f"{message_id}:reasoning:{number}"
 
 
-def decode_envelope(envelope: Envelope, visible: AssistantMessage, text: VisibleText) -> AIMessage:
+def visible_calls_digest(visible: AssistantMessage) -> str:
+    """Return the digest of the calls that a client sees."""
+    return calls_digest((call.id, call.function.name) for call in visible.tool_calls or ())
+
+
+def decode_envelope(
+    envelope: Envelope, visible: AssistantMessage, text: VisibleText, *, sealed: bool = True
+) -> AIMessage:
     """Return the LangChain message of which the client sees `visible`; `text` holds what the other envelopes held.
 
+    Args:
+        envelope: The envelope of the message.
+        visible: What the client sees.
+        text: The visible text.
+        sealed: Whether nobody but the server can have made the envelope. If not, only those `additional_kwargs` come
+            back that providers' packages read.
+
     Raises:
-        InvalidEnvelope: The envelope is of another message, or the visible text has changed.
+        InvalidEnvelope: The envelope is of another message, or what is visible has changed.
     """
     if envelope.get("h") != text.check:
+        raise InvalidEnvelope
+    if "f" in envelope and envelope["f"] != visible_calls_digest(visible):  # up to version 0.1 there was none
         raise InvalidEnvelope
     provider = envelope.get("p")
     try:
         metadata = {"model_provider": provider} if isinstance(provider, str) else {}
-        metadata.update(text.from_template(envelope.get("m", {})))  # type: ignore[call-overload]  # the next line refuses others
+        held = text.from_template(envelope.get("m", {}))
+        metadata.update({key: held[key] for key in held if key in _METADATA})  # type: ignore[attr-defined, index]  # the next line refuses others
+        kwargs = text.from_template(envelope.get("k", {}))
         calls = text.from_template(envelope["x"]) if "x" in envelope else to_langchain_calls(visible.tool_calls or ())
         valid, invalid = cast("Calls", calls)
         fields = {
             "content": text.from_template(envelope["c"]) if "c" in envelope else text.text,
-            "additional_kwargs": text.from_template(envelope.get("k", {})),
+            "additional_kwargs": kwargs
+            if sealed or not isinstance(kwargs, dict)
+            else {key: value for key, value in kwargs.items() if key in RETURNED},
             "response_metadata": metadata,
             "tool_calls": valid,
             "invalid_tool_calls": invalid,

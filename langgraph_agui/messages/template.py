@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from base64 import b64decode, b64encode, urlsafe_b64encode
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import cast
@@ -64,9 +64,7 @@ class VisibleText:
 
         Of arguments only the value counts: front ends parse them and write them anew.
         """
-        words = "\0".join([self.text, *self.reasoning, *map(canonical_json, self.arguments), *self.media])
-        digest = sha256(words.encode("utf-8", "surrogatepass")).digest()
-        return urlsafe_b64encode(digest[:_CHECK]).decode()
+        return _digest([self.text, *self.reasoning, *map(canonical_json, self.arguments), *self.media])
 
     def to_template(self, value: object) -> object:
         """Return `value` as a template. What is not JSON comes as near as JSON can."""
@@ -183,6 +181,16 @@ class VisibleText:
         if not self._draw(words):
             raise InvalidEnvelope
         return words
+
+
+def calls_digest(calls: Iterable[tuple[str, str]]) -> str:
+    """Return a digest of the ids and names of calls: an envelope is for these."""
+    return _digest([word for call in calls for word in call])
+
+
+def _digest(words: Iterable[str]) -> str:
+    digest = sha256("\0".join(words).encode("utf-8", "surrogatepass")).digest()
+    return urlsafe_b64encode(digest[:_CHECK]).decode()
 
 
 def escape_list(items: list[object]) -> list[object]:

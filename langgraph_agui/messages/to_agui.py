@@ -20,11 +20,12 @@ from langgraph_agui.messages.assistant_turn import AssistantTurn
 from langgraph_agui.messages.blocks import ContentBlock
 from langgraph_agui.messages.conversation import Conversation
 from langgraph_agui.messages.encrypted_values import AGENT, VERSION, EncryptedValueCodec, Envelope, MessageSource
+from langgraph_agui.messages.envelope import REMOTE
 from langgraph_agui.messages.media import content_blocks, content_parts
-from langgraph_agui.messages.options import InvalidEnvelope, ReasoningOptions
+from langgraph_agui.messages.options import InvalidEnvelope, ReasoningOptions, RejectReason
 from langgraph_agui.messages.redaction import hides_reasoning, redact_content, warn_reasoning_dropped
 from langgraph_agui.messages.silence import silence_in
-from langgraph_agui.messages.template import VisibleText, same_json
+from langgraph_agui.messages.template import VisibleText, calls_digest, same_json
 from langgraph_agui.protocol.wire import clean_text
 
 logger = logging.getLogger(__name__)
@@ -199,22 +200,26 @@ def _encode_content(
         source: Which agent wrote the message.
         call_id: The id that the client knows the call by that a tool's result answers.
     """
-    content = as_content(message.content)
+    content, sealed = as_content(message.content), values.options.seal is not None
     hides = hides_reasoning(message, values.options)
     visible = content_parts(as_content(redact_content(content, values.options)) if hides else content)
     text, own = _visible_text(visible), dict[str, object]()
-    if hides and values.options.seal is None:
+    if hides and not sealed:
         warn_reasoning_dropped()
     else:
         try:
-            if not same_json(content_blocks(visible, message_id=message_id), content):
+            shown = content_blocks(visible, message_id=message_id)
+            if not same_json(shown, content) and (sealed or _same_words(content, shown)):
                 own["c"] = text.to_template(content)
-            if message.additional_kwargs:
-                own["k"] = text.to_template(message.additional_kwargs)
-            if message.name != name:
+            if kwargs := message.additional_kwargs if sealed else _of_remote(message.additional_kwargs):
+                own["k"] = text.to_template(kwargs)
+            if message.name != name and (sealed or message.name is None):
                 own["n"] = message.name
-            if isinstance(message, ToolMessage) and message.tool_call_id != call_id:
-                own["i"] = message.tool_call_id
+            if isinstance(message, ToolMessage):
+                if message.tool_call_id != call_id:
+                    own["i"] = message.tool_call_id
+                if own:
+                    own["f"] = calls_digest([(call_id or "", "")])
         except RecursionError:
             logger.warning("Message %.80r is nested too deeply; only what the client sees of it is kept.", message_id)
             own = {}
@@ -228,12 +233,27 @@ def _encode_content(
 
 
 def user_or_tool_message(
-    message: agui.UserMessage | agui.ToolMessage, name: str | None, envelope: Envelope | None = None
+    message: agui.UserMessage | agui.ToolMessage,
+    name: str | None,
+    envelope: Envelope | None = None,
+    *,
+    sealed: bool = True,
+    call_id: str | None = None,
 ) -> HumanMessage | ToolMessage:
-    """Return the LangChain message that the client sees as `message`; `name` is its name by default.
+    """Return the LangChain message that the client sees as `message`.
+
+    Args:
+        message: The client's.
+        name: Its name by default.
+        envelope: What the message holds besides.
+        sealed: Whether nobody but the server can have made the envelope. If not, a model is told nothing but what the
+            client sees: the envelope only says how that is cut into blocks, that a result has no name, which call it
+            answers, and what a remote agent calls it.
+        call_id: The id of the call that a result answers, as its assistant message has it.
 
     Raises:
-        InvalidEnvelope: The envelope is of another message, or the visible content has changed.
+        InvalidEnvelope: The envelope is of another message, the visible content has changed, or the envelope says more
+            than it may.
     """
     visible = tool_content(message) if isinstance(message, agui.ToolMessage) else message.content
     content = content_blocks(visible, message_id=message.id)
@@ -245,13 +265,48 @@ def user_or_tool_message(
         text = _visible_text(message.content)
         if envelope.get("h") != text.check:
             raise InvalidEnvelope
-        for key, field in _FIELDS.items():
-            if key in envelope and field in fields:
-                fields[field] = text.from_template(envelope[key])
+        if "f" in envelope and envelope["f"] != calls_digest([(str(fields.get("tool_call_id", "")), "")]):
+            raise InvalidEnvelope
+        held = {key: text.from_template(envelope[key]) for key in _FIELDS if key in envelope}
+        if not sealed:
+            if "k" in held:  # older releases have sent all of it
+                held["k"] = _of_remote(held["k"])
+            if not (
+                _same_words(held.get("c", content), content)
+                and held.get("n") is None
+                and held.get("i", call_id) == call_id
+            ):
+                raise InvalidEnvelope(RejectReason.UNSEALED)
+        fields |= {_FIELDS[key]: value for key, value in held.items() if _FIELDS[key] in fields}
     try:
         return (HumanMessage if isinstance(message, agui.UserMessage) else ToolMessage).model_validate(fields)
     except (TypeError, ValueError) as error:
         raise InvalidEnvelope from error
+
+
+def _of_remote(kwargs: object) -> dict[str, object]:
+    """Return of `additional_kwargs` what a remote agent gets back of its own results: ids and opaque values."""
+    return {REMOTE: kwargs[REMOTE]} if isinstance(kwargs, Mapping) and REMOTE in kwargs else {}
+
+
+def _same_words(content: object, shown: object) -> bool:
+    """Return whether a model is told by `content` what it is told by `shown`, only cut into other blocks."""
+    return same_json(_joined(content), _joined(shown))
+
+
+def _joined(content: object) -> object:
+    """Return content with the text blocks that stand together as one text."""
+    if not isinstance(content, list):
+        return [content]
+    joined: list[object] = []
+    for block in content:
+        is_text = isinstance(block, dict) and block.keys() == {"type", "text"} and block["type"] == "text"
+        piece = block["text"] if is_text else block
+        if isinstance(piece, str) and joined and isinstance(joined[-1], str):
+            joined[-1] += piece
+        elif piece != "":
+            joined.append(piece)
+    return joined or [""]
 
 
 def tool_content(message: agui.ToolMessage) -> Content:

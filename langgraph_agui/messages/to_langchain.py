@@ -18,6 +18,7 @@ from ag_ui import core as agui
 from ag_ui.core import Message, MessagesSnapshotEvent
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
+from langgraph_agui.messages.assistant_turn import AssistantTurn
 from langgraph_agui.messages.blocks import read_blocks
 from langgraph_agui.messages.encrypted_values import (
     CARRIED,
@@ -29,6 +30,7 @@ from langgraph_agui.messages.encrypted_values import (
 )
 from langgraph_agui.messages.envelope import decode_envelope, derived_id, to_langchain_calls, visible_text
 from langgraph_agui.messages.options import InvalidEnvelope, ReasoningOptions, RejectReason, maker_of
+from langgraph_agui.messages.template import canonical_json
 from langgraph_agui.messages.to_agui import langchain_messages_to_agui, user_or_tool_message
 from langgraph_agui.protocol.schema import known_messages
 
@@ -167,7 +169,10 @@ class _History:
         self._values = values
         self._rejected: Counter[RejectReason] = Counter()
         self._unclaimed = {message.id: message for message in messages if isinstance(message, agui.ReasoningMessage)}
+        self._sealed = values.options.seal is not None
         self._tool_names: dict[str, str] = {}
+        # The ids that assistant messages have for the calls of the client's ids.
+        self._call_ids: dict[str, str] = {}
         self._of_thoughts = {
             message.id: values.decode("reasoning", message.id, message.encrypted_value)
             for message in messages
@@ -243,8 +248,9 @@ class _History:
         if isinstance(envelope, RejectReason):
             self._rejected[envelope] += 1
         elif envelope is not None and not has_only_source(envelope):
+            call_id = self._call_ids.get(message.tool_call_id) if isinstance(message, agui.ToolMessage) else None
             try:
-                return user_or_tool_message(message, name, envelope)
+                return user_or_tool_message(message, name, envelope, sealed=self._sealed, call_id=call_id)
             except InvalidEnvelope as error:
                 self._rejected[error.reason] += 1
         return user_or_tool_message(message, name)
@@ -286,7 +292,30 @@ class _History:
         text, signatures = visible_text(message, thoughts), self._members("s", message.tool_calls or ())
         text.signatures = {number: text.from_template(signature) for number, signature in signatures.items()}
         text.blocks = self._members("b", thoughts)
-        return decode_envelope(envelope, message, text)
+        restored = decode_envelope(envelope, message, text, sealed=self._sealed)
+        if not self._sealed:
+            self._check_shown(restored, message, thoughts)
+        return restored
+
+    def _check_shown(
+        self, restored: AIMessage, message: agui.AssistantMessage, thoughts: Sequence[agui.ReasoningMessage]
+    ) -> None:
+        """Refuse a message that says, thinks or calls something else than the client sees. Anybody can have made it."""
+        turn = AssistantTurn.from_message(restored, message.id, values=self._values)
+        shown, calls = turn.assistant_message(), message.tool_calls or ()
+        reasoning = [block.text for block in turn.of_kind("reasoning")]
+        ids = [
+            (call.id, block.provider_id or call.id) for call, block in zip(calls, turn.of_kind("call"), strict=False)
+        ]
+        kept = {own for _, own in ids}
+        if not (
+            (shown.content or "") == (message.content or "")
+            and _words_of(shown.tool_calls or ()) == _words_of(calls)
+            and "".join(reasoning) == "".join(thought.content for thought in thoughts)
+            and all(own == public or public not in kept for public, own in ids)
+        ):
+            raise InvalidEnvelope(RejectReason.UNSEALED)
+        self._call_ids.update(ids)
 
     def _members(self, name: str, entities: Sequence[agui.ReasoningMessage | agui.ToolCall]) -> dict[int, object]:
         """Return what the envelopes of a message's reasoning or calls hold under `name`, by number."""
@@ -331,6 +360,11 @@ class _History:
             }
             for thought in thoughts
         ]
+
+
+def _words_of(calls: Sequence[agui.ToolCall]) -> list[tuple[str, str]]:
+    """Return what calls say: the names of their tools, and the arguments in one spelling."""
+    return [(call.function.name, canonical_json(call.function.arguments)) for call in calls]
 
 
 def in_call_order(messages: Iterable[BaseMessage]) -> Iterator[BaseMessage]:

@@ -19,6 +19,7 @@ from tests.adapter.graphs import Chat, agent_of, chain_of, sync_talker, talker
 from tests.adapter.models import Scripted, call, text_chunk, thinking
 from tests.adapter.streams import RecordedRun, dumped, record_run, run_input
 from tests.deep import each_value
+from tests.messages.shapes import decoded
 from tests.providers.models import make_model
 from tests.providers.server import ProviderServer
 from tests.providers.turns import Reasoning, Text, turn
@@ -228,12 +229,13 @@ async def test_without_a_seal_nothing_opaque_is_sent(caplog: pytest.LogCaptureFi
 
 
 async def test_without_a_seal_plain_messages_keep_what_is_opaque() -> None:
-    """Only reasoning has to be sealed."""
-    model = Scripted([AIMessageChunk("Answer", additional_kwargs={"phase": "final"})], ["More"])
+    """Of what providers' packages read, only reasoning has to be sealed; what an application keeps is not sent."""
+    model = Scripted([AIMessageChunk("Answer", additional_kwargs={"refusal": "", "phase": "final"})], ["More"])
     graph = chain_of(talker(model))
     first = await receive_event(graph, reasoning=UNSEALED)
     await receive_event(graph, *first.messages, "more", reasoning=UNSEALED)
-    assert model.seen[-1][1].additional_kwargs == {"phase": "final"}
+    assert "phase" not in decoded(str(first.messages[-1].encrypted_value)).decode()
+    assert model.seen[-1][1].additional_kwargs == {"refusal": ""}
 
 
 # -- summaries ------------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from langchain_core.caches import InMemoryCache
 from langchain_core.messages import BaseMessage, ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
-from langgraph_agui import LangGraphAgent
+from langgraph_agui import LangGraphAgent, ReasoningOptions, ReasoningSeal
 from tests.adapter.graphs import Chat, chain_of, talker
 from tests.adapter.models import Scripted, call, calling, part, text_chunk, thinking
 from tests.adapter.streams import RecordedRun, record_run, run_input, user
@@ -99,13 +99,26 @@ async def test_in_this_run_and_the_next(name: str, whole: bool) -> None:
 async def test_without_a_checkpointer_the_model_gets_it_back(name: str) -> None:
     """Where only text is silenced; hidden calls have hidden results, which no client holds."""
     graph, model = graph_of(WAYS[name][0], None)
-    first = await record_run(LangGraphAgent(graph), run_input(user("hi"), thread="t"))
+    agent = LangGraphAgent(graph, reasoning=ReasoningOptions(seal=ReasoningSeal([bytes(32)])))
+    first = await record_run(agent, run_input(user("hi"), thread="t"))
     first.check_snapshot()
     check(first, name)
-    await record_run(LangGraphAgent(graph), run_input(*first.messages, user("more"), thread="t"))
+    await record_run(agent, run_input(*first.messages, user("more"), thread="t"))
     answer = model.seen[-1][1]
     assert SECRET in str(answer.content)
     assert [one["id"] for one in answer.tool_calls] == ["c1", "c2"]
+
+
+@pytest.mark.parametrize("name", ["text", "copilotkit's text"])
+async def test_without_a_seal_what_is_silenced_is_not_sent(name: str) -> None:
+    """Anybody could read it, and nobody could tell it from what a client has made up."""
+    graph, model = graph_of(WAYS[name][0], None)
+    first = await record_run(LangGraphAgent(graph), run_input(user("hi"), thread="t"))
+    check(first, name)
+    sent = [one.encrypted_value for one in first.messages if one.role in ("assistant", "reasoning")]
+    assert sent == [None] * len(sent)
+    await record_run(LangGraphAgent(graph), run_input(*first.messages, user("more"), thread="t"))
+    assert [one["id"] for one in model.seen[-1][1].tool_calls] == ["c1", "c2"]
 
 
 STREAMED = [name for name in WAYS if name not in ("nothing", "true")]

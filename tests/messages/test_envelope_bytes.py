@@ -1,8 +1,8 @@
 """The envelope format, byte by byte: clients keep `encryptedValue` strings, so every release must read and write them.
 
-`envelopes.json` (as written today) and `envelopes_v1.json` (as written before version 2) hold, for each case, the
-messages as a client keeps them and the envelopes in their values by holder, `<role>:<id>`. Never change an entry; add
-new ones. `docs/reasoning.md` describes the format.
+`envelopes.json` (as written today), `envelopes_v2.json` (as written before calls were bound) and `envelopes_v1.json`
+(as written before version 2) hold, for each case, the messages as a client keeps them and the envelopes in their values
+by holder, `<role>:<id>`. Never change an entry; add new ones. `docs/reasoning.md` describes the format.
 """
 
 from __future__ import annotations
@@ -36,10 +36,15 @@ HIDDEN = ReasoningOptions(seal=ReasoningSeal([KEY]), visibility="hidden")
 
 
 class Case(NamedTuple):
-    """LangChain messages, and the options under which the files have them."""
+    """LangChain messages, the options under which the files have them, and what comes back if that is less."""
 
     messages: list[BaseMessage]
     options: ReasoningOptions = PLAIN
+    less: list[BaseMessage] | None = None
+
+    @property
+    def back(self) -> list[BaseMessage]:
+        return self.messages if self.less is None else self.less
 
 
 PLAN = {"stops": [{"city": "Tromsø", "days": 3}, {"city": "Oslo", "days": 1.5}], "budget": 10**21, "alone": False}
@@ -53,6 +58,47 @@ def answer(message_id: str, provider: str, content: Any, *calls: Json, metadata:
     metadata = {"model_provider": provider, **(metadata or {})}
     return AIMessage(content, id=message_id, response_metadata=metadata, tool_calls=list(calls), **more)
 
+
+# What comes back without a seal of what follows.
+BEDROCK = answer(
+    "lc_run--2",
+    "bedrock_converse",
+    [
+        {
+            "type": "reasoning_content",
+            "reasoning_content": {"text": "Does it rain in Bergen?", "signature": "EqQBsig"},
+        },
+        {"type": "reasoning_content", "reasoning_content": {"redacted_content": b"\x00\xff"}},
+        {"type": "text", "text": "It always rains in Bergen."},
+    ],
+    metadata={"model_name": "anthropic.claude"},
+    name="weather",
+)
+MEDIA = HumanMessage(
+    [
+        {"type": "text", "text": "What is on these?"},
+        {
+            "type": "image",
+            "base64": "aGVsbG8gd29ybGQh",
+            "mime_type": "image/png",
+            "extras": {"agui": {"metadata": {"$t": 1}}},
+        },
+        {"type": "image", "url": "https://example.com/a.png", "extras": {"agui": {"metadata": {"detail": "high"}}}},
+        {"type": "file", "file_id": "file-1"},
+    ],
+    id="u1",
+    name="Ann",
+)
+RESULTS = [
+    AIMessage("", id="msg_1", tool_calls=[call("call_1", "Rome"), call("call_2", "Atlantis")]),
+    ToolMessage(
+        ["Sunny, 24 °C in Rome", {"type": "image", "url": "https://example.com/a.png"}],
+        tool_call_id="call_1",
+        name="get_weather",
+        id="t1",
+    ),
+    ToolMessage([{"type": "text", "text": "There is no such city."}], tool_call_id="call_2", status="error", id="t2"),
+]
 
 CASES: dict[str, Case] = {
     "anthropic": Case(
@@ -170,6 +216,7 @@ CASES: dict[str, Case] = {
                 additional_kwargs={"lang": "en"},
             )
         ],
+        less=[BEDROCK],
     ),
     "openrouter": Case(
         [
@@ -248,6 +295,7 @@ CASES: dict[str, Case] = {
                 additional_kwargs={"lang": "en"},
             )
         ],
+        less=[MEDIA],
     ),
     "tool results": Case(
         [
@@ -263,6 +311,7 @@ CASES: dict[str, Case] = {
                 [{"type": "text", "text": "There is no such city."}], tool_call_id="call_2", status="error", id="t2"
             ),
         ],
+        less=RESULTS,
     ),
 }
 
@@ -282,10 +331,11 @@ CONVERSATION: list[BaseMessage] = [
     ToolMessage(["Sunny, 24 °C in Rome"], tool_call_id="call_1", name="get_weather", id="t1"),
 ]
 CASES["sealed"] = Case(CONVERSATION, SEALED)
+CASES["all sealed"] = Case([*CASES["user media"].messages, *CASES["tool results"].messages], SEALED)
 CASES["sealed and hidden"] = Case(CONVERSATION, HIDDEN)
 FILES: dict[int, dict[str, Json]] = {
     version: json.loads(Path(__file__).with_name(name).read_text(encoding="utf-8"))
-    for version, name in ((1, "envelopes_v1.json"), (2, "envelopes.json"))
+    for version, name in ((1, "envelopes_v1.json"), (2, "envelopes_v2.json"), (3, "envelopes.json"))
 }
 
 
@@ -333,7 +383,7 @@ def opened(value: str, holder: str) -> str:
     return AESGCM(KEY).decrypt(nonce, box, context).decode()
 
 
-def envelopes(name: str, version: int = 2) -> dict[str, str]:
+def envelopes(name: str, version: int = 3) -> dict[str, str]:
     """Return the JSON text of each envelope of a case by its holder."""
     stored: dict[str, object] = FILES[version][name]["envelopes"]
     return {
@@ -349,7 +399,7 @@ def check_rebuilt(client: list[Json], messages: list[BaseMessage], options: Reas
 
 @pytest.mark.parametrize("name", CASES)
 def test_messages_are_written_as_stored(name: str) -> None:
-    case, stored = CASES[name], FILES[2][name]["messages"]
+    case, stored = CASES[name], FILES[3][name]["messages"]
     made = to_client(case.messages, case.options)
     if case.options.seal is None:
         assert made == stored
@@ -361,11 +411,13 @@ def test_messages_are_written_as_stored(name: str) -> None:
     }
 
 
-@pytest.mark.parametrize("version", FILES)
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    ("name", "version"),
+    [(name, version) for version, stored in FILES.items() for name in CASES if name in stored],
+)
 def test_stored_messages_are_read(name: str, version: int) -> None:
     case, stored = CASES[name], FILES[version][name]["messages"]
-    check_rebuilt(stored, case.messages, case.options)
+    check_rebuilt(stored, case.back, case.options)
     stored_values = values(stored)
     assert {holder: opened(value, holder) for holder, value in stored_values.items()} == envelopes(name, version)
 

@@ -196,8 +196,10 @@ def test_values_are_used_for_one_message(caplog: pytest.LogCaptureFixture) -> No
         "encryptedValue": encoded({"v": 1, "h": VisibleText("Another").check, "c": "x"}),
     }
     other.pop("toolCalls")
-    assert [message.content for message in back([*HELD, other])] == [TOLD.content, "x"]
-    assert not caplog.records
+    # Its words are not those that the client sees, and there is no seal.
+    assert [message.content for message in back([*HELD, other])] == [TOLD.content, "Another"]
+    [record] = caplog.records
+    assert record.getMessage().endswith("1 not sealed.")
 
 
 def edit(place: int, **more: Any) -> Callable[[list[Json]], None]:
@@ -216,6 +218,8 @@ EDITS: dict[str, Callable[[list[Json]], Any]] = {
     "text is empty": edit(1, content=""),
     "the message has another id": edit(1, id="n"),
     "arguments are edited": lambda held: held[1]["toolCalls"][0]["function"].update(arguments='{"a": 2}'),
+    "the call has another name": lambda held: held[1]["toolCalls"][0]["function"].update(name="delete_all"),
+    "the call has another id": lambda held: held[1]["toolCalls"][0].update(id="d"),
     "the call is gone": lambda held: held[1].pop("toolCalls"),
     "there is one more call": lambda held: held[1]["toolCalls"].append(call(call_id="d")),
     "words move": lambda held: (held[0].update(content="First thoughtSec"), held[2].update(content="ond thought")),

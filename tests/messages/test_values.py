@@ -35,7 +35,7 @@ def test_version_1_is_read_for_ever() -> None:
     claude_says = [golden.THOUGHT, golden.REDACTED, golden.CLAUDE]
     others_say = [golden.ITEM, golden.GPT, golden.GEMINI, golden.RAW_THOUGHT, golden.BEDROCK]
     user, claude, result, gpt, gemini, bedrock = back([golden.USER, *claude_says, golden.RESULT, *others_say])
-    assert user.content == [{"type": "text", "text": golden.USER["content"], "cache_control": {"type": "ephemeral"}}]
+    assert user.content == golden.USER["content"]  # what else it had, and the result's kwargs, came without a seal
     assert claude.content == [
         {"type": "thinking", "thinking": "The weather first.", "signature": "EqQBsig"},
         {"type": "redacted_thinking", "data": "EmwKred"},
@@ -44,7 +44,7 @@ def test_version_1_is_read_for_ever() -> None:
     ]
     assert claude.response_metadata == {"model_provider": "anthropic", "container": {"id": "container_1"}}
     assert (result.content, result.name) == (["Sunny, 24 °C in Rome"], "get_weather")
-    assert result.additional_kwargs == {"cache_control": {"type": "ephemeral"}}
+    assert result.additional_kwargs == {}
     summary = [{"type": "summary_text", "text": "**Planning** the answer"}]
     assert gpt.content == [
         {"type": "reasoning", "id": "rs_1", "summary": summary, "encrypted_content": "gAAAAB"},
@@ -75,7 +75,7 @@ def check_gemini(gemini: BaseMessage) -> None:
 # What is not used
 
 TOLD: list[BaseMessage] = [
-    HumanMessage([{"type": "text", "text": "Weather?", "cache_control": OPAQUE}], id="user_1"),
+    HumanMessage([{"type": "text", "text": "Weather?"}], id="user_1"),
     AIMessage(
         [
             {"type": "thinking", "thinking": "The weather first.", "signature": OPAQUE},
@@ -87,7 +87,7 @@ TOLD: list[BaseMessage] = [
         tool_calls=[{"name": "look", "args": {}, "id": "call_1"}],
         id="msg_1",
     ),
-    ToolMessage("Sunny", tool_call_id="call_1", name="look", id="tool_1", additional_kwargs={"cache": OPAQUE}),
+    ToolMessage(["Sunny"], tool_call_id="call_1", name="look", id="tool_1"),
     AIMessage("Sunny.", response_metadata={"model_provider": "anthropic", "container": OPAQUE}, id="msg_2"),
 ]
 HOLDERS = ("user_1", "msg_1:reasoning:0", "call_1", "tool_1", "msg_2")
@@ -402,7 +402,7 @@ def test_a_value_that_is_too_long_to_go_out(
 ) -> None:
     recorded = deepcopy(TOLD)
     setattr(recorded[place], field, value)
-    options = ReasoningOptions(max_bytes=1000)
+    options = ReasoningOptions(max_bytes=1000, seal=ReasoningSeal([ONE]))
     shown = langchain_messages_to_agui(recorded, reasoning=options)
     [record] = caplog.records
     assert "max_bytes" in record.getMessage()
