@@ -32,12 +32,11 @@ _METADATA = frozenset({*_SENT, "model_name", "id"})
 # Where messages of remote agents keep the agent's ids and opaque values: in `additional_kwargs`.
 REMOTE = "agui"
 
-# `additional_kwargs` that packages read when they send a message. All others are the application's, and only sealed.
+# `additional_kwargs` that packages send, besides calls, which the client sees. All others travel only sealed.
 RETURNED = frozenset(
     {
         *("reasoning", "reasoning_content", "reasoning_details", "thinking", GEMINI_SIGNATURES),
         *("__openai_function_call_ids__", "tool_outputs", "refusal", "audio", "prefix"),
-        *("function_call", "tool_calls"),  # what older models call by
         REMOTE,
     }
 )

@@ -19,7 +19,7 @@ from ag_ui.core import Message, MessagesSnapshotEvent
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
 from langgraph_agui.messages.assistant_turn import AssistantTurn
-from langgraph_agui.messages.blocks import read_blocks
+from langgraph_agui.messages.blocks import CALL_BLOCKS, read_blocks
 from langgraph_agui.messages.encrypted_values import (
     CARRIED,
     CARRIED_FOR,
@@ -301,18 +301,19 @@ class _History:
         self, restored: AIMessage, message: agui.AssistantMessage, thoughts: Sequence[agui.ReasoningMessage]
     ) -> None:
         """Refuse a message that says, thinks or calls something else than the client sees. Anybody can have made it."""
-        turn = AssistantTurn.from_message(restored, message.id, values=self._values)
-        shown, calls = turn.assistant_message(), message.tool_calls or ()
-        reasoning = [block.text for block in turn.of_kind("reasoning")]
+        turn, calls = AssistantTurn.from_message(restored, message.id, values=self._values), message.tool_calls or ()
+        shown = turn.assistant_message()
+        reasoning = "".join(block.text for block in turn.of_kind("reasoning"))
         ids = [
             (call.id, block.provider_id or call.id) for call, block in zip(calls, turn.of_kind("call"), strict=False)
         ]
-        kept = {own for _, own in ids}
+        own_ids = {own for _, own in ids}
         if not (
             (shown.content or "") == (message.content or "")
-            and _words_of(shown.tool_calls or ()) == _words_of(calls)
-            and "".join(reasoning) == "".join(thought.content for thought in thoughts)
-            and all(own == public or public not in kept for public, own in ids)
+            and reasoning == "".join(thought.content for thought in thoughts)
+            and _said(shown.tool_calls or ()) == _said(calls)
+            and all(own == public or public not in own_ids for public, own in ids)
+            and all(own_ids.intersection((block.get("id"), block.get("call_id"))) for block in _call_blocks(restored))
         ):
             raise InvalidEnvelope(RejectReason.UNSEALED)
         self._call_ids.update(ids)
@@ -362,9 +363,15 @@ class _History:
         ]
 
 
-def _words_of(calls: Sequence[agui.ToolCall]) -> list[tuple[str, str]]:
+def _said(calls: Sequence[agui.ToolCall]) -> list[tuple[str, str]]:
     """Return what calls say: the names of their tools, and the arguments in one spelling."""
     return [(call.function.name, canonical_json(call.function.arguments)) for call in calls]
+
+
+def _call_blocks(message: AIMessage) -> list[Mapping[str, object]]:
+    """Return the blocks that stand for calls. Packages send one that stands for none as it is."""
+    blocks = [block for block in message.content if isinstance(block, Mapping)]
+    return [block for block in blocks if block.get("type") in CALL_BLOCKS]
 
 
 def in_call_order(messages: Iterable[BaseMessage]) -> Iterator[BaseMessage]:

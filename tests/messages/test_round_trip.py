@@ -62,7 +62,8 @@ def sent(message: BaseMessage) -> dict[str, str]:
         "kwargs": {key: value for key, value in message.additional_kwargs.items() if value is not None},
     }
     if isinstance(message, AIMessage):
-        seen["kwargs"].pop("parsed", None)
+        for key in ("parsed", *(("function_call",) if message.tool_calls else ())):  # packages send the calls instead
+            seen["kwargs"].pop(key, None)
         seen["calls"] = [[call["name"], call["args"], call["id"]] for call in message.tool_calls]
         seen["invalid"] = [[call["name"], call["args"], call["id"]] for call in message.invalid_tool_calls]
         recorded = message.response_metadata

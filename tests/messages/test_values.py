@@ -50,7 +50,8 @@ def test_version_1_is_read_for_ever() -> None:
         {"type": "reasoning", "id": "rs_1", "summary": summary, "encrypted_content": "gAAAAB"},
         {"type": "text", "text": "Take a hat.", "id": "msg_0"},
     ]
-    check_gemini(gemini)
+    assert gemini.additional_kwargs == {GEMINI_SIGNATURES: {"call_1": "Q2lr"}}
+    assert gemini.response_metadata == {"model_provider": "google_genai"}
     assert bedrock.content == [
         {"type": "reasoning_content", "reasoning_content": {"redacted_content": b"\x00\xff"}},
         {"type": "text", "text": "Rain."},
@@ -61,10 +62,6 @@ def test_version_1_is_read_for_ever() -> None:
 
 def test_sealed_version_1_is_read_for_ever() -> None:
     [gemini] = back([golden.SEALED_GEMINI], SEALED, "thread-1")
-    check_gemini(gemini)
-
-
-def check_gemini(gemini: BaseMessage) -> None:
     assert gemini.additional_kwargs == {
         "function_call": {"name": "get_weather", "arguments": '{"city": "Oslo"}'},
         GEMINI_SIGNATURES: {"call_1": "Q2lr"},
