@@ -26,6 +26,7 @@ from langgraph_agui.conventions import NODE_CONVENTIONS, GraphConventions, inter
 from langgraph_agui.conventions.switches import AgentOptions, read_options, warn_of_hooks
 from langgraph_agui.errors import CodedError, ErrorCode, RunInputError
 from langgraph_agui.graphs import Graph, adapt_graph
+from langgraph_agui.messages.options import ReasoningOptions
 from langgraph_agui.messages.redaction import redactor_for
 from langgraph_agui.messages.to_langchain import ProviderFilter
 from langgraph_agui.protocol.cleaning import clean_input
@@ -119,6 +120,7 @@ class LangGraphAgent:
         description: str | None = None,
         config: RunnableConfig | None = None,
         *,
+        reasoning: ReasoningOptions | None = None,
         state: StateOptions | None = None,
         state_schema: type[BaseModel] | None = None,
         capabilities: AgentCapabilities | None = None,
@@ -126,12 +128,13 @@ class LangGraphAgent:
     ) -> None:
         if not isinstance(graph, Pregel | RemoteGraph):
             raise TypeError(f"graph must be a compiled graph (did you call .compile()?), not {type(graph).__name__}")
-        settings = RunSettings(**read_options(options))
+        reasoning = reasoning or ReasoningOptions()
+        settings = RunSettings(**read_options(options), reasoning=reasoning)
         self.graph = graph
         self.name = name
         self.description = description
         self.config = config
-        adapter, reasoning = adapt_graph(graph), settings.reasoning
+        adapter = adapt_graph(graph)
         conventions = GraphConventions(adapter)
         show = redactor_for(reasoning)
         contract = StateContract(

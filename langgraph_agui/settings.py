@@ -134,13 +134,12 @@ class RunSettings:
 
 
 class RunOptions(TypedDict, total=False):
-    """The fields of `RunSettings`, as keyword options of `LangGraphAgent`, which documents them."""
+    """The fields of `RunSettings` but `reasoning`, as keyword options of `LangGraphAgent`, which documents them."""
 
     messages_key: str
     on_disconnect: OnDisconnect
     emit_raw: bool
     expose_errors: bool
-    reasoning: ReasoningOptions
     subagents: SubagentsOption
     client_protocol: ClientProtocol
     inner_models: InnerModels

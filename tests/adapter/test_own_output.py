@@ -42,7 +42,7 @@ async def test_one_who_joins_gets_the_activities_too() -> None:
         get_stream_writer()(ActivityDeltaEvent(message_id=found, activity_type="app:search", patch=more))
         return {"messages": [await Scripted(["a", 0.01, "b"]).ainvoke(state["messages"])]}
 
-    joined = await join_after(LangGraphAgent(chain_of(node)), 5, run_input(thread="t"))
+    joined = await join_after(LangGraphAgent(chain_of(node)), 5, run_input(thread="t", run="live"))
     for recorded in (joined.live, *joined.joined):
         assert [one.content for one in recorded.messages if one.role == "activity"] == [{"hits": 2}]
     assert len(joined.joined) == 1

@@ -28,7 +28,7 @@ def thoughts(messages: list[Message]) -> list[ReasoningMessage]:
     return [message for message in messages if isinstance(message, ReasoningMessage)]
 
 
-async def receive_event(*turn: Any, reasoning: ReasoningOptions = ASKED, **fields: Any) -> RecordedRun:
+async def receive_event(*turn: Any, reasoning: ReasoningOptions | None = ASKED, **fields: Any) -> RecordedRun:
     recorded = await record_run(agent_of(talker(Scripted(turn, **fields)), reasoning=reasoning), run_input("hi"))
     recorded.check_snapshot()
     return recorded
@@ -51,7 +51,7 @@ async def test_the_start_tells_who_and_the_end_how_long() -> None:
 
 
 async def test_by_default_there_is_none() -> None:
-    recorded = await receive_event(*TURN, reasoning=ReasoningOptions())
+    recorded = await receive_event(*TURN, reasoning=None)
     assert [message.metadata for message in thoughts(recorded.messages)] == [None, None]
     assert [event.metadata for event in recorded.of("REASONING_MESSAGE_START", "REASONING_MESSAGE_END")] == [None] * 4
 
