@@ -4,6 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PORT ?= 8000
 ROUNDS ?= 9
+RUNS ?= 10000
 # More than cores: many tests wait for sockets, browsers and other processes.
 WORKERS ?= 4
 ARGS ?=
@@ -13,7 +14,7 @@ DEPTH ?= 1
 # Workers and the programs that tests start share compiled code, whatever the environment says.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-deep test-frontends interop lint format bench results chromium clean
+.PHONY: demo test test-deep test-frontends interop lint format bench soak results chromium clean
 
 demo: .venv/.demo
 	$(BIN)/langgraph-agui demo --port $(PORT) --ask "What is the weather in Rome and Paris?" $(ARGS)
@@ -49,6 +50,10 @@ format: .venv/.dev
 
 bench: .venv/.dev
 	$(BIN)/python -m benchmarks --rounds $(ROUNDS) $(ARGS)
+
+# Ten thousand runs with clients of every kind: memory, tasks, descriptors, locks are flat, or it fails. Ten minutes.
+soak: .venv/.dev
+	$(BIN)/python -m benchmarks.soak --runs $(RUNS) $(ARGS)
 
 results: .venv/.dev
 	$(BIN)/python -m tests.reasoning.table

@@ -1,0 +1,140 @@
+"""The server of the soak: ``python -m benchmarks.soak.server DIRECTORY``. Prints its port, runs until its input ends.
+
+One agent with a SQLite checkpointer and one without, whose model thinks, calls tools and answers. The last user message
+says what: "chat" for words, "weather" for a tool first, "transfer" for a tool that has to be approved, "long" and
+"endless" for more words, the latter for more than a connection's buffers hold.
+"""
+
+import asyncio
+import socket
+import sys
+from collections import Counter
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Annotated, Any
+from uuid import uuid4
+
+import uvicorn
+from fastapi import FastAPI
+from langchain.agents import AgentState, create_agent
+from langchain.agents.middleware import HumanInTheLoopMiddleware
+from langchain_core.messages import AIMessageChunk, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.tools import InjectedToolCallId, tool
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from langgraph.types import Command
+
+from benchmarks.model import ScriptedModel, call_args, call_start, finish, signature, text_block, thinking
+from langgraph_agui import LangGraphAgent, agui_router
+
+from .census import busy, census, entries
+
+WORDS = 12
+AMOUNTS = {"long": 300, "endless": 4000}
+
+
+class Place(AgentState[Any]):
+    """The conversation, and a value of state that tools change and clients see."""
+
+    place: str
+
+
+def script(messages: Sequence[BaseMessage]) -> Iterable[AIMessageChunk]:
+    """What the model says next."""
+    order = next(message.text for message in reversed(messages) if isinstance(message, HumanMessage))
+    yield from (thinking(f"thought {number} ") for number in range(WORDS))
+    yield signature("c2lnbmVk")
+    if order in ("weather", "transfer") and not isinstance(messages[-1], ToolMessage):
+        yield call_start(f"call-{uuid4()}", "look" if order == "weather" else "transfer")
+        yield from map(call_args, ('{"place', '": "Ro', 'me"}'))
+    else:
+        yield from (text_block(f"word {number} ") for number in range(AMOUNTS.get(order, WORDS)))
+    yield finish(WORDS)
+
+
+def agents_of(saver: AsyncSqliteSaver, transfers: Counter[str]) -> dict[str, LangGraphAgent]:
+    """The agents by path. What is transferred is counted by call."""
+
+    @tool
+    async def look(place: str, call_id: Annotated[str, InjectedToolCallId]) -> Command[str]:
+        """Look."""
+        await asyncio.sleep(0.001)
+        return Command(update={"place": place, "messages": [ToolMessage("sunny", tool_call_id=call_id)]})
+
+    @tool
+    def transfer(place: str, call_id: Annotated[str, InjectedToolCallId]) -> str:
+        """Transfer money."""
+        transfers[call_id] += 1
+        return "transferred"
+
+    model = ScriptedModel(script=script)
+    guard = HumanInTheLoopMiddleware({"transfer": True})
+    stored = create_agent(model, [look, transfer], middleware=[guard], state_schema=Place, checkpointer=saver)
+    plain = create_agent(model, [look], state_schema=Place)
+    return {"stored": LangGraphAgent(graph=stored), "plain": LangGraphAgent(graph=plain)}
+
+
+def app_of(agents: dict[str, LangGraphAgent], transfers: Counter[str]) -> FastAPI:
+    """The agents, and what the soak asks of the process."""
+    app = FastAPI()
+    for name, agent in agents.items():
+        app.include_router(agui_router(agent, f"/{name}"))
+    every = list(agents.values())
+
+    @app.post("/cancel/{name}/{thread}/{run}")
+    async def cancel(name: str, thread: str, run: str) -> bool:
+        return agents[name].cancel(thread, run)
+
+    @app.get("/busy")
+    async def count() -> int:
+        return busy(every)
+
+    @app.get("/census")
+    async def take() -> dict[str, float]:
+        repeated = sum(times - 1 for times in transfers.values())
+        transfers.clear()
+        return {**census(every), "repeated transfers": repeated}
+
+    @app.get("/entries")
+    async def by_name() -> dict[str, int]:
+        return entries(every)
+
+    return app
+
+
+async def serve(directory: Path) -> None:
+    """Serve until the input ends."""
+    listener = socket.create_server(("127.0.0.1", 0), backlog=256)
+    async with AsyncSqliteSaver.from_conn_string(str(directory / "threads.sqlite")) as saver:
+        transfers: Counter[str] = Counter()
+        app = app_of(agents_of(saver, transfers), transfers)
+        server = uvicorn.Server(uvicorn.Config(app, log_level="critical", lifespan="off", timeout_graceful_shutdown=1))
+        serving = asyncio.create_task(server.serve(sockets=[listener]))
+        print(listener.getsockname()[1], flush=True)
+        ended = asyncio.Event()
+        asyncio.get_running_loop().add_reader(sys.stdin, ended.set)  # no thread that waits
+        await ended.wait()
+        server.should_exit = True
+        await serving
+
+
+@asynccontextmanager
+async def started(directory: Path) -> AsyncIterator[int]:
+    """Run the server in a process of its own; gives its port."""
+    server = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "benchmarks.soak.server", str(directory)),
+        cwd=Path(__file__).parent.parent.parent,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+    )
+    assert server.stdin
+    assert server.stdout
+    try:
+        yield int(await server.stdout.readline())
+    finally:
+        server.stdin.close()
+        await server.wait()
+
+
+if __name__ == "__main__":
+    asyncio.run(serve(Path(sys.argv[1])))
