@@ -82,12 +82,14 @@ async def _round(crowd: Crowd, until: int) -> None:
 
 async def _until_idle(port: int, idle: int) -> None:
     end = time.monotonic() + PATIENCE
-    while await ask(port, "GET", "/busy") > idle and time.monotonic() < end:
+    while (left := await ask(port, "GET", "/busy") - idle) > 0:
+        if time.monotonic() > end:
+            raise TimeoutError(f"{left} runs and tasks are left in a server without clients")
         await asyncio.sleep(0.01)
 
 
 async def _count(port: int, idle: int) -> dict[str, float]:
-    await _until_idle(port, idle)  # what is still there after that is in the row
+    await _until_idle(port, idle)
     row: dict[str, float] = await ask(port, "GET", "/census")
     return row
 
