@@ -1,0 +1,13 @@
+"""The list of faults."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from tests.faults.table import cases, table
+
+
+def test_every_case_is_a_row_of_its_own() -> None:
+    names = Counter((case.fault, case.run) for case, _ in cases())
+    assert [name for name, times in names.items() if times > 1] == []
+    assert len(table().splitlines()) == len(names) + 2
