@@ -20,7 +20,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph_agui import LangGraphAgent, agui_router
 from tests.adapter.models import Scripted, call
 from tests.deep import example_count
-from tests.http.fuzzing import Values, anything, body_schema, check_answer, damaged
+from tests.http.fuzzing import Values, anything, body_schema, check_answer, damaged, describe
 from tests.http.raw import Answer, ask
 from tests.http.serving import Served, serving
 
@@ -39,7 +39,7 @@ def spend(amount: int) -> str:
 
 
 def script(messages: list[BaseMessage]) -> Any:
-    if "spend" in messages[-1].text and not isinstance(messages[-1], ToolMessage):
+    if messages and "spend" in messages[-1].text and not isinstance(messages[-1], ToolMessage):
         return [call("spend", f"call-{next(numbers)}", amount=1)]
     return ["Well, ", "yes."]
 
@@ -59,7 +59,7 @@ def app_of() -> FastAPI:
     return app
 
 
-APP = app_of()
+APP = describe(app_of())
 PATHS = ("/stored", "/plain", "/stored/connect", "/plain/connect")
 
 

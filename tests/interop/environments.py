@@ -17,8 +17,11 @@ from time import monotonic
 HERE = Path(__file__).parent
 ENVIRONMENTS = HERE.parents[1] / ".venv-interop"
 
-OWN = {"pydantic_ai", "agno", "microsoft"}
-"""Peers with an environment of their own; the others run in this one."""
+OWN = {"pydantic_ai", "agno", "microsoft", "schemathesis"}
+"""Peers with an environment of their own; the others run in this one.
+
+Schemathesis is no peer. It needs a `jsonschema-rs` that `langgraph-api` refuses.
+"""
 
 
 def python(peer: str) -> Path:
