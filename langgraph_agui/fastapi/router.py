@@ -28,6 +28,7 @@ from langgraph_agui.conventions.agents import RunsInputs, check_agent, opener, p
 from langgraph_agui.errors import ErrorCode, RunInputError, StateError
 from langgraph_agui.fastapi.body import read_input
 from langgraph_agui.fastapi.event_stream import EventStream, Reader
+from langgraph_agui.fastapi.openapi import RESPONSES, input_body
 from langgraph_agui.protocol.limits import InputLimits
 from langgraph_agui.translate.event_sinks import SSESink
 
@@ -95,6 +96,10 @@ def agui_router(
     @router.post(
         path,
         response_model=None,
+        response_class=EventStream,
+        status_code=200,
+        responses=RESPONSES,
+        openapi_extra=input_body(),
         name=name or "run",
         tags=list(tags or ()) or None,
         operation_id=operation_id,
@@ -110,7 +115,14 @@ def agui_router(
 
     if show is not None:
 
-        @router.post(f"{base}/connect", response_model=None)
+        @router.post(
+            f"{base}/connect",
+            response_model=None,
+            response_class=EventStream,
+            status_code=200,
+            responses=RESPONSES,
+            openapi_extra=input_body(),
+        )
         async def connect(request: Request) -> Response:
             run_input, config = await authorized(request)
             try:
