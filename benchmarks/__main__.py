@@ -5,9 +5,11 @@ import asyncio
 
 from .handler import KEY as HANDLER
 from .handler import Ride, measure_handler
+from .largest import KEY as LARGEST
+from .largest import measure_largest
 from .measure import Result, measure
 from .profiling import profile
-from .report import PAGE, README, handler_markdown, markdown, state_markdown, summary, write
+from .report import PAGE, README, handler_markdown, largest_markdown, markdown, state_markdown, summary, write
 from .state_size import KEY as STATE
 from .state_size import Cell, measure_state
 from .subjects import SUBJECTS, subjects_for
@@ -18,7 +20,9 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="CPU over consuming a graph raw.")
     keys = [subject.key for subject in SUBJECTS]
     parser.add_argument("--rounds", type=int, default=9, help="counted rounds (9)")
-    parser.add_argument("--only", default=",".join([*BUILDERS, STATE, HANDLER]), help="workloads, for example W1,S,H")
+    parser.add_argument(
+        "--only", default=",".join([*BUILDERS, STATE, HANDLER, LARGEST]), help="workloads, for example W1,S,H"
+    )
     parser.add_argument("--subjects", default=",".join(keys), help=f"of {','.join(keys)}; raw is always there")
     parser.add_argument("--scale", type=float, default=1.0, help="smaller workloads, to try things out")
     parser.add_argument("--write", action="store_true", help="put the tables into docs/performance.md and the README")
@@ -58,10 +62,12 @@ def main() -> None:
         return
     keys, chosen = arguments.only.split(","), arguments.subjects.split(",")
     rounds, scale = arguments.rounds, arguments.scale
-    results = asyncio.run(_run([key for key in keys if key not in (STATE, HANDLER)], chosen, rounds, scale))
+    results = asyncio.run(_run([key for key in keys if key not in (STATE, HANDLER, LARGEST)], chosen, rounds, scale))
     cells = asyncio.run(_run_state(chosen, rounds, scale)) if STATE in keys else []
     rides = asyncio.run(_run_handler(rounds, scale)) if HANDLER in keys else []
-    text = markdown(results, rounds, cells, rides)
+    waits = measure_largest(rounds, scale) if LARGEST in keys else []
+    print("\n\n".join(largest_markdown(waits)), end="\n\n", flush=True)
+    text = markdown(results, rounds, cells, rides, waits)
     print("=" * 80, text, sep="\n")
     if arguments.write:
         write(PAGE, text)

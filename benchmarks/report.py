@@ -8,6 +8,7 @@ from pathlib import Path
 from statistics import median
 
 from .handler import ALONE, GOAL, Ride
+from .largest import Wait
 from .measure import Result
 from .state_size import COMPARED, KEY, SLOW_ROUNDS, Cell
 from .subjects import RAW, SUBJECTS
@@ -31,7 +32,13 @@ MEASURED = [subject for subject in SUBJECTS if subject is not RAW]
 ADAPTERS = [subject for subject in SUBJECTS if subject.adapter]
 
 
-def markdown(results: Sequence[Result], rounds: int, cells: Sequence[Cell] = (), rides: Sequence[Ride] = ()) -> str:
+def markdown(
+    results: Sequence[Result],
+    rounds: int,
+    cells: Sequence[Cell] = (),
+    rides: Sequence[Ride] = (),
+    waits: Sequence[Wait] = (),
+) -> str:
     """Everything that one session measured."""
     parts = [_machine(rounds)]
     if results:
@@ -40,6 +47,7 @@ def markdown(results: Sequence[Result], rounds: int, cells: Sequence[Cell] = (),
         parts += state_markdown(cells)
     if rides:
         parts += handler_markdown(rides)
+    parts += largest_markdown(waits)
     return "\n\n".join(part for part in [*parts, _notes([*results, *cells])] if part)
 
 
@@ -159,6 +167,23 @@ def handler_markdown(rides: Sequence[Ride]) -> list[str]:
                 row.append(f"{(ride.median(way, 'cpu') - alone) / ride.tokens * 1e6:.1f}")
             rows.append(row + [""] * (len(head) - len(row)))
     return [about, _table(head, rows, left=2)]
+
+
+def largest_markdown(waits: Sequence[Wait]) -> list[str]:
+    """Section L: the slowest `/health` while the largest request is read and run; nothing if nothing was measured."""
+    if not waits:
+        return []
+    about = (
+        "**L** The slowest `/health` while a request as large as the limits allow is read and run, as a share of the "
+        "time of that request, and over the time of `json.loads` for its body:"
+    )
+    head = ["request", "MB", "request ms", "slowest `/health` ms", "share of the request", "over `json.loads`"]
+    rows = []
+    for wait in waits:
+        row = [wait.label, f"{len(wait.body) / 1e6:.1f}"]
+        row += [f"{wait.median(name) * 1e3:,.0f}" for name in ("requests", "health")]
+        rows.append([*row, _share(wait.ratio("requests")), _short(median(wait.ratio("parsing")))])
+    return [about, _table(head, rows, left=1)]
 
 
 def _share(shares: Sequence[float]) -> str:

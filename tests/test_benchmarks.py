@@ -8,6 +8,7 @@ pytest.importorskip("ag_ui_langgraph", reason="the benchmarks need the incumbent
 from benchmarks import report, state_size
 from benchmarks.check import check
 from benchmarks.handler import ALONE, DEAF, OURS, PER_ROUND, Ride, check_ride, measure_handler
+from benchmarks.largest import measure_largest
 from benchmarks.measure import Result, measure
 from benchmarks.model import ScriptedModel, plain
 from benchmarks.state_size import COMPARED, SHAPES, SIZES, after_whole, measure_state
@@ -67,6 +68,15 @@ async def test_the_handler_section_measures_every_model_in_every_way() -> None:
     text = report.markdown([], 2, rides=rides)
     assert "| `ChatAnthropic` | **`AGUICallbackHandler`** |" in text
     assert "CPU added" in text
+
+
+@deep
+def test_the_section_of_the_largest_requests_measures_each() -> None:
+    waits = measure_largest(rounds=1, scale=TINY)  # raises if a run does not finish
+
+    assert all(wait.health[0] > 0 and wait.parsing[0] > 0 for wait in waits)
+    text = report.markdown([], 1, waits=waits)
+    assert all(f"| {wait.label} |" in text for wait in waits)
 
 
 async def test_a_handler_that_tells_something_else_is_noticed() -> None:
