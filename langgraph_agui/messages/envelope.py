@@ -244,7 +244,7 @@ def decode_envelope(
     """
     if envelope.get("h") != text.check:
         raise InvalidEnvelope
-    if "f" in envelope and envelope["f"] != visible_calls_digest(visible):  # up to version 0.1 there was none
+    if "f" in envelope and envelope["f"] != visible_calls_digest(visible):  # older values have none
         raise InvalidEnvelope
     provider = envelope.get("p")
     try:
