@@ -58,6 +58,7 @@ soak: .venv/.dev
 results: .venv/.dev
 	$(BIN)/python -m tests.reasoning.table
 	$(BIN)/python -m tests.migration.table
+	$(BIN)/python -m tests.faults.table
 
 # The page is tested in a real browser: the one that is installed, or Debian's.
 chromium:

@@ -44,21 +44,22 @@ KEEP_ALIVE = 15.0
 _STATUSES = {ErrorCode.TOO_MANY_RUNS: 429, ErrorCode.TOO_MANY_READERS: 429, ErrorCode.SERVER_STOPPING: 503}
 
 
-def agui_router(
-    agent: RunsInputs,
-    path: str = "/",
-    *,
-    dependencies: Sequence[params.Depends] | None = None,
-    config_factory: Callable[[Request], Maybe[RunnableConfig | None]] | None = None,
-    context_factory: Callable[[Request], Maybe[object]] | None = None,
-    authorize_thread: Callable[[Request, str], Maybe[bool]] | None = None,
-    keep_alive: float | None = KEEP_ALIVE,
-    limits: InputLimits | None = None,
-    name: str | None = None,
-    tags: Sequence[str | Enum] | None = None,
-    operation_id: str | None = None,
-    include_in_schema: bool = True,
-) -> APIRouter:
+class RouteOptions(TypedDict, total=False):
+    """The options of `agui_router`, which documents them."""
+
+    dependencies: Sequence[params.Depends] | None
+    config_factory: Callable[[Request], Maybe[RunnableConfig | None]] | None
+    context_factory: Callable[[Request], Maybe[object]] | None
+    authorize_thread: Callable[[Request, str], Maybe[bool]] | None
+    keep_alive: float | None
+    limits: InputLimits | None
+    name: str | None
+    tags: Sequence[str | Enum] | None
+    operation_id: str | None
+    include_in_schema: bool
+
+
+def agui_router(agent: RunsInputs, path: str = "/", **options: Unpack[RouteOptions]) -> APIRouter:
     """Return a router that serves `agent`.
 
     Args:
@@ -70,82 +71,97 @@ def agui_router(
         context_factory: Makes the graph's runtime context from the request: identity goes here, not into the prompt.
         authorize_thread: Returns True if the request may use the thread; anything else is answered with 403. It may
             raise an `HTTPException` instead. Called before anything of the thread is read.
-        keep_alive: Seconds without an event after which an SSE comment is sent; None for never.
+        keep_alive: Seconds without an event after which an SSE comment is sent; None for never. 15 by default.
         limits: The most that a request may hold; what is more is answered with 413 or 422, and the limit's name.
-        name: The name of the route that runs the agent, for FastAPI; so are the next three.
+        name: The name of the route that runs the agent, for FastAPI, "run" by default; so are the next three.
         tags: Its tags.
         operation_id: Its id in the OpenAPI schema.
         include_in_schema: Whether it is in that schema.
 
     Raises:
-        TypeError: `agent` is no agent, or its `run` does not take what a factory makes.
+        TypeError: `agent` is no agent, its `run` does not take what a factory makes, or there is no such option.
     """
     check_agent(agent)
-    begin, show = _run_of(agent, config_factory, context_factory), _connect_of(agent, config_factory)
+    if unknown := options.keys() - RouteOptions.__annotations__.keys():
+        raise TypeError(f"agui_router takes no option {', '.join(map(repr, sorted(unknown)))}")
+    routes = _Routes(agent, options)
     path = f"/{path}" if path and not path.startswith("/") else path
     base = path.rstrip("/")
-    router = APIRouter(dependencies=list(dependencies or ()), lifespan=partial(_serving, agent))
-
-    async def authorized(request: Request) -> tuple[RunAgentInput, RunnableConfig | None]:
-        """Return the input and the configuration of a request, if it may use its thread."""
-        run_input = await read_input(request, limits or InputLimits())
-        if authorize_thread is not None and await _resolve(authorize_thread(request, run_input.thread_id)) is not True:
-            raise HTTPException(403, "This thread is not yours.")
-        return run_input, await _resolve(config_factory(request)) if config_factory is not None else None
-
-    @router.post(
-        path,
+    router = APIRouter(dependencies=list(options.get("dependencies") or ()), lifespan=partial(_serving, agent))
+    takes_input = partial(
+        router.post,
+        status_code=200,
         response_model=None,
         response_class=EventStream,
-        status_code=200,
         responses=RESPONSES,
         openapi_extra=input_body(),
-        name=name or "run",
-        tags=list(tags or ()) or None,
-        operation_id=operation_id,
-        include_in_schema=include_in_schema,
     )
-    async def run(request: Request) -> Response:
-        run_input, config = await authorized(request)
-        context = await _resolve(context_factory(request)) if context_factory is not None else None
-        try:
-            return EventStream(await _resolve(begin(run_input, config=config, context=context)), keep_alive)
-        except (RunInputError, StateError) as error:
-            return _refusal(error)
-
-    if show is not None:
-
-        @router.post(
-            f"{base}/connect",
-            response_model=None,
-            response_class=EventStream,
-            status_code=200,
-            responses=RESPONSES,
-            openapi_extra=input_body(),
-        )
-        async def connect(request: Request) -> Response:
-            run_input, config = await authorized(request)
-            try:
-                return EventStream(show(run_input, config=config), keep_alive)
-            except RunInputError as error:
-                return _refusal(error)
-
+    takes_input(
+        path,
+        name=options.get("name") or "run",
+        tags=list(options.get("tags") or ()) or None,
+        operation_id=options.get("operation_id"),
+        include_in_schema=options.get("include_in_schema", True),
+    )(routes.run)
+    if hasattr(agent, "connect"):
+        takes_input(f"{base}/connect")(routes.connect)
     if hasattr(agent, "get_capabilities"):
+        router.get(f"{base}/capabilities")(routes.capabilities)
+    router.get(f"{base}/health")(routes.health)
+    router.get(f"{base}/ready")(routes.ready)
+    return router
 
-        @router.get(f"{base}/capabilities")
-        async def capabilities() -> JSONResponse:
-            return JSONResponse(await published(agent))
 
-    @router.get(f"{base}/health")
-    async def health() -> dict[str, object]:
-        return {"status": "ok", "agent": {"name": getattr(agent, "name", type(agent).__name__)}}
+class _Routes:
+    """The routes of an agent: requests enter, streams and refusals leave."""
 
-    @router.get(f"{base}/ready")
-    async def ready() -> JSONResponse:
-        is_ready = not isinstance(agent, LangGraphAgent) or await agent.is_ready()
+    def __init__(self, agent: RunsInputs, options: RouteOptions) -> None:
+        self._agent = agent
+        self._make_config = options.get("config_factory")
+        self._make_context = options.get("context_factory")
+        self._authorize = options.get("authorize_thread")
+        self._limits = options.get("limits") or InputLimits()
+        self._keep_alive = options.get("keep_alive", KEEP_ALIVE)
+        self._begin = _run_of(agent, self._make_config, self._make_context)
+        if hasattr(agent, "connect"):
+            self._show = _connect_of(agent, self._make_config)
+
+    async def run(self, request: Request) -> Response:
+        """Run the agent."""
+        run_input, config = await self._admit(request)
+        context = await _resolve(self._make_context(request)) if self._make_context is not None else None
+        return await self._answer(partial(self._begin, run_input, config=config, context=context))
+
+    async def connect(self, request: Request) -> Response:
+        """Show a thread."""
+        run_input, config = await self._admit(request)
+        return await self._answer(partial(self._show, run_input, config=config))
+
+    async def capabilities(self) -> JSONResponse:
+        """Say what the agent can do."""
+        return JSONResponse(await published(self._agent))
+
+    async def health(self) -> dict[str, object]:
+        """Say that the process serves."""
+        return {"status": "ok", "agent": {"name": getattr(self._agent, "name", type(self._agent).__name__)}}
+
+    async def ready(self) -> JSONResponse:
+        """Say whether the agent takes runs."""
+        is_ready = not isinstance(self._agent, LangGraphAgent) or await self._agent.is_ready()
         return JSONResponse({"status": "ready" if is_ready else "not ready"}, 200 if is_ready else 503)
 
-    return router
+    async def _admit(self, request: Request) -> tuple[RunAgentInput, RunnableConfig | None]:
+        """Return the input and the configuration of a request, if it may use its thread."""
+        run_input = await read_input(request, self._limits)
+        if self._authorize is not None and await _resolve(self._authorize(request, run_input.thread_id)) is not True:
+            raise HTTPException(403, "This thread is not yours.")
+        return run_input, await _resolve(self._make_config(request)) if self._make_config is not None else None
+
+    async def _answer(self, begin: Callable[[], Maybe[Reader]]) -> Response:
+        try:
+            return EventStream(await _resolve(begin()), self._keep_alive)
+        except (RunInputError, StateError) as error:
+            return _refusal(error)
 
 
 def _serving(agent: RunsInputs, _app: object) -> AbstractAsyncContextManager[None]:
@@ -165,26 +181,11 @@ def _run_of(agent: RunsInputs, config: object, context: object) -> Callable[...,
     return opener(agent, "run", config=config, context=context)
 
 
-def _connect_of(agent: RunsInputs, config: object) -> Callable[..., Reader] | None:
-    """Return what shows a thread; None if the agent cannot."""
+def _connect_of(agent: RunsInputs, config: object) -> Callable[..., Reader]:
+    """Return what shows a thread."""
     if _is_ours(agent, "connect"):
         return partial(agent.subscribe, SSESink)
-    return opener(agent, "connect", config=config) if hasattr(agent, "connect") else None
-
-
-class RouteOptions(TypedDict, total=False):
-    """The options of `agui_router`."""
-
-    dependencies: Sequence[params.Depends] | None
-    config_factory: Callable[[Request], Maybe[RunnableConfig | None]] | None
-    context_factory: Callable[[Request], Maybe[object]] | None
-    authorize_thread: Callable[[Request, str], Maybe[bool]] | None
-    keep_alive: float | None
-    limits: InputLimits | None
-    name: str | None
-    tags: Sequence[str | Enum] | None
-    operation_id: str | None
-    include_in_schema: bool
+    return opener(agent, "connect", config=config)
 
 
 def add_langgraph_fastapi_endpoint(

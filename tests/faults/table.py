@@ -1,14 +1,16 @@
-"""`python -m tests.faults.table`: the faults that tests inject, as the rows of a Markdown table."""
+"""`python -m tests.faults.table`: write the limits, and the faults that tests inject, into docs/security.md."""
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
 from pathlib import Path
 
 from tests.faults.cases import Case
-from tests.tables import line
+from tests.faults.checkpointer import FAULTS
+from tests.faults.limits import limits
+from tests.tables import BEGIN, END, line, written
 
+PAGE = Path(__file__).parents[2] / "docs" / "security.md"
 HEADS = ["fault", "kind of run", "what its client gets", "held by"]
 
 
@@ -21,11 +23,30 @@ def cases() -> list[tuple[Case, str]]:
     return found
 
 
-def table() -> str:
-    """The table."""
-    rows = [line(case.fault, case.run, case.client, f"`{file}`") for case, file in cases()]
-    return "\n".join([line(*HEADS), line(*["---"] * len(HEADS)), *rows])
+def faults() -> str:
+    """The table of faults."""
+    rows = [line(*row, "`test_checkpointer.py`") for fault in FAULTS for row in fault.rows]
+    rows += [line(case.fault, case.run, case.client, f"`{file}`") for case, file in cases()]
+    return "\n".join([line(*HEADS), line(*["---"] * len(HEADS)), *sorted(rows)])
+
+
+def section() -> str:
+    """What is generated of the page."""
+    return f"""{BEGIN}
+## Limits
+
+Each limit is checked before work is done. What the client gets names the limit.
+
+{limits()}
+
+## Faults
+
+What a client gets when something breaks. Each line is a test in tests/faults that breaks it. After each of them, what is guarded has run at most once for
+an approval, and the next turn of the thread works.
+
+{faults()}
+{END}"""
 
 
 if __name__ == "__main__":
-    sys.stdout.write(f"{table()}\n")
+    PAGE.write_text(written(PAGE.read_text("utf-8"), section()), "utf-8")

@@ -1,0 +1,17 @@
+"""docs/security.md names tests that exist."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parent
+PAGE = (TESTS.parent / "docs" / "security.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize("name", sorted(set(re.findall(r"`(\w+/test_\w+\.py(?:::\w+)?)`", PAGE))))
+def test_each_line_is_held_by_a_test(name: str) -> None:
+    file, _, function = name.partition("::")
+    assert f"def {function or 'test_'}" in (TESTS / file).read_text("utf-8")
