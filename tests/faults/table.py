@@ -23,11 +23,31 @@ def cases() -> list[tuple[Case, str]]:
     return found
 
 
+# Faults that tests elsewhere inject.
+OTHERS = [
+    ("the disk is full", "an approval", "`RUN_ERROR` `state_error`; nothing runs", "approvals/test_records.py"),
+    (
+        "the process is killed after the record of an approval, or in its tool",
+        "an approval",
+        "a closed connection; what is open is asked again under a new id",
+        "approvals/test_killed.py",
+    ),
+    ("the server is terminated", "any", "`RUN_ERROR` `server_stopping`", "limits/test_life_cycle.py"),
+    ("the client does not read", "any", "`RUN_ERROR` `reader_too_slow`", "limits/test_slow_readers.py"),
+]
+
+
 def faults() -> str:
     """The table of faults."""
-    rows = [line(*row, "`test_checkpointer.py`") for fault in FAULTS for row in fault.rows]
-    rows += [line(case.fault, case.run, case.client, f"`{file}`") for case, file in cases()]
-    return "\n".join([line(*HEADS), line(*["---"] * len(HEADS)), *sorted(rows)])
+    rows = [(*row, "faults/test_checkpointer.py") for fault in FAULTS for row in fault.rows]
+    rows += [(case.fault, case.run, case.client, f"faults/{file}") for case, file in cases()]
+    return "\n".join(
+        [
+            line(*HEADS),
+            line(*["---"] * len(HEADS)),
+            *(line(*row, f"`{file}`") for *row, file in sorted([*rows, *OTHERS])),
+        ]
+    )
 
 
 def section() -> str:
@@ -41,8 +61,8 @@ Each limit is checked before work is done. What the client gets names the limit.
 
 ## Faults
 
-What a client gets when something breaks. Each line is a test in tests/faults that breaks it. After each of them, what is guarded has run at most once for
-an approval, and the next turn of the thread works.
+What a client gets when something breaks. Each line is a test that breaks it. After each of them, what is guarded has
+run at most once for an approval, and the next turn of the thread works.
 
 {faults()}
 {END}"""
