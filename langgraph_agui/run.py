@@ -46,6 +46,9 @@ _LEAVE_TIMEOUT = 1.0
 # The weight from which an input is read in a thread.
 _HEAVY = 5_000
 
+# Results that are emitted without a break.
+_BATCH = 500
+
 # Seconds after which a cancelled graph that still runs is cancelled again. `asyncio.wait_for` loses a cancellation that
 # meets its result (CPython before 3.12), and providers' packages use it.
 _CANCEL_INTERVAL = 0.4
@@ -310,7 +313,10 @@ class Run:
             case Execute():
                 # The stream answers no calls of the client's own tools (AG-UI 1.0, frontend tools).
                 client_tools = {tool.name for tool in self.input.tools or ()}
-                self._translation.emit_added_results([one for one in plan.healed if one.name not in client_tools])
+                healed = [one for one in plan.healed if one.name not in client_tools]
+                for start in range(0, len(healed), _BATCH):
+                    self._translation.emit_added_results(healed[start : start + _BATCH])
+                    await asyncio.sleep(0)  # other runs go on meanwhile: a hostile history has thousands
                 if plan.settle_first:
                     await self._settle()
                 return await self._run_graph(plan.input, plan.config)
