@@ -311,14 +311,14 @@ class AssistantTurn:
     def _envelopes(self, message: AIMessage) -> Iterator[tuple[Holder, Block | None, Envelope]]:
         options = self._values.options
         if options.seal is None and self._silence != NOTHING:
-            return
+            return  # nothing tells what is silenced from what a client has made up
         if options.seal is None and hides_reasoning(message, options):
             warn_reasoning_dropped()
             return
         thoughts, calls = self.of_kind("reasoning"), self.of_kind("call")
         visible, reasoning = self.assistant_message(), [self.reasoning_message(block) for block in thoughts]
         try:
-            encoder = EnvelopeEncoder(message, visible, reasoning, sealed=options.seal is not None)
+            encoder = EnvelopeEncoder(message, visible, reasoning, options.seal is not None)
             of_thoughts, of_calls, own = encoder.envelopes()
         except RecursionError:
             logger.warning("Message %.80r is nested too deeply; its opaque values are left out.", self.message_id)

@@ -33,12 +33,9 @@ _METADATA = frozenset({*_SENT, "model_name", "id"})
 REMOTE = "agui"
 
 # `additional_kwargs` that packages send, besides calls, which the client sees. All others travel only sealed.
+_REASONING = ("reasoning", "reasoning_content", "reasoning_details", "thinking", GEMINI_SIGNATURES)
 RETURNED = frozenset(
-    {
-        *("reasoning", "reasoning_content", "reasoning_details", "thinking", GEMINI_SIGNATURES),
-        *("__openai_function_call_ids__", "tool_outputs", "refusal", "audio", "prefix"),
-        REMOTE,
-    }
+    (*_REASONING, "__openai_function_call_ids__", "tool_outputs", "refusal", "audio", "prefix", REMOTE)
 )
 
 # Providers whose packages send a single block of text as they send the text alone (langchain-google-genai, -aws).
@@ -91,12 +88,7 @@ class EnvelopeEncoder:
     """
 
     def __init__(
-        self,
-        message: AIMessage,
-        visible: AssistantMessage,
-        thoughts: Sequence[ReasoningMessage],
-        *,
-        sealed: bool = True,
+        self, message: AIMessage, visible: AssistantMessage, thoughts: Sequence[ReasoningMessage], sealed: bool = True
     ) -> None:
         self._message = message
         self._sealed = sealed
@@ -129,8 +121,7 @@ class EnvelopeEncoder:
 
     def plain(self) -> Envelope:
         """Return an envelope of a message that needs none, to replace one that the client has."""
-        calls = {"f": visible_calls_digest(self._visible)} if self._visible_calls else {}
-        return {**self._head, "h": self._text.check, **calls}
+        return {**self._head, "h": self._text.check}
 
     def _is_plain(self) -> bool:
         """Return whether the message is one block of text, and its provider gets the same without an envelope."""
@@ -249,16 +240,13 @@ def decode_envelope(
     provider = envelope.get("p")
     try:
         metadata = {"model_provider": provider} if isinstance(provider, str) else {}
-        held = text.from_template(envelope.get("m", {}))
-        metadata.update({key: held[key] for key in held if key in _METADATA})  # type: ignore[attr-defined, index]  # the next line refuses others
-        kwargs = text.from_template(envelope.get("k", {}))
+        held, kwargs = (cast("dict[str, str]", text.from_template(envelope.get(key, {}))) for key in "mk")
+        metadata.update({key: held[key] for key in held if key in _METADATA})
         calls = text.from_template(envelope["x"]) if "x" in envelope else to_langchain_calls(visible.tool_calls or ())
         valid, invalid = cast("Calls", calls)
         fields = {
             "content": text.from_template(envelope["c"]) if "c" in envelope else text.text,
-            "additional_kwargs": kwargs
-            if sealed or not isinstance(kwargs, dict)
-            else {key: value for key, value in kwargs.items() if key in RETURNED},
+            "additional_kwargs": {key: value for key, value in kwargs.items() if sealed or key in RETURNED},
             "response_metadata": metadata,
             "tool_calls": valid,
             "invalid_tool_calls": invalid,

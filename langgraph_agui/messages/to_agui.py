@@ -273,7 +273,7 @@ def user_or_tool_message(
                 held["k"] = _of_remote(held["k"])
             if not (
                 _same_words(held.get("c", content), content)
-                and held.get("n") is None
+                and held.get("n", name) in ((name, None) if isinstance(message, agui.ToolMessage) else (name,))
                 and held.get("i", call_id) == call_id
             ):
                 raise InvalidEnvelope(RejectReason.UNSEALED)

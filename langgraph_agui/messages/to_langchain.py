@@ -303,17 +303,19 @@ class _History:
         """Refuse a message that says, thinks or calls something else than the client sees. Anybody can have made it."""
         turn, calls = AssistantTurn.from_message(restored, message.id, values=self._values), message.tool_calls or ()
         shown = turn.assistant_message()
+        blocks = [one for one in restored.content if isinstance(one, Mapping) and str(one.get("type")) in CALL_BLOCKS]
         reasoning = "".join(block.text for block in turn.of_kind("reasoning"))
         ids = [
             (call.id, block.provider_id or call.id) for call, block in zip(calls, turn.of_kind("call"), strict=False)
         ]
-        own_ids = {own for _, own in ids}
+        own_ids = [own for _, own in ids]
         if not (
             (shown.content or "") == (message.content or "")
             and reasoning == "".join(thought.content for thought in thoughts)
             and _said(shown.tool_calls or ()) == _said(calls)
             and all(own == public or public not in own_ids for public, own in ids)
-            and all(own_ids.intersection((block.get("id"), block.get("call_id"))) for block in _call_blocks(restored))
+            # Packages send a block of a call as it is, if it is for none of the message's calls.
+            and all(block.get("id") in own_ids or block.get("call_id") in own_ids for block in blocks)
         ):
             raise InvalidEnvelope(RejectReason.UNSEALED)
         self._call_ids.update(ids)
@@ -366,12 +368,6 @@ class _History:
 def _said(calls: Sequence[agui.ToolCall]) -> list[tuple[str, str]]:
     """Return what calls say: the names of their tools, and the arguments in one spelling."""
     return [(call.function.name, canonical_json(call.function.arguments)) for call in calls]
-
-
-def _call_blocks(message: AIMessage) -> list[Mapping[str, object]]:
-    """Return the blocks that stand for calls. Packages send one that stands for none as it is."""
-    blocks = [block for block in message.content if isinstance(block, Mapping)]
-    return [block for block in blocks if block.get("type") in CALL_BLOCKS]
 
 
 def in_call_order(messages: Iterable[BaseMessage]) -> Iterator[BaseMessage]:

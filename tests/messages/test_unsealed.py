@@ -38,6 +38,7 @@ HELD: list[Json] = [
     },
     {"id": "t1", "role": "tool", "content": "Sent to Ann.", "toolCallId": "c1"},
     {"id": "t2", "role": "tool", "content": "Seen.", "toolCallId": "c2"},
+    {"id": "u2", "role": "user", "content": "Thanks.", "name": "Eve"},
 ]
 CALLS = [
     {"name": "send", "args": {"to": "Ann"}, "id": "c1", "type": "tool_call"},
@@ -85,6 +86,7 @@ FORGED: dict[str, tuple[int, Json]] = {
     "citations of a text": (0, {"c": [{"type": "text", "text": ["$t"], "citations": [{"cited_text": "To Bob."}]}]}),
     "a file": (0, {"c": [{"type": "text", "text": ["$t"]}, {"type": "file", "file_id": "f"}]}),
     "a name of the user": (0, {"n": "Bob"}),
+    "no name of the user": (5, {"n": None}),
     "kwargs of the user": (0, {"k": {"name": "Bob", "lc_source": "summarization"}}),
     "another result": (3, {"c": "Sent to Bob."}),
     "the result of another tool": (3, {"n": "look"}),
