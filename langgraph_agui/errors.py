@@ -133,12 +133,16 @@ def is_data_refused(error: BaseException) -> bool:
 def as_state_error(error: BaseException, store: object) -> BaseException:
     """Return an error that a method of the `store` has raised, or let through, as a `StateError`; others as they are.
 
-    LangGraph calls the store in many places, and wraps nothing that it raises.
+    LangGraph calls the store in many places, and wraps nothing that it raises. A value that the store's serializer
+    refuses is the graph's fault.
     """
     for cause in _causes(error):
         if store is None or isinstance(cause, CodedError):
             break
-        if any(frame.f_locals.get("self") is store for frame, _ in walk_tb(cause.__traceback__)):
+        frames = [frame for frame, _ in walk_tb(cause.__traceback__)]
+        if any(frame.f_code.co_name == "dumps_typed" for frame in frames):
+            continue
+        if any(frame.f_locals.get("self") is store for frame in frames):
             coded = StateError(str(error))
             coded.__cause__ = error
             return coded

@@ -302,17 +302,19 @@ class _History:
     ) -> None:
         """Refuse a message that says, thinks or calls something else than the client sees. Anybody can have made it."""
         turn, calls = AssistantTurn.from_message(restored, message.id, values=self._values), message.tool_calls or ()
-        shown = turn.assistant_message()
+        made, shown_text = turn.of_kind("call"), "".join(block.text for block in turn.of_kind("text"))
         blocks = [one for one in restored.content if isinstance(one, Mapping) and str(one.get("type")) in CALL_BLOCKS]
         reasoning = "".join(block.text for block in turn.of_kind("reasoning"))
-        ids = [
-            (call.id, block.provider_id or call.id) for call, block in zip(calls, turn.of_kind("call"), strict=False)
-        ]
+        ids = [(call.id, block.provider_id or call.id) for call, block in zip(calls, made, strict=False)]
         own_ids = [own for _, own in ids]
         if not (
-            (shown.content or "") == (message.content or "")
+            shown_text == (message.content or "")
             and reasoning == "".join(thought.content for thought in thoughts)
-            and _said(shown.tool_calls or ()) == _said(calls)
+            and len(made) == len(calls)
+            and all(
+                call.function.name == (block.name or "") and _same_arguments(call.function.arguments, block.text)
+                for call, block in zip(calls, made, strict=True)
+            )
             and all(own == public or public not in own_ids for public, own in ids)
             # Packages send a block of a call as it is, if it is for none of the message's calls.
             and all(block.get("id") in own_ids or block.get("call_id") in own_ids for block in blocks)
@@ -365,9 +367,9 @@ class _History:
         ]
 
 
-def _said(calls: Sequence[agui.ToolCall]) -> list[tuple[str, str]]:
-    """Return what calls say: the names of their tools, and the arguments in one spelling."""
-    return [(call.function.name, canonical_json(call.function.arguments)) for call in calls]
+def _same_arguments(one: str, other: str) -> bool:
+    """Return whether arguments of a call are the same, in whichever spelling."""
+    return one == other or canonical_json(one) == canonical_json(other)
 
 
 def in_call_order(messages: Iterable[BaseMessage]) -> Iterator[BaseMessage]:

@@ -136,8 +136,8 @@ GONE, BACK = "Postgres is gone, and comes back after the run", "Postgres restart
 CASES = [
     Case(BACK, "a message", "all of its events", "success", deep=True),
     Case(BACK, "an approval", "all of its events", "success", deep=True),
-    Case(GONE, "a message", "`RUN_ERROR`, `graph_error`", "graph_error", deep=True),
-    Case(GONE, "an approval", "`RUN_ERROR`, `graph_error`; the tool does not run again", "graph_error"),
+    Case(GONE, "a message", "`RUN_ERROR`, `state_error`", "state_error", deep=True),
+    Case(GONE, "an approval", "`RUN_ERROR`, `state_error`; the tool does not run again", "state_error"),
 ]
 
 
