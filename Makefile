@@ -14,7 +14,7 @@ DEPTH ?= 1
 # Workers and the programs that tests start share compiled code, whatever the environment says.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-deep test-frontends interop lint format bench soak results chromium clean
+.PHONY: demo test test-deep test-frontends interop lint format audit bench soak results chromium clean
 
 demo: .venv/.demo
 	$(BIN)/langgraph-agui demo --port $(PORT) --ask "What is the weather in Rome and Paris?" $(ARGS)
@@ -48,6 +48,14 @@ format: .venv/.dev
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+# Known vulnerabilities of what is in .venv. Asks pypi.org, so CI, which is offline, has no part of it. `--strict`: a
+# package that is not found there is a failure, where pip-audit would else report that nothing is wrong.
+audit: .venv/.dev
+	$(PYTHON) -m venv .venv-audit
+	.venv-audit/bin/python -m pip install -q pip-audit
+	$(BIN)/python -m pip freeze --exclude-editable > .venv-audit/installed.txt
+	.venv-audit/bin/pip-audit --strict --no-deps --disable-pip -r .venv-audit/installed.txt $(ARGS)
+
 bench: .venv/.dev
 	$(BIN)/python -m benchmarks --rounds $(ROUNDS) $(ARGS)
 
@@ -79,4 +87,4 @@ chromium:
 	@touch $@ .venv/.demo
 
 clean:
-	rm -rf .venv .venv-interop tests/node/node_modules examples/frontends/*/node_modules examples/frontends/*/dist tests/frontends/new_client .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-interop .venv-audit tests/node/node_modules examples/frontends/*/node_modules examples/frontends/*/dist tests/frontends/new_client .mypy_cache .ruff_cache .pytest_cache .hypothesis

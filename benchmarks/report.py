@@ -10,6 +10,7 @@ from statistics import median
 from .handler import ALONE, GOAL, Ride
 from .largest import Wait
 from .measure import Result
+from .stalled import Stall, stalled_markdown
 from .state_size import COMPARED, KEY, SLOW_ROUNDS, Cell
 from .subjects import RAW, SUBJECTS
 
@@ -38,6 +39,7 @@ def markdown(
     cells: Sequence[Cell] = (),
     rides: Sequence[Ride] = (),
     waits: Sequence[Wait] = (),
+    stalls: Sequence[Stall] = (),
 ) -> str:
     """Everything that one session measured."""
     parts = [_machine(rounds)]
@@ -48,6 +50,8 @@ def markdown(
     if rides:
         parts += handler_markdown(rides)
     parts += largest_markdown(waits)
+    if stalls:
+        parts += stalled_markdown(stalls)
     return "\n\n".join(part for part in [*parts, _notes([*results, *cells])] if part)
 
 

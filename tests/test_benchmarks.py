@@ -11,6 +11,7 @@ from benchmarks.handler import ALONE, DEAF, OURS, PER_ROUND, Ride, check_ride, m
 from benchmarks.largest import measure_largest
 from benchmarks.measure import Result, measure
 from benchmarks.model import ScriptedModel, plain
+from benchmarks.stalled import TIMES, measure_stalled
 from benchmarks.state_size import COMPARED, SHAPES, SIZES, after_whole, measure_state
 from benchmarks.subjects import SUBJECTS, Recording, subjects_for
 from benchmarks.workloads import BUILDERS, build
@@ -77,6 +78,16 @@ def test_the_section_of_the_largest_requests_measures_each() -> None:
     assert all(wait.health[0] > 0 and wait.parsing[0] > 0 for wait in waits)
     text = report.markdown([], 1, waits=waits)
     assert all(f"| {wait.label} |" in text for wait in waits)
+
+
+@deep
+async def test_readers_who_stall_cost_what_the_bound_says() -> None:
+    """However much a run writes. Without a bound a reader costs as many times that as the run writes, and more."""
+    stalls = await measure_stalled(rounds=1, scale=0.5)
+
+    assert [stall.times for stall in stalls] == list(TIMES)
+    assert all(share < 3 for stall in stalls for share in stall.shares)
+    assert "| 8 times `max_unread` |" in report.markdown([], 1, stalls=stalls)
 
 
 async def test_a_handler_that_tells_something_else_is_noticed() -> None:
