@@ -20,7 +20,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph_agui import LangGraphAgent, agui_router
 from tests.adapter.models import Scripted, call
 from tests.deep import example_count
-from tests.http.fuzzing import Values, anything, body_schema, check_answer, damaged, describe
+from tests.http.fuzzing import Values, anything, body_schema, check_answer, damaged
 from tests.http.raw import Answer, ask
 from tests.http.serving import Served, serving
 
@@ -59,7 +59,7 @@ def app_of() -> FastAPI:
     return app
 
 
-APP = describe(app_of())
+APP = app_of()
 PATHS = ("/stored", "/plain", "/stored/connect", "/plain/connect")
 
 
@@ -81,9 +81,8 @@ def post(served: Served, path: str, body: Any) -> Answer:
 
 def test_the_schema_describes_the_body() -> None:
     for path in PATHS:
-        schema, root = body_schema(APP, path)
-        assert schema
-        assert "threadId" in json.dumps(root["components"]["schemas"])
+        schema, _ = body_schema(APP, path)
+        assert "threadId" in schema["properties"]
 
 
 @settings(max_examples=example_count(40, 1500))

@@ -69,7 +69,7 @@ def test_what_schemathesis_sends(tmp_path: Path) -> None:
         done = subprocess.run(
             [
                 *(str(python("schemathesis")), "-m", "schemathesis.cli", "run", served.url("/openapi.json")),
-                *("--checks", "not_a_server_error,unsupported_method"),
+                *("--checks", "not_a_server_error,unsupported_method,content_type_conformance"),
                 *("--max-examples", examples, "--request-timeout", timeout),
                 *("--generation-deterministic", "--no-color"),
             ],
@@ -89,6 +89,6 @@ def test_what_schemathesis_sends(tmp_path: Path) -> None:
         assert exchange.complete, exchange
         if exchange.method == "POST" and exchange.path in PATHS:
             answer = Answer(exchange.status, exchange.headers, exchange.received)
-            check_answer(answer, json.loads(exchange.sent) if exchange.status == 200 else None)
+            check_answer(answer, json.loads(exchange.sent) if exchange.status == 200 else None, strict=False)
             streams += exchange.status == 200
     assert streams > 50
