@@ -122,8 +122,8 @@ CASES = [
         Case(
             f"what cannot be stored in {place}",
             "a message, with a checkpointer",
-            "`RUN_ERROR`, `state_error`",
-            "state_error",
+            "`RUN_ERROR`, `graph_error`",
+            "graph_error",
         )
         for place in ("the state", "the fields of a message")
     ),
