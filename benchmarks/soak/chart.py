@@ -7,6 +7,7 @@ from xml.sax.saxutils import escape
 PICTURE = Path(__file__).parent.parent.parent / "docs" / "soak.svg"
 
 NAMES = ("memory MB", "objects", "tasks", "descriptors", "threads", "thread locks", "cache entries", "client states")
+NOTES = {"threads": " (of an executor)", "client states": " (at most 4,000)"}
 
 WIDTH, HEIGHT, ACROSS, MARGIN = 340, 110, 2, 24
 
@@ -19,10 +20,10 @@ text { font: 12px sans-serif; fill: #24292f } .axis { stroke: #8c959f } .curve {
 def chart(rows: Sequence[dict[str, float]], title: str) -> str:
     """Return an SVG picture with one curve for each count, over the runs. Each begins at zero."""
     title = escape(title)
-    height = MARGIN * 2 + -(-len(NAMES) // ACROSS) * (HEIGHT + 2 * MARGIN)
+    height = MARGIN * 3 + -(-len(NAMES) // ACROSS) * (HEIGHT + 2 * MARGIN)
     panels = "\n".join(
         f'<g transform="translate({MARGIN + number % ACROSS * (WIDTH + 2 * MARGIN)} '
-        f'{MARGIN * 2 + number // ACROSS * (HEIGHT + 2 * MARGIN)})">{_panel(name, rows)}</g>'
+        f'{MARGIN * 3 + number // ACROSS * (HEIGHT + 2 * MARGIN)})">{_panel(name, rows)}</g>'
         for number, name in enumerate(NAMES)
     )
     return (
@@ -37,7 +38,7 @@ def _panel(name: str, rows: Sequence[dict[str, float]]) -> str:
     points = " ".join(f"{row['run'] / last * WIDTH:.1f},{HEIGHT * (1 - row[name] / top):.1f}" for row in rows)
     return (
         f'<text y="-6">{name}: {rows[0][name]:,.0f} after {rows[0]["run"]:,.0f} runs, '
-        f"{rows[-1][name]:,.0f} after {last:,.0f}</text>"
+        f"{rows[-1][name]:,.0f} after {last:,.0f}{NOTES.get(name, '')}</text>"
         f'<path class="axis" fill="none" d="M0 0V{HEIGHT}H{WIDTH}"/>'
         f'<polyline class="curve" stroke-width="2" points="{points}"/>'
     )
