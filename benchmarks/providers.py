@@ -4,13 +4,12 @@ It answers like OpenAI's chat completions and like Anthropic, prints its port, a
 is no part of what is measured.
 """
 
-import asyncio
 import os
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 
+from benchmarks.processes import started
 from tests.providers.server import ProviderServer
 from tests.providers.turns import Text, turn
 
@@ -26,19 +25,8 @@ def said(tokens: int) -> str:
 async def serve(tokens: int) -> AsyncIterator[str]:
     """Run the server; gives its address."""
     os.environ["NO_PROXY"] = os.environ["no_proxy"] = "127.0.0.1"
-    server = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "benchmarks.providers", str(tokens)),
-        cwd=Path(__file__).parent.parent,
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-    )
-    assert server.stdin
-    assert server.stdout
-    try:
-        yield f"http://127.0.0.1:{int(await server.stdout.readline())}"
-    finally:
-        server.stdin.close()
-        await server.wait()
+    async with started("benchmarks.providers", tokens) as port:
+        yield f"http://127.0.0.1:{port}"
 
 
 def main(tokens: int) -> None:

@@ -10,9 +10,7 @@ import asyncio
 import socket
 import sys
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from statistics import median
 from typing import Any
 from uuid import uuid4
@@ -30,6 +28,7 @@ from pydantic import ConfigDict
 from langgraph_agui import LangGraphAgent, agui_router
 
 from .model import ScriptedModel, finish, plain
+from .processes import started
 from .soak.connection import Connection, ask
 
 KEY = "R"
@@ -85,7 +84,7 @@ def stalled_markdown(stalls: Sequence[Stall]) -> list[str]:
 
 async def _memory(tokens: int, bound: int, readers: int) -> list[int]:
     """The memory of a server, in bytes, in the course of a run with so many readers that do not read."""
-    async with _server(tokens, bound) as port:
+    async with started("benchmarks.stalled", tokens, bound) as port:
         thread = uuid4().hex
         connection = await Connection.open(port, "POST", "/agent", _body(thread))
         joined = [
@@ -106,23 +105,6 @@ def _body(thread: str) -> bytes:
     question = UserMessage(id="question", content="Go.")
     given = RunAgentInput(thread_id=thread, run_id=uuid4().hex, protocol_version="1.0", messages=[question])
     return given.model_dump_json(by_alias=True, exclude_none=True).encode()
-
-
-@asynccontextmanager
-async def _server(tokens: int, bound: int) -> AsyncIterator[int]:
-    server = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "benchmarks.stalled", str(tokens), str(bound)),
-        cwd=Path(__file__).parent.parent,
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-    )
-    assert server.stdin
-    assert server.stdout
-    try:
-        yield int(await server.stdout.readline())
-    finally:
-        server.stdin.close()
-        await server.wait()
 
 
 class _Gated(ScriptedModel):

@@ -9,8 +9,7 @@ import asyncio
 import socket
 import sys
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 from uuid import uuid4
@@ -116,24 +115,6 @@ async def serve(directory: Path) -> None:
         await ended.wait()
         server.should_exit = True
         await serving
-
-
-@asynccontextmanager
-async def started(directory: Path) -> AsyncIterator[int]:
-    """Run the server in a process of its own; gives its port."""
-    server = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "benchmarks.soak.server", str(directory)),
-        cwd=Path(__file__).parent.parent.parent,
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-    )
-    assert server.stdin
-    assert server.stdout
-    try:
-        yield int(await server.stdout.readline())
-    finally:
-        server.stdin.close()
-        await server.wait()
 
 
 if __name__ == "__main__":

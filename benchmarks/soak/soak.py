@@ -5,14 +5,14 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from statistics import mean
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from benchmarks.processes import started
+
 from .clients import Crowd
 from .connection import ask
-from .server import started
 
 AT_ONCE = 16
 FEWEST_ROUNDS, MOST_ROUNDS = 8, 40
@@ -43,7 +43,7 @@ async def soak(runs: int, seed: int = 1, *, say: Callable[[str], object] = lambd
     """Let clients come until there were so many runs."""
     result, begun = Soaked(), time.monotonic()
     with TemporaryDirectory() as directory:
-        async with started(Path(directory)) as port:
+        async with started("benchmarks.soak.server", directory) as port:
             crowd = Crowd(port, seed)
             result.tally, result.complaints = crowd.tally, crowd.complaints
             idle = await _warm_up(port, crowd)
