@@ -1,4 +1,4 @@
-"""Helpers for asyncio: tasks that nobody awaits, and coroutines that synchronous code runs, an executor."""
+"""Helpers for asyncio: tasks that nobody awaits, coroutines that synchronous code runs, and threads."""
 
 from __future__ import annotations
 
