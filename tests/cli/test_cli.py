@@ -21,6 +21,7 @@ from langgraph_agui.cli.app import app
 from langgraph_agui.protocol import verify
 from tests.agreement import record_stream
 from tests.cli.demo_server import environment, running
+from tests.deep import deep
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -269,7 +270,9 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("spec", ["mine:graph", "mine.py:factory", "mine:Holder.agent"])
+@pytest.mark.parametrize(
+    "spec", ["mine:graph", pytest.param("mine.py:factory", marks=deep), pytest.param("mine:Holder.agent", marks=deep)]
+)
 def test_serving_your_own_graph(project, spec):
     with running("serve", spec, cwd=project) as url:
         result = invoke("chat", url, "ping")

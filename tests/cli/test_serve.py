@@ -15,6 +15,8 @@ from tests.adapter.streams import RecordedRun, run_input
 from tests.cli.demo_server import environment, running
 from tests.http.raw import Connection, ask, body_of
 
+pytestmark = pytest.mark.xdist_group("serve")
+
 KEY = "a key; with=signs"
 BEARER = {"authorization": f"Bearer {KEY}"}
 
@@ -33,12 +35,12 @@ def test_nothing_is_open_to_other_machines_without_a_key() -> None:
     assert "0.0.0.0 lets other machines in. Guard the agent: --api-key KEY" in done.stderr
 
 
-@pytest.mark.parametrize("path", ["", "agent/health", "agent/ready", "agent/capabilities", "playground/app.js"])
-@pytest.mark.parametrize("headers", [{}, {"authorization": "Bearer other"}, {"authorization": f"Basic {KEY}"}])
-def test_nothing_is_served_without_the_key(guarded: str, path: str, headers: dict[str, str]) -> None:
-    answer = httpx2.get(guarded + path, headers=headers, cookies={"langgraph-agui-key": "other"})
-    assert answer.status_code == 401
-    assert "Authorization: Bearer KEY" in answer.json()["detail"]
+def test_nothing_is_served_without_the_key(guarded: str) -> None:
+    for path in ("", "agent/health", "agent/ready", "agent/capabilities", "playground/app.js"):
+        for offered in ({}, {"authorization": "Bearer other"}, {"authorization": f"Basic {KEY}"}):
+            answer = httpx2.get(guarded + path, headers=offered, cookies={"langgraph-agui-key": "other"})
+            assert answer.status_code == 401
+            assert "Authorization: Bearer KEY" in answer.json()["detail"]
 
 
 def test_the_agent_runs_with_the_key(guarded: str) -> None:

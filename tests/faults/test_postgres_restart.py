@@ -137,7 +137,7 @@ CASES = [
     Case(BACK, "a message", "all of its events", "success", deep=True),
     Case(BACK, "an approval", "all of its events", "success", deep=True),
     Case(GONE, "a message", "`RUN_ERROR`, `state_error`", "state_error", deep=True),
-    Case(GONE, "an approval", "`RUN_ERROR`, `state_error`; the tool does not run again", "state_error"),
+    Case(GONE, "an approval", "`RUN_ERROR`, `state_error`; the tool does not run again", "state_error", deep=True),
 ]
 
 

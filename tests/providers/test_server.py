@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.deep import deep
 from tests.providers.models import PROVIDERS, make_model
 from tests.providers.reading import read_blocks
 from tests.providers.server import ProviderServer, Recorded, Reply
@@ -54,7 +55,7 @@ async def test_frames_arrive_as_they_are_sent(provider: str, provider_server: Pr
     assert not held.disconnected
 
 
-@pytest.mark.parametrize("provider", _ASYNC)
+@pytest.mark.parametrize("provider", [*_ASYNC[:4], *(pytest.param(one, marks=deep) for one in _ASYNC[4:])])
 async def test_client_that_leaves_is_noticed(provider: str, provider_server: ProviderServer) -> None:
     provider_server.script(provider, Reply(_LONG, hold_after=20))
 

@@ -14,12 +14,12 @@ from tests.approvals.clients import Client, ending
 from tests.approvals.dialogues import resolved
 from tests.approvals.kinds import KINDS, happened
 from tests.approvals.matrix import CASES, decide, pause, refuse_all, repeat
-from tests.deep import representatives
+from tests.deep import deep, representatives
 
 pytestmark = pytest.mark.xdist_group("remote")
 
 
-@pytest.mark.parametrize("kind", representatives(KINDS, lambda kind: kind.rpartition("_")[2]))
+@pytest.mark.parametrize("kind", ["batched", *(pytest.param(kind, marks=deep) for kind in KINDS if kind != "batched")])
 async def test_on_a_server(kind: str, server: str, tmp_path: Path) -> None:
     graph = RemoteGraph(f"approvals_{kind}", url=server)
     dialogues = [dialogue(graph, kind, answer, tmp_path) for of, answer in CASES if of == kind]

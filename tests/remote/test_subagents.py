@@ -11,6 +11,7 @@ from langgraph.pregel.remote import RemoteGraph
 
 from langgraph_agui import LangGraphAgent
 from tests.adapter.streams import RecordedRun, record_run, run_input
+from tests.deep import deep, each_value
 from tests.remote.subagent_graphs import ENDING, FAILING, PAUSING
 from tests.subagents.graphs import BOSS
 from tests.subagents.owners import (
@@ -34,8 +35,9 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.xdist_group("remote")
 
-graphs = pytest.mark.parametrize("name", ENDING)
-few = pytest.mark.parametrize("name", ["copied", "declared_shared", "deep", "two_agents_in_a_tool"])
+FEW = ["copied", "declared_shared", "deep", "two_agents_in_a_tool"]
+graphs = pytest.mark.parametrize("name", [name if name in FEW else pytest.param(name, marks=deep) for name in ENDING])
+few = pytest.mark.parametrize("name", [*FEW[2:], *(pytest.param(name, marks=deep) for name in FEW[:2])])
 asks = pytest.mark.parametrize("how", PAUSING)
 
 
@@ -153,6 +155,7 @@ async def test_a_resumed_subagent_is_the_same(agent: Agents, how: str) -> None:
 
 @asks
 @pytest.mark.parametrize("mode", ["inline", "hidden"])
+@each_value()
 async def test_an_approval_without_subagents(agent: Agents, how: str, mode: Mode) -> None:
     before = await paused(agent(f"guarded_{how}", mode))
     check_no_subagents(before)

@@ -134,7 +134,7 @@ async def test_a_subagent_that_was_made_up_is_none_of_the_thread(stored: bool) -
 
 @modes
 @graphs
-@each_value()
+@each_value("mode")
 async def test_running_again_from_the_first_message(build: Build, mode: str) -> None:
     """The whole list goes back up to a message that the thread knows: what subagents said behind it is gone."""
     built = build(InMemorySaver())
