@@ -11,6 +11,7 @@ import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Self, TypeVar, Unpack, cast
+from uuid import uuid4
 
 from ag_ui.core import AgentCapabilities, Event, RunAgentInput
 from langchain_core.runnables import RunnableConfig
@@ -48,7 +49,7 @@ T = TypeVar("T")
 _READY_TIMEOUT = 2.0
 
 # A thread that nobody has, to ask it for.
-_NO_THREAD = "langgraph-agui-ready"
+_NO_THREAD = f"langgraph-agui-{uuid4()}"
 
 
 class LangGraphAgent:
@@ -150,6 +151,8 @@ class LangGraphAgent:
             adapter, settings, contract, conventions, NODE_CONVENTIONS, providers, self._readers.report_unread
         )
         self._running: list[Run] = []
+        self._shown: set[ThreadSnapshot] = set()
+        self._serving = 0
         self._stopping = False
 
     def __init_subclass__(cls, **kwargs: object) -> None:
@@ -223,11 +226,12 @@ class LangGraphAgent:
         reader = self._subscription(sink, run_input)
         config = merge_run_configs(self.config, config)  # which may fail: before the thread is locked
         graph, settings, lease = self._context.graph, self._context.settings, None
-        self._check_room()
+        self._check_room(len(self._running))
         locks = locks_for(graph.lock_owner) if graph.has_checkpointer else None
         if locks is not None and settings.on_busy == "refuse":
             lease = await locks.acquire(run_input.thread_id)
         try:
+            self._check_room(len(self._running))  # others may have begun meanwhile
             run = Run(
                 self._context, run_input, config, context, reader, lease, locks if lease is None else None, weight
             )
@@ -239,11 +243,11 @@ class LangGraphAgent:
         run.task.add_done_callback(lambda _task: self._running.remove(run))
         return reader
 
-    def _check_room(self) -> None:
+    def _check_room(self, going: int) -> None:
         if self._stopping:
             raise RunInputError(ErrorCode.SERVER_STOPPING)
         limit = self._context.settings.max_concurrent_runs
-        if limit is not None and len(self._running) >= limit:
+        if limit is not None and going >= limit:
             raise RunInputError(ErrorCode.TOO_MANY_RUNS)
 
     async def connect(
@@ -290,7 +294,10 @@ class LangGraphAgent:
             if run.may_be_joined(run_input):
                 run.join(reader, run_input)
                 return reader
-        ThreadSnapshot(self._context, run_input, merge_run_configs(self.config, config), reader)
+        self._check_room(len(self._shown))
+        shown = ThreadSnapshot(self._context, run_input, merge_run_configs(self.config, config), reader)
+        self._shown.add(shown)
+        shown.task.add_done_callback(lambda _task: self._shown.discard(shown))
         return reader
 
     def _subscription(self, sink: Callable[[Callable[[T], object]], Sink], run_input: RunAgentInput) -> Subscription[T]:
@@ -307,21 +314,24 @@ class LangGraphAgent:
         return bool(runs)
 
     @asynccontextmanager
-    async def serving(self, grace: float = 0) -> AsyncIterator[None]:
-        """The time in which an application serves the agent: it ends with `drain`, and `grace` is the one of that.
+    async def serving(self) -> AsyncIterator[None]:
+        """The time in which an application serves the agent: the last one that leaves it drains the agent.
 
         Enter it in the application's lifespan, inside that of the checkpointer. The routes of an agent that is mounted
         before the application starts do it by themselves.
 
         It also gives the event loop an executor with room for synchronous nodes and tools that hang, unless the
-        application has set one.
+        application has set one. uvloop does not tell: there, set one of your own inside.
         """
         use_own_executor()
-        self._stopping = False
+        self._serving += 1
         try:
             yield
         finally:
-            await self.drain(grace)
+            self._serving -= 1
+            if not self._serving:
+                await self.drain()
+                self._stopping = False
 
     async def drain(self, grace: float = 0) -> None:
         """Refuse new runs, let those that are going on end, and end what is left with `server_stopping`.
@@ -330,10 +340,8 @@ class LangGraphAgent:
             grace: Seconds that the runs have to end by themselves.
         """
         self._stopping = True
-        runs = list(self._running)
-        if runs and grace > 0:
-            await asyncio.wait({run.task for run in runs}, timeout=grace)
-        await asyncio.gather(*(run.end(ErrorCode.SERVER_STOPPING) for run in runs))
+        going: list[Run | ThreadSnapshot] = [*self._running, *self._shown]
+        await asyncio.gather(*(one.end(ErrorCode.SERVER_STOPPING, grace) for one in going))
 
     async def is_ready(self) -> bool:
         """Return whether the agent takes runs: it is not stopping, and the store of its threads answers."""

@@ -9,10 +9,10 @@ from ag_ui.core import RunAgentInput
 from langchain_core.runnables import RunnableConfig
 
 from langgraph_agui.configs import merge_run_configs
-from langgraph_agui.errors import as_state_error
+from langgraph_agui.errors import CodedError, ErrorCode, as_state_error
 from langgraph_agui.interrupts.pending import PendingInterrupts
 from langgraph_agui.run import emit_pending, start_translation
-from langgraph_agui.settings import AgentContext
+from langgraph_agui.settings import AgentContext, seconds
 from langgraph_agui.state.client_state import state_version
 from langgraph_agui.translate.event_sinks import Subscription
 
@@ -27,6 +27,9 @@ class ThreadSnapshot:
         run_input: The thread, and what the client holds of it.
         config: Configuration for reading the thread.
         reader: Receives the events.
+
+    Attributes:
+        task: Done when the thread was shown.
     """
 
     def __init__(
@@ -38,19 +41,28 @@ class ThreadSnapshot:
         self._thread_id = run_input.thread_id
         self._version: object = None
         self._translation = start_translation(agent, run_input, reader.sink)
-        self._task = asyncio.create_task(self._work(), name=f"agui-connect-{run_input.thread_id}")
+        self.task = asyncio.create_task(self._work(), name=f"agui-connect-{run_input.thread_id}")
         reader.on_leave = self._leave
 
+    async def end(self, code: ErrorCode, grace: float = 0) -> None:
+        """End it with an error if it has not ended within `grace` seconds."""
+        await asyncio.wait({self.task}, timeout=grace)
+        if self.task.cancel():
+            self._translation.fail_run(CodedError(code))
+
     async def _leave(self) -> None:
-        self._task.cancel()
+        self.task.cancel()
         if not self._reader.unread and self._version is not None:
             self._agent.client_states.get(self._thread_id).record_received(self._version)
 
     async def _work(self) -> None:
         try:
-            pending = await self._load() if self._agent.graph.has_checkpointer else PendingInterrupts()
+            async with asyncio.timeout(seconds(self._agent.settings.run_timeout)):
+                pending = await self._load() if self._agent.graph.has_checkpointer else PendingInterrupts()
             self._translation.emit_messages_snapshot()  # before approval calls: clients keep the order of arrival
             self._translation.finish_run(emit_pending(self._agent, pending, self._translation))
+        except TimeoutError:
+            self._translation.fail_run(CodedError(ErrorCode.RUN_TIMEOUT))
         except Exception as error:
             self._translation.fail_run(as_state_error(error, self._agent.graph.store))
         finally:

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import logging
 from contextlib import suppress
 from functools import partial
@@ -23,9 +22,7 @@ from langgraph_agui.configs import merge_run_configs
 from langgraph_agui.errors import CodedError, ErrorCode, RunInputError, as_state_error, is_data_refused
 from langgraph_agui.frontend import KEY, SentInput, frontend_config
 from langgraph_agui.interrupts.approval_tool import REQUEST_APPROVAL, split_approvals
-from langgraph_agui.interrupts.decisions import Approval
 from langgraph_agui.interrupts.pending import PendingInterrupts
-from langgraph_agui.interrupts.resume import Resolution
 from langgraph_agui.messages.to_agui import cancelled, open_tool_calls
 from langgraph_agui.settings import AgentContext, RunSettings, seconds
 from langgraph_agui.state.client_state import RUN
@@ -188,8 +185,19 @@ class Run:
         """Stop the graph, from any thread; its readers still get the end of the run."""
         self.task.get_loop().call_soon_threadsafe(self._stop)
 
-    async def end(self, code: ErrorCode) -> None:
-        """End the run with an error, and wait until its readers have it, for a short time."""
+    async def end(self, code: ErrorCode, grace: float = 0) -> None:
+        """End the run with an error if it has not ended within `grace` seconds; wait until its readers have it.
+
+        They are given a short time. May be called in another event loop than that of the run.
+        """
+        ending, loop = self._end_in_time(code, grace), self.task.get_loop()
+        if loop is asyncio.get_running_loop():
+            await ending
+        else:
+            await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(ending, loop))
+
+    async def _end_in_time(self, code: ErrorCode, grace: float) -> None:
+        await asyncio.wait({self.task}, timeout=grace)
         self._end(code)
         await asyncio.wait({self.task}, timeout=_LEAVE_TIMEOUT)
         with suppress(TimeoutError):
@@ -300,7 +308,7 @@ class Run:
     async def _carry_out(self, plan: RunPlan) -> PendingInterrupts | None:
         """Carry out a plan; return what the thread waits for then, None if the graph keeps no threads."""
         if isinstance(plan, Resume | Abandon):
-            await self._report_approvals(plan.resolution)
+            await plan.resolution.report(self._agent.settings.on_approval, self.input, self._config, self._context)
         if isinstance(plan, Resume):
             await plan.use.record(self._graph)
         self._translation.load_thread(plan.messages)
@@ -348,30 +356,6 @@ class Run:
         stored = await self._graph.load_state(self._config)
         self._translation.update_state(stored.values)  # with what the superstep's finished tasks have written
         return await self._agent.interrupt_reader().read(stored, self._config)
-
-    async def _report_approvals(self, resolution: Resolution) -> None:
-        """Call `on_approval` for each answer, before the graph resumes."""
-        for request, entry, decision in resolution.decisions:
-            action = request.action
-            approval = Approval(
-                thread_id=self.input.thread_id,
-                run_id=self.input.run_id,
-                interrupt_id=request.id,
-                decision=decision.type,
-                payload=entry.payload,
-                tool_call_id=request.interrupt.tool_call_id,
-                name=action.name if action is not None else None,
-                args=action.args if action is not None else {},
-                edited_args=decision.edited_args,
-                config=self._config,
-                context=self._context,
-            )
-            try:
-                done = self._agent.settings.on_approval(approval)
-                if inspect.isawaitable(done):
-                    await done
-            except Exception as error:
-                raise CodedError(ErrorCode.APPROVAL_REFUSED) from error
 
     async def _abandon(self, plan: Abandon) -> None:
         """End the thread's pause: answer its calls as cancelled, and leave nothing of it to run."""

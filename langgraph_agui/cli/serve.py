@@ -10,6 +10,7 @@ import webbrowser
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
+from ipaddress import ip_address
 from secrets import compare_digest
 from threading import Thread
 from typing import Final
@@ -47,11 +48,11 @@ def build_app(
     the agent too. With an `api_key` each request has to bring it. Raises `CommandError` if other machines could reach
     an agent that no key guards.
     """
-    is_local = host in {"localhost", "::1"} or host.startswith("127.")
+    is_local = host == "localhost" or _is_loopback(host)
     if not is_local and not api_key:
         raise CommandError(f"{host} lets other machines in. Guard the agent: --api-key KEY", ExitCode.USAGE)
     guards = [Depends(partial(_check_key, api_key))] if api_key else []
-    app = FastAPI(title=title, docs_url=None, redoc_url=None, dependencies=guards)
+    app = FastAPI(title=title, openapi_url=None, dependencies=guards)
     add_langgraph_fastapi_endpoint(app, agent, AGENT_PATH)
     app.include_router(playground_router(AGENT_PATH, title=title, suggestions=suggestions))
     if origins:
@@ -60,6 +61,13 @@ def build_app(
         # A page elsewhere could point a host name of its own at this machine, and so read a local agent's answers.
         app.add_middleware(TrustedHostMiddleware, allowed_hosts=["localhost", "127.0.0.1", "[::1]", host])
     return app
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def _check_key(api_key: str, request: Request) -> None:

@@ -6,15 +6,17 @@ name one pause of one task, so an answer is for exactly the call and the argumen
 
 from __future__ import annotations
 
+import inspect
 import logging
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ag_ui.core import ResumeEntry
+from ag_ui.core import ResumeEntry, RunAgentInput
+from langchain_core.runnables import RunnableConfig
 
-from langgraph_agui.errors import ErrorCode, RunInputError
-from langgraph_agui.interrupts.decisions import Decision, InvalidAnswer, rejection
+from langgraph_agui.errors import CodedError, ErrorCode, RunInputError
+from langgraph_agui.interrupts.decisions import Approval, Decision, InvalidAnswer, OnApproval, rejection
 from langgraph_agui.interrupts.pending import InterruptRequest, PendingInterrupts
 from langgraph_agui.protocol.wire import has_expired
 from langgraph_agui.quoting import quoted_list
@@ -35,6 +37,36 @@ class Resolution:
     values: dict[str, object] = field(default_factory=dict)
     abandoned: bool = False
     decisions: Sequence[tuple[InterruptRequest, ResumeEntry, Decision]] = ()
+
+    async def report(
+        self, on_approval: OnApproval, run_input: RunAgentInput, config: RunnableConfig, context: object
+    ) -> None:
+        """Call `on_approval` for each answer, before the graph resumes.
+
+        Raises:
+            CodedError: It has raised: the answer is not accepted (`approval_refused`).
+        """
+        for request, entry, decision in self.decisions:
+            action = request.action
+            approval = Approval(
+                thread_id=run_input.thread_id,
+                run_id=run_input.run_id,
+                interrupt_id=request.id,
+                decision=decision.type,
+                payload=entry.payload,
+                tool_call_id=request.interrupt.tool_call_id,
+                name=action.name if action is not None else None,
+                args=action.args if action is not None else {},
+                edited_args=decision.edited_args,
+                config=config,
+                context=context,
+            )
+            try:
+                done = on_approval(approval)
+                if inspect.isawaitable(done):
+                    await done
+            except Exception as error:
+                raise CodedError(ErrorCode.APPROVAL_REFUSED) from error
 
 
 @dataclass(frozen=True, slots=True)

@@ -229,13 +229,18 @@ class JoinedSink:
 # Seconds between two batches, at the least: a third of the time in which a screen shows one picture.
 INTERVAL = 0.005
 
-# Items that wait for a reader are weighed in groups of so many: to weigh each would cost at each token.
-_WEIGHED_TOGETHER = 64
+# Bytes of an event around its text.
+_FRAME = 150
 
 
 def _size(item: object) -> int:
-    """Return the bytes of an item as a frame."""
-    return len(item) if isinstance(item, bytes) else len(encode(item)) if isinstance(item, BaseEvent) else 0
+    """Return the bytes of an item as a frame, of a fragment about."""
+    if isinstance(item, bytes):
+        return len(item)
+    delta = getattr(item, "delta", None)
+    if isinstance(delta, str):
+        return _FRAME + len(delta)
+    return len(encode(item)) if isinstance(item, BaseEvent) else 0
 
 
 class Subscription(Generic[T]):
@@ -261,7 +266,7 @@ class Subscription(Generic[T]):
         self._loop = asyncio.get_running_loop()
         self._items: list[T] = []
         self._max_unread = max_unread
-        self._weight, self._weigh_at = 0, _WEIGHED_TOGETHER
+        self._weight = 0
         self._waiter: asyncio.Future[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._closed = False
@@ -277,16 +282,15 @@ class Subscription(Generic[T]):
         if self._abandoned:
             return
         self._items.append(item)
-        if self._waiter is not None and self._timer is None:
+        if self._waiter is None:  # else the reader waits for items, and is not slow
+            self._weigh(item)
+        elif self._timer is None:
             self._wake()
-        elif len(self._items) >= self._weigh_at:
-            self._weigh()
 
-    def _weigh(self) -> None:
-        """Let the reader go if too much waits for it."""
-        self._weight += sum(map(_size, self._items[self._weigh_at - _WEIGHED_TOGETHER :]))
-        self._weigh_at = len(self._items) + _WEIGHED_TOGETHER
-        if self._weight <= self._max_unread or self._waiter is not None:  # who waits for the interval is not slow
+    def _weigh(self, item: T) -> None:
+        """Let the reader go if more waits for it than may. One item may wait, however large."""
+        self._weight += _size(item)
+        if self._weight <= self._max_unread or len(self._items) == 1:
             return
         code = ErrorCode.READER_TOO_SLOW
         logger.warning("A reader was let go: %d bytes waited for it.", self._weight)
@@ -313,7 +317,7 @@ class Subscription(Generic[T]):
             finally:
                 self._waiter = None
         batch, self._items = self._items, []
-        self._weight, self._weigh_at = 0, _WEIGHED_TOGETHER
+        self._weight = 0
         self._timer = self._loop.call_later(INTERVAL, self._end_interval)
         return batch
 

@@ -17,6 +17,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 from langgraph_agui import LangGraphAgent, add_langgraph_fastapi_endpoint, agui_router
 from langgraph_agui.protocol.sse import decode
 from tests.adapter.streams import RecordedRun, run_input
+from tests.faults.checkpointer import Troubled
 from tests.http.models import Talker, flat
 from tests.http.raw import Connection, ask, body_of
 from tests.http.serving import Served, serving
@@ -84,6 +85,32 @@ def test_an_application_may_start_again() -> None:
     for _ in range(2):
         with serving(app) as served:
             assert ask(served.port, "POST", "/agent", body_of(run_input("go"))).status == 200
+
+
+def test_an_agent_of_two_applications_serves_until_both_have_ended() -> None:
+    agent = LangGraphAgent(flat(Talker(words=1)))
+    with serving(mounted(agent)) as one:
+        with serving(mounted(agent)) as other:
+            assert ask(other.port, "GET", "/agent/ready").status == 200
+        assert ask(one.port, "POST", "/agent", body_of(run_input("go"))).status == 200
+
+
+def test_what_is_shown_while_the_store_hangs_is_bounded_and_ends() -> None:
+    agent = LangGraphAgent(flat(Talker(), saver := Troubled()), max_concurrent_runs=2)
+    saver.at, saver.hangs = 1, True
+    with serving(mounted(agent)) as served, Connection(served.port) as connection:
+        given = run_input(thread="t")
+        connection.send("POST", "/agent/connect", body_of(given))
+        assert connection.head()[0] == 200
+        wait_for(saver.met.is_set, "the store hangs")
+        saver.at = 2
+        with Connection(served.port) as second:
+            second.send("POST", "/agent/connect", body_of(given))
+            assert second.head()[0] == 200
+            refused = ask(served.port, "POST", "/agent/connect", body_of(given))
+            assert (refused.status, refused.json["code"]) == (429, "too_many_runs")
+        served.call(agent.drain())
+        assert end_of(connection, given) == STOPPED
 
 
 def test_runs_may_end_by_themselves_while_the_agent_drains() -> None:

@@ -17,6 +17,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 
 from langgraph_agui import LangGraphAgent
 from langgraph_agui.settings import RunOptions, RunSettings
+from langgraph_agui.threads.locks import ThreadLease, ThreadLocks
 from tests.adapter.models import Scripted
 from tests.adapter.streams import RecordedRun, collect, record_run, run_input
 from tests.deep import deep
@@ -106,6 +107,20 @@ async def test_no_more_runs_than_the_agent_may_have() -> None:
             assert refused.types == ["RUN_STARTED", "RUN_ERROR"]
         model.silent = False
         assert end_of(await record_run(agent, run_input("go", thread="c"))) == ("RUN_FINISHED", None)
+
+
+async def test_no_more_runs_than_the_agent_may_have_where_locks_take_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the locks in a database do."""
+    acquire = ThreadLocks.acquire
+
+    async def slow(locks: ThreadLocks, thread_id: str, max_waiting: int = 0) -> ThreadLease:
+        await asyncio.sleep(0.01)
+        return await acquire(locks, thread_id, max_waiting)
+
+    monkeypatch.setattr(ThreadLocks, "acquire", slow)
+    agent = LangGraphAgent(flat(Talker(words=1), InMemorySaver()), max_concurrent_runs=2)
+    ends = await asyncio.gather(*(record_run(agent, run_input("go")) for _ in range(5)))
+    assert sorted(map(end_of, ends), key=str) == [("RUN_ERROR", "too_many_runs")] * 3 + [("RUN_FINISHED", None)] * 2
 
 
 async def test_no_more_runs_wait_than_may() -> None:

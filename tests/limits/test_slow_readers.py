@@ -85,6 +85,15 @@ async def test_a_program_that_does_not_read_is_let_go() -> None:
     assert left(RecordedRun([*received, *await collect(events)], given).events) == LET_GO
 
 
+async def test_large_events_count_at_once() -> None:
+    model = loud(200_000)
+    events = LangGraphAgent(flat(model), max_unread=1_000_000).run(run_input("go"))
+    await anext(events)
+    await eventually(model.meter.ended.is_set, "the run stops")
+    assert model.meter.produced < 20
+    await events.aclose()
+
+
 async def test_what_waits_is_counted_anew_for_who_reads() -> None:
     """A reader gets more in the whole than may wait for it."""
     given = run_input("go")
