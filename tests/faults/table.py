@@ -55,7 +55,7 @@ def section() -> str:
     return f"""{BEGIN}
 ## Limits
 
-Each limit is checked before work is done. What the client gets names the limit.
+Each limit of requests and runs is checked before anything runs. What the client gets names the limit.
 
 {limits()}
 
