@@ -18,7 +18,7 @@ from langgraph_agui.errors import ErrorCode, RunInputError
 from langgraph_agui.interrupts.decisions import InvalidAnswer
 from langgraph_agui.interrupts.pending import InterruptRequest, PendingInterrupts
 from langgraph_agui.interrupts.resume import CommandAnswers
-from langgraph_agui.interrupts.used import fingerprint, graph_id
+from langgraph_agui.interrupts.used import asked_with, fingerprint, first_id, graph_id
 from langgraph_agui.messages.blocks import BlockKind
 from langgraph_agui.protocol.cleaning import clean_json
 from langgraph_agui.protocol.wire import to_jsonable
@@ -77,6 +77,8 @@ def on_interrupt_events(interrupts: Sequence[Interrupt]) -> list[agui.CustomEven
     for _, group in groupby(interrupts, lambda one: graph_id(one.id)):
         asked = [*group]
         value = _value(asked)
+        if isinstance(value, Mapping) and asked[0].id != first_id(asked[0].id):
+            value = {**value, "interruptId": asked[0].id}  # tells it from the question that was asked before
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         events.append(agui.CustomEvent(name=ON_INTERRUPT, value=text, subagent_run_id=asked[0].subagent_run_id))
     return events
@@ -117,33 +119,44 @@ def command_answers(run_input: RunAgentInput, pending: PendingInterrupts) -> Com
         status="resolved",
         payload=[to_jsonable(command), [message.id for message in run_input.messages]],
     )
-    groups = {key: [*group] for key, group in groupby(pending.requests, lambda one: one.graph_id)}
+    groups = {key: [*group] for key, group in groupby(pending.requests, lambda one: one.batch or first_id(one.id))}
     return CommandAnswers(_answers(command["resume"], command.get("interruptEvent"), groups), fingerprint([sent]))
 
 
 def _answers(answer: object, event: object, groups: Mapping[str, Sequence[InterruptRequest]]) -> Sequence[ResumeEntry]:
-    """Return the answers to the open requests, which are grouped by the ids of LangGraph's interrupts."""
+    """Return the answers to the open requests, which are grouped by the ids of LangGraph's interrupts.
+
+    What is asked again has another id. An answer that does not name it is for the question as it was asked first.
+    """
+    named = dict.fromkeys(groups, "")
     if event is not None and groups:
-        groups = {key: group for key, group in groups.items() if _is_of(group, event)}
+        named = {key: name for key, group in groups.items() if (name := _named_by(event, group)) is not None}
+        groups = {key: groups[key] for key in named}
         if not groups:
             message = "Expected the value of an open question as interruptEvent: this one is not open."
             raise RunInputError(ErrorCode.INTERRUPT_UNKNOWN, message)
     by_id = _json_of(answer)
     if isinstance(by_id, Mapping) and groups:
-        by_id = {graph_id(key): value for key, value in by_id.items()}
-    if isinstance(by_id, Mapping) and groups and by_id.keys() == groups.keys():
-        return [entry for key, group in groups.items() for entry in _entries(group, by_id[key])]
+        keys = {first_id(key) if first_id(key) in groups else graph_id(key): key for key in by_id}
+        if keys.keys() == groups.keys() and len(keys) == len(by_id):
+            return [entry for key, group in groups.items() for entry in _entries(group, by_id[keys[key]], keys[key])]
     if len(groups) > 1:
         message = "Several interrupts are open: answer them by `resume`, or by an object with their ids as keys."
         raise RunInputError(ErrorCode.INTERRUPT_UNANSWERED, message)
-    return [entry for group in groups.values() for entry in _entries(group, answer)]
+    return [entry for key, group in groups.items() for entry in _entries(group, answer, named[key])]
 
 
-def _is_of(group: Sequence[InterruptRequest], event: object) -> bool:
-    """Return whether a client means the event of these requests: it sends the value, as text or parsed, or it whole."""
-    values = [event, event.get("value")] if isinstance(event, Mapping) else [event]
-    shown = [_json_of(one.value) for one in on_interrupt_events([request.interrupt for request in group])]
-    return any(_json_of(value) in shown for value in values)
+def _named_by(event: object, group: Sequence[InterruptRequest]) -> str | None:
+    """Return the id with which a client's event asks for these requests; None if it is another event.
+
+    The client sends the value, as text or parsed, or the event whole.
+    """
+    values = [_json_of(one) for one in ([event, event.get("value")] if isinstance(event, Mapping) else [event])]
+    now = [request.interrupt for request in group]
+    for asked in ([one.model_copy(update={"id": first_id(one.id)}) for one in now], now):
+        if any(_json_of(shown.value) in values for shown in on_interrupt_events(asked)):
+            return asked[0].id
+    return None
 
 
 def _json_of(value: object) -> object:
@@ -153,8 +166,8 @@ def _json_of(value: object) -> object:
         return value
 
 
-def _entries(group: Sequence[InterruptRequest], answer: object) -> list[ResumeEntry]:
-    """Return the answers to the requests of one LangGraph interrupt."""
+def _entries(group: Sequence[InterruptRequest], answer: object, named: str) -> list[ResumeEntry]:
+    """Return the answers to the requests of one LangGraph interrupt, which the client has `named`."""
     parsed = _parsed(answer) if group[0].action is not None else _loaded(answer, group[0])
     answers: list[object] = [parsed]
     if group[0].batch is not None:
@@ -164,7 +177,7 @@ def _entries(group: Sequence[InterruptRequest], answer: object) -> list[ResumeEn
             message = f"Expected {len(group)} decisions, got {len(answers)}."
             raise RunInputError(ErrorCode.INTERRUPT_INVALID, message)
     return [
-        ResumeEntry(interrupt_id=request.id, status="resolved", payload=payload)
+        ResumeEntry(interrupt_id=asked_with(request.id, named), status="resolved", payload=payload)
         for request, payload in zip(group, answers, strict=True)
     ]
 

@@ -15,23 +15,44 @@ from uuid import uuid4
 from ag_ui.core import ResumeEntry
 from langgraph.types import StateSnapshot
 
-from langgraph_agui.graphs.adapter import GraphAdapter
+from langgraph_agui.graphs.adapter import GraphAdapter, Thread
 
 # Key in the metadata of checkpoints: the mark of the input with answers that the run before them brought.
 ANSWERED = "agui_resume"
 
-# What stands between the id of a question and how often it is asked.
+# What stands between the id of a question that is asked again and what nobody can know before.
 _AGAIN = "~"
 
 
 def graph_id(request_id: str) -> str:
     """Return the id of the LangGraph interrupt that a request belongs to."""
-    return _first_id(request_id).partition(":")[0]
+    return first_id(request_id).partition(":")[0]
 
 
-def _first_id(request_id: str) -> str:
+def first_id(request_id: str) -> str:
     """Return the id under which a request was asked first."""
     return request_id.partition(_AGAIN)[0]
+
+
+def asked_with(request_id: str, named: str) -> str:
+    """Return the id that a request had when an answer to it named `named`: its own, or its interrupt's."""
+    return first_id(request_id) + named[len(first_id(named)) :]
+
+
+async def used_since_tools(graph: GraphAdapter, thread: Thread, messages_key: str) -> bool:
+    """Return whether an answer was used after the result of a tool with which a thread ends.
+
+    To continue such a thread as it is would let what was approved happen again.
+    """
+    stored, messages = thread
+    while messages and getattr(messages[-1], "tool_call_id", None) == getattr(thread.messages[-1], "tool_call_id", ""):
+        if await graph.load_records(stored):
+            return True
+        if stored.parent_config is None:
+            return False
+        stored = await graph.load_state(stored.parent_config)
+        messages = graph.thread_messages(stored, messages_key)
+    return stored.created_at is None and thread.metadata(ANSWERED) is not None  # nobody knows any more
 
 
 def fingerprint(entries: Sequence[ResumeEntry]) -> str:
@@ -56,16 +77,20 @@ class UsedAnswers:
 
     def has(self, entry: ResumeEntry) -> bool:
         """Return whether the pause was resumed with this answer."""
-        return any(given.get(entry.interrupt_id) == fingerprint([entry]) for given in self._given())
+        return any(_given(record).get(entry.interrupt_id) == fingerprint([entry]) for record in self.records)
 
     def next_id(self, request_id: str) -> str:
-        """Return the id under which a request is asked now: its own, until an answer to it was used."""
-        uses = sum(request_id in map(_first_id, given) for given in self._given())
-        return f"{request_id}{_AGAIN}{uses + 1}" if uses else request_id
+        """Return the id under which a request is asked now: its own, until an answer to it was used.
 
-    def _given(self) -> list[Mapping[str, object]]:
-        found = [record.get("given") for record in self.records]
-        return [given for given in found if isinstance(given, Mapping)]
+        No client can know the next one: it follows from the ids of the records.
+        """
+        uses = sorted(str(record.get("id")) for record in self.records if request_id in map(first_id, _given(record)))
+        return f"{request_id}{_AGAIN}{hashlib.sha256(' '.join(uses).encode()).hexdigest()[:8]}" if uses else request_id
+
+
+def _given(record: Mapping[str, object]) -> Mapping[str, object]:
+    given = record.get("given")
+    return given if isinstance(given, Mapping) else {}
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from langgraph_agui.graphs import ROOT_CHANNEL, Thread
 from langgraph_agui.interrupts.approval_tool import approval_answers
 from langgraph_agui.interrupts.pending import PendingInterrupts
 from langgraph_agui.interrupts.resume import Resolution, resolve, unused
-from langgraph_agui.interrupts.used import ANSWERED, AnswerUse, fingerprint
+from langgraph_agui.interrupts.used import ANSWERED, AnswerUse, fingerprint, used_since_tools
 from langgraph_agui.messages.extract import as_mapping
 from langgraph_agui.messages.media_urls import check_media_urls
 from langgraph_agui.messages.to_agui import open_tool_calls
@@ -326,7 +326,7 @@ class RunPlanner:
         graph_input = self._graph_input(update, writes)
         # A conversation with nothing new has its answer already; a graph without one runs because it was asked to.
         if stored.created_at is not None and self._takes_messages() and not graph_input:
-            if _failed_after_tools(thread):
+            if _failed_after_tools(thread) and not await used_since_tools(self._graph, thread, self._key):
                 return Execute(None, thread.messages)
             return Show(thread.messages, stored.values)
         answered = thread.metadata(ANSWERED)  # kept, so that the same answers again are still known
