@@ -7,6 +7,7 @@ sends enters `command_answers`; the answers of AG-UI 1.0 leave, so they are chec
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Final
@@ -18,7 +19,7 @@ from langgraph_agui.errors import ErrorCode, RunInputError
 from langgraph_agui.interrupts.decisions import InvalidAnswer
 from langgraph_agui.interrupts.pending import InterruptRequest, PendingInterrupts
 from langgraph_agui.interrupts.resume import CommandAnswers
-from langgraph_agui.interrupts.used import asked_with, fingerprint, first_id, graph_id
+from langgraph_agui.interrupts.used import fingerprint, first_id, graph_id
 from langgraph_agui.messages.blocks import BlockKind
 from langgraph_agui.protocol.cleaning import clean_json
 from langgraph_agui.protocol.wire import to_jsonable
@@ -26,6 +27,12 @@ from langgraph_agui.settings import RunSettings
 from langgraph_agui.translate.event_sinks import Sink, Writer
 
 ON_INTERRUPT: Final = "on_interrupt"
+
+# Key in the value of what is asked again: its id.
+_NEW_ID: Final = "interruptId"
+
+# How the id of a question begins; LangGraph takes an object with such keys for answers by id too.
+_ID: Final = re.compile(r"breakpoint:|[0-9a-f]{32}(?![0-9a-f])")
 
 # Where `copilotkit_interrupt` has its question: a text, or an action with arguments.
 _QUESTION: Final = "__copilotkit_interrupt_value__"
@@ -78,7 +85,7 @@ def on_interrupt_events(interrupts: Sequence[Interrupt]) -> list[agui.CustomEven
         asked = [*group]
         value = _value(asked)
         if isinstance(value, Mapping) and asked[0].id != first_id(asked[0].id):
-            value = {**value, "interruptId": asked[0].id}  # tells it from the question that was asked before
+            value = {**value, _NEW_ID: asked[0].id}  # tells it from the question that was asked before
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         events.append(agui.CustomEvent(name=ON_INTERRUPT, value=text, subagent_run_id=asked[0].subagent_run_id))
     return events
@@ -140,6 +147,8 @@ def _answers(answer: object, event: object, groups: Mapping[str, Sequence[Interr
         keys = {first_id(key) if first_id(key) in groups else graph_id(key): key for key in by_id}
         if keys.keys() == groups.keys() and len(keys) == len(by_id):
             return [entry for key, group in groups.items() for entry in _entries(group, by_id[keys[key]], keys[key])]
+        if len(groups) == 1 and by_id and all(map(_ID.match, by_id)):  # ids of what is not open are no answer
+            return [ResumeEntry(interrupt_id=key, status="resolved", payload=value) for key, value in by_id.items()]
     if len(groups) > 1:
         message = "Several interrupts are open: answer them by `resume`, or by an object with their ids as keys."
         raise RunInputError(ErrorCode.INTERRUPT_UNANSWERED, message)
@@ -147,15 +156,17 @@ def _answers(answer: object, event: object, groups: Mapping[str, Sequence[Interr
 
 
 def _named_by(event: object, group: Sequence[InterruptRequest]) -> str | None:
-    """Return the id with which a client's event asks for these requests; None if it is another event.
+    """Return the id in a client's event that asks for these requests, "" if it has none; None if it is another event.
 
     The client sends the value, as text or parsed, or the event whole.
     """
-    values = [_json_of(one) for one in ([event, event.get("value")] if isinstance(event, Mapping) else [event])]
-    now = [request.interrupt for request in group]
-    for asked in ([one.model_copy(update={"id": first_id(one.id)}) for one in now], now):
-        if any(_json_of(shown.value) in values for shown in on_interrupt_events(asked)):
-            return asked[0].id
+    first = [request.interrupt.model_copy(update={"id": first_id(request.id)}) for request in group]
+    shown = [_json_of(one.value) for one in on_interrupt_events(first)]
+    for value in map(_json_of, [event, event.get("value")] if isinstance(event, Mapping) else [event]):
+        if value in shown:
+            return ""
+        if isinstance(value, Mapping) and {key: value[key] for key in value if key != _NEW_ID} in shown:
+            return str(value[_NEW_ID])
     return None
 
 
@@ -168,6 +179,7 @@ def _json_of(value: object) -> object:
 
 def _entries(group: Sequence[InterruptRequest], answer: object, named: str) -> list[ResumeEntry]:
     """Return the answers to the requests of one LangGraph interrupt, which the client has `named`."""
+    again = named.removeprefix(first_id(named))  # which asking of the question is answered
     parsed = _parsed(answer) if group[0].action is not None else _loaded(answer, group[0])
     answers: list[object] = [parsed]
     if group[0].batch is not None:
@@ -177,7 +189,7 @@ def _entries(group: Sequence[InterruptRequest], answer: object, named: str) -> l
             message = f"Expected {len(group)} decisions, got {len(answers)}."
             raise RunInputError(ErrorCode.INTERRUPT_INVALID, message)
     return [
-        ResumeEntry(interrupt_id=asked_with(request.id, named), status="resolved", payload=payload)
+        ResumeEntry(interrupt_id=first_id(request.id) + again, status="resolved", payload=payload)
         for request, payload in zip(group, answers, strict=True)
     ]
 

@@ -34,11 +34,6 @@ def first_id(request_id: str) -> str:
     return request_id.partition(_AGAIN)[0]
 
 
-def asked_with(request_id: str, named: str) -> str:
-    """Return the id that a request had when an answer to it named `named`: its own, or its interrupt's."""
-    return first_id(request_id) + named[len(first_id(named)) :]
-
-
 async def used_since_tools(graph: GraphAdapter, thread: Thread, messages_key: str) -> bool:
     """Return whether an answer was used after the result of a tool with which a thread ends.
 
