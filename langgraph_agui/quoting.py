@@ -11,14 +11,17 @@ _MOST = 80
 
 def printable(text: str, most: int = 300) -> str:
     """Return a text with escapes for what is not printable, and cut behind `most` characters."""
-    cut = text if len(text) <= most else f"{text[:most]}…"
+    cut = _cut(text, most)
     return cut if cut.isprintable() else repr(cut)[1:-1]
 
 
 def quoted(text: object, most: int = _MOST) -> str:
     """Return a text in quotes, with escapes for what is not printable, and cut behind `most` characters."""
-    plain = str(text)
-    return repr(plain if len(plain) <= most else f"{plain[:most]}…")
+    return repr(_cut(str(text), most))
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[:most]}…"
 
 
 def quoted_list(texts: Collection[object], most: int = 5) -> str:

@@ -21,7 +21,7 @@ from langgraph_agui.interrupts.pending import InterruptRequest, PendingInterrupt
 from langgraph_agui.interrupts.resume import CommandAnswers
 from langgraph_agui.interrupts.used import fingerprint, first_id, graph_id
 from langgraph_agui.messages.blocks import BlockKind
-from langgraph_agui.protocol.cleaning import clean_json
+from langgraph_agui.protocol.cleaning import json_in_text
 from langgraph_agui.protocol.wire import to_jsonable
 from langgraph_agui.settings import RunSettings
 from langgraph_agui.translate.event_sinks import Sink, Writer
@@ -135,15 +135,17 @@ def _answers(answer: object, event: object, groups: Mapping[str, Sequence[Interr
 
     What is asked again has another id. An answer that does not name it is for the question as it was asked first.
     """
+    if not groups:
+        return []
     named = dict.fromkeys(groups, "")
-    if event is not None and groups:
+    if event is not None:
         named = {key: name for key, group in groups.items() if (name := _named_by(event, group)) is not None}
         groups = {key: groups[key] for key in named}
         if not groups:
             message = "Expected the value of an open question as interruptEvent: this one is not open."
             raise RunInputError(ErrorCode.INTERRUPT_UNKNOWN, message)
     by_id = _json_of(answer)
-    if isinstance(by_id, Mapping) and groups:
+    if isinstance(by_id, Mapping):
         keys = {first_id(key) if first_id(key) in groups else graph_id(key): key for key in by_id}
         if keys.keys() == groups.keys() and len(keys) == len(by_id):
             return [entry for key, group in groups.items() for entry in _entries(group, by_id[keys[key]], keys[key])]
@@ -172,8 +174,8 @@ def _named_by(event: object, group: Sequence[InterruptRequest]) -> str | None:
 
 def _json_of(value: object) -> object:
     try:
-        return clean_json(json.loads(value)) if isinstance(value, str) else value
-    except (ValueError, RecursionError):
+        return json_in_text(value) if isinstance(value, str) else value
+    except ValueError:
         return value
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import re
-from typing import Final, NoReturn
+from typing import Final
 
 from ag_ui.core import PROTOCOL_VERSION, RunAgentInput
 from fastapi import HTTPException, Request
@@ -13,7 +12,7 @@ from starlette.requests import ClientDisconnect
 from langgraph_agui.aio import run_in_thread
 from langgraph_agui.errors import RunInputError
 from langgraph_agui.protocol.cleaning import clean_input
-from langgraph_agui.protocol.limits import InputLimits, check_items, check_json
+from langgraph_agui.protocol.limits import InputLimits, check_items, check_json, read_json
 from langgraph_agui.protocol.schema import parse_input
 from langgraph_agui.protocol.wire import ProtocolError
 
@@ -47,7 +46,7 @@ def _parse(body: bytes, limits: InputLimits) -> RunAgentInput:
     try:
         text = body.decode("utf-8-sig")  # `json` would take other encodings, in which the limits see no JSON
         values = check_json(body, limits)
-        value = json.loads(text, parse_constant=_refuse_constant)
+        value = read_json(text)
         if not isinstance(value, dict):
             raise HTTPException(422, "RunAgentInput is a JSON object.")
         if _other_major(value.get("protocolVersion")):
@@ -58,10 +57,6 @@ def _parse(body: bytes, limits: InputLimits) -> RunAgentInput:
         raise HTTPException(422, str(error)) from error
     except (ValueError, RecursionError) as error:
         raise HTTPException(400, "The body is not JSON.") from error
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
 
 
 def _other_major(version: object) -> bool:

@@ -6,7 +6,6 @@ leave as resume entries, which are checked like any others.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
 from ag_ui import core as agui
@@ -16,7 +15,7 @@ from langgraph_agui.errors import ErrorCode, RunInputError
 from langgraph_agui.interrupts.decisions import Action
 from langgraph_agui.interrupts.pending import InterruptRequest, PendingInterrupts
 from langgraph_agui.messages.to_agui import text_of
-from langgraph_agui.protocol.cleaning import clean_json
+from langgraph_agui.protocol.cleaning import json_in_text
 
 # The client tool: `{approval_id, function_name, function_arguments, message}`, answered `{approval_id, approved}`.
 REQUEST_APPROVAL = "request_approval"
@@ -60,8 +59,8 @@ def _answer(message: agui.ToolMessage, approval_id: str) -> agui.ResumeEntry:
     if message.error is not None:  # the client could not ask its user
         return agui.ResumeEntry(interrupt_id=approval_id, status="cancelled")
     try:
-        payload = clean_json(json.loads(text_of(message.content)))
-    except (ValueError, RecursionError):
+        payload = json_in_text(text_of(message.content))
+    except ValueError:
         payload = None
     if not isinstance(payload, dict):
         raise RunInputError(ErrorCode.INTERRUPT_INVALID, f"The result for approval {approval_id!r} is no JSON object.")

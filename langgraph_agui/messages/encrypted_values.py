@@ -14,6 +14,8 @@ from collections.abc import Mapping
 from typing import Literal, NamedTuple, TypeAlias
 
 from langgraph_agui.messages.options import SEALED, InvalidEnvelope, ReasoningOptions, RejectReason
+from langgraph_agui.protocol.limits import InputLimits, check_json
+from langgraph_agui.protocol.wire import ProtocolError
 
 Envelope: TypeAlias = Mapping[str, object]
 Holder: TypeAlias = Literal["user", "assistant", "tool", "reasoning", "call"]
@@ -88,8 +90,10 @@ class EncryptedValueCodec:
         elif data[:1] == bytes([SEALED]):
             return RejectReason.NO_SEAL
         try:
-            envelope: object = json.loads(data)
-        except (ValueError, RecursionError):
+            if seal is None:
+                check_json(data, InputLimits())
+            envelope: object = json.loads(data.decode())  # in other encodings, the limits see no JSON
+        except (ValueError, RecursionError, ProtocolError):
             envelope = None
         if not isinstance(envelope, dict) or (seal is None and "v" not in envelope):
             is_ours = seal is not None or value.startswith(_OWN)

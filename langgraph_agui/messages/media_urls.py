@@ -1,8 +1,9 @@
 """Which URLs in media a client may send: some provider packages fetch them on the server, in its network.
 
 LangChain messages made from a client's enter `check_media_urls`; a URL that the agent does not take raises. Names are
-not resolved: one may lead elsewhere a moment later. An operator who cannot rule that out takes no URLs (`"none"`),
-decides by a function, or lets nothing out of the server's network.
+not resolved: one may lead elsewhere a moment later. The packages follow redirects by themselves, wherever they lead.
+An operator who cannot rule that out takes no URLs (`"none"`), decides by a function, or lets nothing out of the
+server's network.
 """
 
 from __future__ import annotations
@@ -27,8 +28,14 @@ _MEDIA: Final = frozenset({"image", "audio", "video", "document", "file", "media
 # Members of media blocks that are no address.
 _OTHERS: Final = frozenset({"base64", "data", "bytes", "file_data", "text", "extras", "metadata", "context", "title"})
 
-_SCHEME: Final = re.compile(r"\s*[a-z][a-z0-9+.-]*:", re.IGNORECASE)
-_LOCAL: Final = ("localhost", "localdomain", "local", "internal", "intranet", "lan", "home", "corp", "private", "arpa")
+# How an address begins. Clients of HTTP skip what stands before; without a scheme, one takes that of its page.
+_ADDRESS: Final = re.compile(r"[\s\0-\x20\ufeff]*([a-z][a-z0-9+.-]*:|//)", re.IGNORECASE)
+# Last labels of hosts that are reserved, or common inside networks.
+_LOCAL: Final = frozenset(
+    "arpa box consul corp example home internal intranet invalid lan local localdomain localdomain6 localhost onion"
+    " private svc test".split()
+)
+_TAKEN: Final = {"public": "https to public hosts", "none": "data only"}
 _NAT64: Final = ipaddress.ip_network("64:ff9b::/32")
 
 
@@ -43,9 +50,7 @@ def check_media_urls(messages: Iterable[BaseMessage], allowed: MediaUrls) -> Non
     for message in messages:
         for url in _urls_in(message.content):
             if not (allowed(url) if callable(allowed) else allowed == "public" and is_public(url)):
-                taken = (
-                    "https to public hosts" if allowed == "public" else "data only" if allowed == "none" else "not this"
-                )
+                taken = "not this" if callable(allowed) else _TAKEN[allowed]
                 text = f"This agent does not take media from {quoted(url)}; it takes {taken} (media_urls)."
                 raise RunInputError(ErrorCode.INVALID_INPUT, text)
 
@@ -53,7 +58,7 @@ def check_media_urls(messages: Iterable[BaseMessage], allowed: MediaUrls) -> Non
 def _urls_in(value: object, *, in_media: bool = False) -> Iterator[str]:
     """Yield what has the form of a URL in the media blocks in a message's content, however deep."""
     if isinstance(value, str):
-        if in_media and _SCHEME.match(value) and value.lstrip()[:5].lower() != "data:":
+        if in_media and (address := _ADDRESS.match(value)) and address[1].lower() != "data:":
             yield value
     elif isinstance(value, list):
         for inner in value:

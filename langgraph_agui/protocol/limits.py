@@ -6,12 +6,14 @@ stores and models refuse what is nested too deeply, some only after a tool has r
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Final
+from math import isinf
+from typing import Final, NoReturn
 
-from langgraph_agui.protocol.wire import ProtocolError
+from langgraph_agui.protocol.wire import JsonValue, ProtocolError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +35,9 @@ class InputLimits:
 
 # Bytes that are looked at without a break: other threads wait so long.
 _CHUNK: Final = 128 * 1024
+
+# Characters of the longest integer of 64 bits.
+_INTEGER: Final = 20
 
 # Brackets as steps between levels: 1 up, 255 (-1 as a signed byte) down. All else is left out.
 _STEPS: Final = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")
@@ -66,6 +71,31 @@ def _outside_strings(text: bytes) -> Iterator[bytes]:
         pieces = plain[start : start + _CHUNK].split(b'"')
         yield b"".join(pieces[inside::2])
         inside ^= len(pieces) % 2 == 0
+
+
+def read_json(text: str) -> JsonValue:
+    """Return the value of JSON text that `check_json` has checked.
+
+    Integers of more than 64 bits become doubles, as they are for JavaScript: checkpointers take no others.
+
+    Raises:
+        ValueError: It is not JSON. `RecursionError`, if it has more levels than Python takes.
+        ProtocolError: An integer is more than a double holds (`too-large`).
+    """
+    value: JsonValue = json.loads(text, parse_constant=_refuse_constant, parse_int=_read_integer)
+    return value
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _read_integer(digits: str) -> int | float:
+    if len(digits) <= _INTEGER and -(2**63) <= (number := int(digits)) < 2**64:
+        return number
+    if isinf(double := float(digits)):
+        raise ProtocolError("too-large", f"An integer of {len(digits)} digits is more than a double holds.")
+    return double
 
 
 def check_items(value: Mapping[str, object], limits: InputLimits, values: int) -> None:
