@@ -21,7 +21,8 @@ from langgraph_agui.interrupts.pending import InterruptRequest, PendingInterrupt
 from langgraph_agui.interrupts.resume import CommandAnswers
 from langgraph_agui.interrupts.used import fingerprint, first_id, graph_id
 from langgraph_agui.messages.blocks import BlockKind
-from langgraph_agui.protocol.cleaning import json_in_text
+from langgraph_agui.protocol.cleaning import clean_json
+from langgraph_agui.protocol.limits import read_json_in_text
 from langgraph_agui.protocol.wire import to_jsonable
 from langgraph_agui.settings import RunSettings
 from langgraph_agui.translate.event_sinks import Sink, Writer
@@ -174,7 +175,7 @@ def _named_by(event: object, group: Sequence[InterruptRequest]) -> str | None:
 
 def _json_of(value: object) -> object:
     try:
-        return json_in_text(value) if isinstance(value, str) else value
+        return clean_json(read_json_in_text(value)) if isinstance(value, str) else value
     except ValueError:
         return value
 

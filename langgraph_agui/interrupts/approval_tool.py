@@ -15,7 +15,8 @@ from langgraph_agui.errors import ErrorCode, RunInputError
 from langgraph_agui.interrupts.decisions import Action
 from langgraph_agui.interrupts.pending import InterruptRequest, PendingInterrupts
 from langgraph_agui.messages.to_agui import text_of
-from langgraph_agui.protocol.cleaning import json_in_text
+from langgraph_agui.protocol.cleaning import clean_json
+from langgraph_agui.protocol.limits import read_json_in_text
 
 # The client tool: `{approval_id, function_name, function_arguments, message}`, answered `{approval_id, approved}`.
 REQUEST_APPROVAL = "request_approval"
@@ -59,7 +60,7 @@ def _answer(message: agui.ToolMessage, approval_id: str) -> agui.ResumeEntry:
     if message.error is not None:  # the client could not ask its user
         return agui.ResumeEntry(interrupt_id=approval_id, status="cancelled")
     try:
-        payload = json_in_text(text_of(message.content))
+        payload = clean_json(read_json_in_text(text_of(message.content)))
     except ValueError:
         payload = None
     if not isinstance(payload, dict):

@@ -14,8 +14,7 @@ from collections.abc import Mapping
 from typing import Literal, NamedTuple, TypeAlias
 
 from langgraph_agui.messages.options import SEALED, InvalidEnvelope, ReasoningOptions, RejectReason
-from langgraph_agui.protocol.limits import InputLimits, check_json
-from langgraph_agui.protocol.wire import ProtocolError
+from langgraph_agui.protocol.limits import read_json_in_text
 
 Envelope: TypeAlias = Mapping[str, object]
 Holder: TypeAlias = Literal["user", "assistant", "tool", "reasoning", "call"]
@@ -90,10 +89,9 @@ class EncryptedValueCodec:
         elif data[:1] == bytes([SEALED]):
             return RejectReason.NO_SEAL
         try:
-            if seal is None:
-                check_json(data, InputLimits())
-            envelope: object = json.loads(data.decode())  # in other encodings, the limits see no JSON
-        except (ValueError, RecursionError, ProtocolError):
+            text = data.decode()
+            envelope: object = json.loads(text) if seal else read_json_in_text(text, self.options.max_bytes)
+        except (ValueError, RecursionError):
             envelope = None
         if not isinstance(envelope, dict) or (seal is None and "v" not in envelope):
             is_ours = seal is not None or value.startswith(_OWN)

@@ -30,11 +30,9 @@ _OTHERS: Final = frozenset({"base64", "data", "bytes", "file_data", "text", "ext
 
 # How an address begins. Clients of HTTP skip what stands before; without a scheme, one takes that of its page.
 _ADDRESS: Final = re.compile(r"[\s\0-\x20\ufeff]*([a-z][a-z0-9+.-]*:|//)", re.IGNORECASE)
-# Last labels of hosts that are reserved, or common inside networks.
-_LOCAL: Final = frozenset(
-    "arpa box consul corp example home internal intranet invalid lan local localdomain localdomain6 localhost onion"
-    " private svc test".split()
-)
+# Last labels of hosts inside of networks, and those that are reserved.
+_LOCAL: Final = ("localhost", "localdomain", "local", "internal", "intranet", "lan", "home", "corp", "private", "arpa")
+_SPECIAL: Final = ("test", "example", "invalid", "onion", "localdomain6", "svc", "consul", "box", *_LOCAL)
 _TAKEN: Final = {"public": "https to public hosts", "none": "data only"}
 _NAT64: Final = ipaddress.ip_network("64:ff9b::/32")
 
@@ -89,7 +87,7 @@ def is_public(url: str) -> bool:
         return _is_public_address(ipaddress.IPv4Address(socket.inet_aton(host)))  # takes 127.1, 0x7f.1 and 2130706433
     except OSError:
         last = host.rpartition(".")[2]
-        return "." in host and last not in _LOCAL and not last[:1].isdigit()
+        return "." in host and last not in _SPECIAL and not last[:1].isdigit()
 
 
 def _is_public_address(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:

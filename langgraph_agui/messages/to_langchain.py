@@ -306,7 +306,7 @@ class _History:
         blocks = [one for one in restored.content if isinstance(one, Mapping) and str(one.get("type")) in CALL_BLOCKS]
         reasoning = "".join(block.text for block in turn.of_kind("reasoning"))
         ids = [(call.id, block.provider_id or call.id) for call, block in zip(calls, made, strict=False)]
-        own_ids = {own for _, own in ids}
+        own_ids = {repr(own) for _, own in ids}  # a block may have anything as its id
         if not (
             shown_text == (message.content or "")
             and reasoning == "".join(thought.content for thought in thoughts)
@@ -315,12 +315,9 @@ class _History:
                 call.function.name == (block.name or "") and _same_arguments(call.function.arguments, block.text)
                 for call, block in zip(calls, made, strict=True)
             )
-            and all(own == public or public not in own_ids for public, own in ids)
+            and all(own == public or repr(public) not in own_ids for public, own in ids)
             # Packages send a block of a call as it is, if it is for none of the message's calls.
-            and all(
-                any(isinstance(one, str) and one in own_ids for one in (block.get("id"), block.get("call_id")))
-                for block in blocks
-            )
+            and all({repr(block.get("id")), repr(block.get("call_id"))} & own_ids for block in blocks)
         ):
             raise InvalidEnvelope(RejectReason.UNSEALED)
         self._call_ids.update(ids)

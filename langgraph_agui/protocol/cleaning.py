@@ -14,17 +14,13 @@ from ag_ui.core import AssistantMessage, RunAgentInput, ToolMessage
 from ag_ui.core.types import GeneratedBaseModel
 
 from langgraph_agui.errors import ErrorCode, RunInputError
-from langgraph_agui.protocol.limits import InputLimits, check_json, read_json
-from langgraph_agui.protocol.wire import ProtocolError, clean_text
+from langgraph_agui.protocol.wire import clean_text
 from langgraph_agui.quoting import quoted
 
 _PLAIN = json.JSONEncoder(ensure_ascii=False)
 
 # Characters that are as much work as one text or object.
 _CHARACTERS = 100
-
-# The most that one text may hold as JSON: it is read in the event loop, and counts as one value in its input.
-_IN_TEXT = InputLimits(max_bytes=1024 * 1024, max_values=50_000)
 
 
 def clean_input(run_input: RunAgentInput) -> tuple[RunAgentInput, int]:
@@ -93,18 +89,3 @@ def clean_json(value: object) -> object:
     if isinstance(value, Mapping):
         return dict(zip(map(clean_json, value), map(clean_json, value.values()), strict=True))
     return [*map(clean_json, value)] if isinstance(value, list) else value
-
-
-def json_in_text(text: str) -> object:
-    """Return the JSON value that a client's text holds, cleaned.
-
-    Raises:
-        ValueError: It holds none, or one of more than 1 MiB, 50,000 values or 100 levels.
-    """
-    if len(text) > _IN_TEXT.max_bytes:
-        raise ValueError("too long")
-    try:
-        check_json(text.encode("utf-8", "replace"), _IN_TEXT)
-        return clean_json(read_json(text))
-    except (ProtocolError, RecursionError) as error:
-        raise ValueError("too much") from error

@@ -36,6 +36,9 @@ class InputLimits:
 # Bytes that are looked at without a break: other threads wait so long.
 _CHUNK: Final = 128 * 1024
 
+# Texts are read in the event loop.
+_IN_TEXT: Final = InputLimits(max_values=50_000)
+
 # Characters of the longest integer of 64 bits.
 _INTEGER: Final = 20
 
@@ -82,11 +85,27 @@ def read_json(text: str) -> JsonValue:
         ValueError: It is not JSON. `RecursionError`, if it has more levels than Python takes.
         ProtocolError: An integer is more than a double holds (`too-large`).
     """
-    value: JsonValue = json.loads(text, parse_constant=_refuse_constant, parse_int=_read_integer)
+    value: JsonValue = json.loads(text, parse_constant=refuse_constant, parse_int=_read_integer)
     return value
 
 
-def _refuse_constant(name: str) -> NoReturn:
+def read_json_in_text(text: str, max_length: int = 1024 * 1024) -> JsonValue:
+    """Return the JSON value that a client's text holds. In its input, it counts as one value.
+
+    Raises:
+        ValueError: It holds none, or one of more than `max_length` characters, 50,000 values or 100 levels.
+    """
+    if len(text) > max_length:
+        raise ValueError("The text is too long.")
+    try:
+        check_json(text.encode("utf-8", "replace"), _IN_TEXT)
+        return read_json(text)
+    except (ProtocolError, RecursionError) as error:
+        raise ValueError(str(error)) from error
+
+
+def refuse_constant(name: str) -> NoReturn:
+    """Refuse `NaN` and the infinities, which Python takes for JSON."""
     raise ValueError(f"{name} is not JSON")
 
 

@@ -11,11 +11,12 @@ import io
 import json
 from collections.abc import Iterable, Iterator
 from json.encoder import encode_basestring
-from typing import Final, Literal, NoReturn, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from ag_ui.core import BaseEvent, Event
 from ag_ui.core.types import GeneratedBaseModel
 
+from langgraph_agui.protocol.limits import refuse_constant
 from langgraph_agui.protocol.schema import parse_event
 from langgraph_agui.protocol.wire import JsonValue, ProtocolError, clean_text, to_jsonable, wire_fields
 
@@ -158,7 +159,7 @@ def _data(frame: str) -> str | None:
 
 def _object(data: str) -> dict[str, JsonValue]:
     try:
-        value: JsonValue = json.loads(data, parse_constant=_refuse_constant)
+        value: JsonValue = json.loads(data, parse_constant=refuse_constant)
     except (ValueError, RecursionError) as error:
         raise ProtocolError("invalid-json", f"An SSE frame is not JSON: {error}") from error
     if not isinstance(value, dict):
@@ -167,7 +168,3 @@ def _object(data: str) -> dict[str, JsonValue]:
     if not isinstance(kind, str) or not kind:
         raise ProtocolError("no-event-type", "Invalid event: the frame carries no event type.", value)
     return value
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")

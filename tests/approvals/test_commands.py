@@ -183,6 +183,7 @@ async def test_a_client_that_knows_outcomes_is_refused_instead(tmp_path: Path) -
         ('{"steps": [1]}', None, {"steps": [1]}),
         ("false", None, False),
         ("null", None, "null"),
+        *((much, None, much) for much in ("[" * 101 + "]" * 101, "[0" + ",0" * 50_000 + "]")),  # too much to read
         (False, None, False),
         ("7", {"type": "string"}, "7"),
         ("7", {"type": "integer"}, 7),

@@ -4,20 +4,28 @@ from __future__ import annotations
 
 import json
 import logging
+from base64 import urlsafe_b64encode
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from fastapi import FastAPI
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, MessagesState, StateGraph
 
-from langgraph_agui import InputLimits, LangGraphAgent, agui_router
-from langgraph_agui.protocol.limits import check_json
+from langgraph_agui import InputLimits, LangGraphAgent, ReasoningOptions, agui_router
+from langgraph_agui.messages.encrypted_values import EncryptedValueCodec
+from langgraph_agui.messages.options import RejectReason
+from langgraph_agui.protocol.limits import check_json, read_json_in_text
 from langgraph_agui.protocol.wire import ProtocolError
 from tests.http.raw import Answer, ask
 from tests.http.serving import Served, serving
 
 LIMITS = InputLimits(max_bytes=200_000, max_depth=20, max_items=30, max_values=3_000)
+
+
+class Kept(MessagesState):
+    number: float
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +34,12 @@ def served() -> Iterator[Served]:
     builder.add_node("answer", lambda _: {"messages": [("ai", "heard")]})
     builder.add_edge(START, "answer")
     builder.add_edge("answer", END)
+    keeping = StateGraph(Kept)
+    keeping.add_node("answer", lambda _: {"messages": [("ai", "heard")]})
+    keeping.add_edge(START, "answer")
+    keeping.add_edge("answer", END)
     app = FastAPI()
+    app.include_router(agui_router(LangGraphAgent(keeping.compile(checkpointer=InMemorySaver())), "/kept"))
     app.include_router(agui_router(LangGraphAgent(builder.compile()), "/small", limits=LIMITS))
     app.include_router(agui_router(LangGraphAgent(builder.compile()), "/default"))
     with serving(app) as served:
@@ -144,3 +157,37 @@ def test_a_large_input_is_read_in_a_thread_and_told_in_one_warning(
     assert all((record.threadName or "").startswith("langgraph-agui-input") for record in ours)
     assert "(2000 in all)" in ours[0].getMessage()
     assert all(record.getMessage().isprintable() and len(record.getMessage()) < 2_000 for record in ours)
+
+
+@pytest.mark.parametrize("number", ["1" * 20, "-" + "1" * 20, "9" * 300, str(2**64 - 1), str(-(2**63))])
+def test_integers_are_stored(number: str, served: Served) -> None:
+    """Checkpointers take 64 bits. Other integers become doubles, as they are for JavaScript."""
+    body = json.dumps(wire(threadId=number, state={"number": "?"})).replace('"?"', number)
+    answer = post(served, "/kept", body.encode())
+    assert answer.status == 200
+    assert b"RUN_FINISHED" in answer.body, answer.body
+
+
+def test_integers_that_no_number_holds_are_refused(served: Served) -> None:
+    answer = post(served, "/kept", b'{"state":{"number":' + b"9" * 4_000 + b"}}")
+    detail = "An integer of 4000 digits is more than a double holds."
+    assert (answer.status, answer.json["detail"]) == (422, detail)
+
+
+TEXTS = {
+    "values": "[0" + ",0" * 50_000 + "]",
+    "depth": "[" * 101 + "]" * 101,
+    "length": '["' + "x" * 1024 * 1024 + '"]',
+}
+
+
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+def test_json_in_texts_is_limited_too(text: str) -> None:
+    with pytest.raises(ValueError, match=r"too long|max_"):
+        read_json_in_text(text)
+
+
+@pytest.mark.parametrize("name", ["values", "depth"])
+def test_envelopes_are_limited_too(name: str) -> None:
+    value = urlsafe_b64encode(('{"v":1,"x":' + TEXTS[name] + "}").encode()).decode()
+    assert EncryptedValueCodec(ReasoningOptions(), "t").decode("assistant", "a", value) is RejectReason.MALFORMED

@@ -26,6 +26,8 @@ PUBLIC = ["https://example.com/a.png", "https://a.example.co:8443/x?y#z", "HTTPS
 NOT_PUBLIC = [
     *("http://example.com/a", "ftp://example.com/a", "file:///etc/passwd", "gs://bucket/a", "s3://bucket/a", "//a.com"),
     *("https://localhost/", "https://LOCALHOST./", "https://a.localhost/", "https://printer.local/", "https://router/"),
+    *("https://a.test/", "https://a.invalid/", "https://a.onion/", "https://a.box/", "https://db.service.consul/"),
+    *("https://kubernetes.default.svc/", "https://localhost6.localdomain6/", "https://a.EXAMPLE./"),
     *("https://metadata.google.internal/", "https://x.home.arpa/", "https:///x", "https://", "https://."),
     *("https://127.0.0.1/", "https://127.1/", "https://0x7f.1/", "https://2130706433/", "https://017700000001/"),
     *("https://10.0.0.1/", "https://172.16.0.1/", "https://192.168.1.1/", "https://169.254.169.254/", "https://0/"),
@@ -75,6 +77,13 @@ BLOCKS: list[dict[str, Any]] = [
     {"type": "non_standard", "value": {"type": "image_url", "image_url": {"url": LOCAL}}},
     {"type": "tool_result", "content": [{"type": "image", "source": {"type": "url", "url": LOCAL}}]},
 ]
+
+
+@pytest.mark.parametrize("url", ["//169.254.169.254/x", " //a.com/", "\x01http://a.com/", "\ufeffhttps://127.0.0.1/"])
+def test_addresses_that_do_not_begin_as_urls(url: str) -> None:
+    for policy in ("public", "none"):
+        with pytest.raises(RunInputError, match="media_urls"):
+            check_media_urls([HumanMessage([{"type": "image", "url": url}])], policy)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("block", BLOCKS)

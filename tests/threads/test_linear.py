@@ -8,15 +8,19 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from time import process_time
 from types import FrameType
 from typing import Any
 
 import pytest
+from langchain_core.messages import AIMessage
+from langchain_core.messages.tool import tool_call
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, MessagesState, StateGraph
 
 import langgraph_agui
-from langgraph_agui import LangGraphAgent
+from langgraph_agui import LangGraphAgent, agui_messages_to_langchain
+from langgraph_agui.messages.to_agui import langchain_messages_to_agui
 from langgraph_agui.protocol.schema import parse_input
 from tests.deep import each_value
 
@@ -115,10 +119,10 @@ class Instructions:
         return self._instruction
 
 
-async def work(way: str, history: list[dict[str, Any]]) -> int:
+async def work(way: str, history: list[dict[str, Any]], **more: Any) -> int:
     """The instructions for one request with this history."""
     served = agent(None if way == "no thread" else InMemorySaver())
-    sent = {"threadId": "t", "runId": "r", "messages": [*history, user("last")], "protocolVersion": "1.0"}
+    sent = {"threadId": "t", "runId": "r", "messages": [*history, user("last")], "protocolVersion": "1.0", **more}
     if way == "old client":
         del sent["protocolVersion"]
     if way in ("known thread", "other ids", "connect"):
@@ -157,3 +161,43 @@ WAYS = ("no thread", "unknown thread", "known thread", "other ids", "connect", "
 async def test_work_grows_with_the_length(way: str, name: str) -> None:
     short, long = [await work(way, HISTORIES[name](length)) for length in (SHORT, LONG)]
     assert long < MOST * short
+
+
+@pytest.mark.parametrize("way", ["unknown thread", "known thread"])
+async def test_an_answer_to_no_question_is_not_read(way: str) -> None:
+    short, long = [
+        await work(way, [], forwardedProps={"command": {"resume": "[" + "[]," * length + "[]]"}})
+        for length in (SHORT, 20 * LONG)
+    ]
+    assert long < 1.5 * short
+
+
+async def test_a_text_that_reads_like_the_escape_of_an_odd_character_is_no_work() -> None:
+    """Cleaning visits each value."""
+    odd, plain = [
+        await work("no thread", [], state={"data": [[]] * 5_000, "text": text}) for text in ("\\u0000", "\\n0000")
+    ]
+    assert odd < 1.05 * plain
+
+
+def test_a_message_with_many_calls_is_compared_in_linear_time() -> None:
+    """The comparisons of ids are not the package's instructions, so they are told by time."""
+
+    def seconds(count: int) -> float:
+        ids = [f"c{number}" for number in range(count)]
+        blocks = [
+            {"type": "function_call", "id": f"f{one}", "call_id": one, "name": "f", "arguments": "{}"} for one in ids
+        ]
+        message = AIMessage(
+            content=[*blocks],
+            tool_calls=[tool_call(name="f", args={}, id=one) for one in ids],
+            id="m",
+            response_metadata={"model_provider": "openai"},
+        )
+        shown = langchain_messages_to_agui([message])
+        start = process_time()
+        restored = agui_messages_to_langchain(shown)
+        assert len(restored[0].content) == count
+        return process_time() - start
+
+    assert seconds(8_000) < 24 * min(seconds(1_000) for _ in range(5))
