@@ -36,7 +36,7 @@ class InputLimits:
 # Bytes that are looked at without a break: other threads wait so long.
 _CHUNK: Final = 128 * 1024
 
-# Texts are read in the event loop.
+# JSON in texts is read in the event loop.
 _IN_TEXT: Final = InputLimits(max_values=50_000)
 
 # Characters of the longest integer of 64 bits.

@@ -25,7 +25,7 @@ LIMITS = InputLimits(max_bytes=200_000, max_depth=20, max_items=30, max_values=3
 
 
 class Kept(MessagesState):
-    number: float
+    number: Any
 
 
 @pytest.fixture(scope="module")
