@@ -14,7 +14,8 @@ from collections.abc import Mapping
 from typing import Literal, NamedTuple, TypeAlias
 
 from langgraph_agui.messages.options import SEALED, InvalidEnvelope, ReasoningOptions, RejectReason
-from langgraph_agui.protocol.limits import read_json_in_text
+from langgraph_agui.protocol.limits import InputLimits, check_json
+from langgraph_agui.protocol.wire import ProtocolError
 
 Envelope: TypeAlias = Mapping[str, object]
 Holder: TypeAlias = Literal["user", "assistant", "tool", "reasoning", "call"]
@@ -90,8 +91,10 @@ class EncryptedValueCodec:
             return RejectReason.NO_SEAL
         try:
             text = data.decode()
-            envelope: object = json.loads(text) if seal else read_json_in_text(text, self.options.max_bytes)
-        except (ValueError, RecursionError):
+            if seal is None:
+                check_json(data, InputLimits())
+            envelope: object = json.loads(text)
+        except (ValueError, RecursionError, ProtocolError):
             envelope = None
         if not isinstance(envelope, dict) or (seal is None and "v" not in envelope):
             is_ours = seal is not None or value.startswith(_OWN)

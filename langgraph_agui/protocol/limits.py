@@ -37,7 +37,7 @@ class InputLimits:
 _CHUNK: Final = 128 * 1024
 
 # JSON in texts is read in the event loop.
-_IN_TEXT: Final = InputLimits(max_values=50_000)
+_IN_TEXT: Final = InputLimits(max_bytes=1_000_000, max_values=50_000)
 
 # Characters of the longest integer of 64 bits.
 _INTEGER: Final = 20
@@ -89,13 +89,13 @@ def read_json(text: str) -> JsonValue:
     return value
 
 
-def read_json_in_text(text: str, max_length: int = 1024 * 1024) -> JsonValue:
+def read_json_in_text(text: str) -> JsonValue:
     """Return the JSON value that a client's text holds. In its input, it counts as one value.
 
     Raises:
-        ValueError: It holds none, or one of more than `max_length` characters, 50,000 values or 100 levels.
+        ValueError: It holds none, or one of more than a million characters, 50,000 values or 100 levels.
     """
-    if len(text) > max_length:
+    if len(text) > _IN_TEXT.max_bytes:
         raise ValueError("The text is too long.")
     try:
         check_json(text.encode("utf-8", "replace"), _IN_TEXT)
