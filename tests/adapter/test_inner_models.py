@@ -22,6 +22,7 @@ from langgraph_agui import LangGraphAgent
 from tests.adapter.graphs import chain_of
 from tests.adapter.models import Scripted, call, calling, part, text_chunk, thinking
 from tests.adapter.streams import RecordedRun, record_run, run_input, user
+from tests.deep import each_value
 
 
 class Notes(TypedDict, total=False):
@@ -172,6 +173,7 @@ async def savers(way: str, path: Path) -> AsyncIterator[list[Any]]:
 
 @pytest.mark.parametrize("way", ["no checkpointer", "checkpointer", "restarted", "lost"])
 @pytest.mark.parametrize("kind", KINDS)
+@each_value()
 async def test_the_client_holds_what_the_graph_keeps(kind: Kind, way: str, tmp_path: Path) -> None:
     """Whether the thread is kept, is read by another process, or is gone: the next turn's model gets the same."""
     kept, second_request = await alone(kind)

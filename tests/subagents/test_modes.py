@@ -12,6 +12,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from langgraph_agui import LangGraphAgent
 from tests.adapter.streams import RecordedRun, plain, record_run, run_input
+from tests.deep import deep
 from tests.subagents.graphs import GRAPHS, Build
 from tests.subagents.owners import check_no_subagents, sayings, starts, tag
 
@@ -115,6 +116,7 @@ async def test_usage_is_the_same(build: Build) -> None:
     assert counts[0][0]["input_tokens"] >= 20  # the boss's and a subagent's
 
 
+@deep
 @graphs
 async def test_modes_with_a_checkpointer(build: Build) -> None:
     for mode in ("inline", "hidden"):

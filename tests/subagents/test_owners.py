@@ -14,6 +14,7 @@ from pydantic import TypeAdapter
 
 from langgraph_agui import LangGraphAgent
 from tests.adapter.streams import RecordedRun, record_run, run_input
+from tests.deep import deep
 from tests.subagents.graphs import BOSS, GRAPHS, PARALLEL, Build, Built, ExpectedSubagent, agent_of, agent_tool
 from tests.subagents.owners import check_all, ends, interleaved, sayings, starts
 from tests.subagents.voices import voice
@@ -51,6 +52,7 @@ async def test_in_memory(build: Build) -> None:
     check_complete(*await received(build, InMemorySaver()))
 
 
+@deep
 @graphs
 async def test_in_a_database(build: Build, tmp_path: Any) -> None:
     async with AsyncSqliteSaver.from_conn_string(str(tmp_path / "threads")) as saver:
