@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Self, TypeVar, Unpack, cast
 from uuid import uuid4
 
-from ag_ui.core import AgentCapabilities, Event, RunAgentInput
+from ag_ui.core import AgentCapabilities, BaseEvent, Event, RunAgentInput
 from langchain_core.runnables import RunnableConfig
 from langgraph.pregel import Pregel
 from langgraph.pregel.remote import RemoteGraph
@@ -160,7 +161,7 @@ class LangGraphAgent:
         super().__init_subclass__(**kwargs)
         warn_of_hooks(cls)
 
-    async def run(
+    def run(
         self, run_input: RunAgentInput, *, config: RunnableConfig | None = None, context: object = None
     ) -> AsyncGenerator[Event, None]:
         """Run the graph and yield the events of the run.
@@ -173,17 +174,7 @@ class LangGraphAgent:
             config: Configuration of this run, over the agent's.
             context: The graph's runtime context for this run.
         """
-        try:
-            reader = await self.begin(EventSink, run_input, config=config, context=context)
-        except CodedError as error:
-            for refusal in refused_run(run_input, error):
-                yield cast("Event", refusal)
-            return
-        async with reader:
-            while batch := await reader.take():
-                for event in batch:
-                    reader.behind = event is not batch[-1]
-                    yield cast("Event", event)
+        return _events_of(run_input, partial(self.begin, EventSink, run_input, config=config, context=context))
 
     async def stream_sse(
         self, run_input: RunAgentInput, *, config: RunnableConfig | None = None, context: object = None
@@ -250,9 +241,7 @@ class LangGraphAgent:
         if limit is not None and going >= limit:
             raise RunInputError(ErrorCode.TOO_MANY_RUNS)
 
-    async def connect(
-        self, run_input: RunAgentInput, *, config: RunnableConfig | None = None
-    ) -> AsyncGenerator[Event, None]:
+    def connect(self, run_input: RunAgentInput, *, config: RunnableConfig | None = None) -> AsyncGenerator[Event, None]:
         """Yield the thread as it stands, without running anything: messages with their reasoning, state, interrupts.
 
         Ids are those of the live runs; an unknown thread is an empty one. If a run is going on in the thread, in this
@@ -263,17 +252,7 @@ class LangGraphAgent:
             run_input: The thread, and what the client holds of it already.
             config: Configuration for reading the thread, over the agent's.
         """
-        try:
-            reader = self.subscribe(EventSink, run_input, config=config)
-        except RunInputError as error:
-            for refusal in refused_run(run_input, error):
-                yield cast("Event", refusal)
-            return
-        async with reader:
-            while batch := await reader.take():
-                for event in batch:
-                    reader.behind = event is not batch[-1]
-                    yield cast("Event", event)
+        return _events_of(run_input, partial(self.subscribe, EventSink, run_input, config=config))
 
     def subscribe(
         self,
@@ -372,3 +351,21 @@ class LangGraphAgent:
         found = capabilities_of(self._context, self._readers, self.name, self.description)
         given = self._capabilities
         return found.model_copy(update={field: getattr(given, field) for field in given.model_fields_set})
+
+
+async def _events_of(
+    run_input: RunAgentInput, begin: Callable[[], Subscription[BaseEvent] | Awaitable[Subscription[BaseEvent]]]
+) -> AsyncGenerator[Event, None]:
+    """Yield the events of the subscription that `begin` returns; those of a refusal if it refuses."""
+    try:
+        begun = begin()
+        reader = begun if isinstance(begun, Subscription) else await begun
+    except CodedError as error:
+        for refusal in refused_run(run_input, error):
+            yield cast("Event", refusal)
+        return
+    async with reader:
+        while batch := await reader.take():
+            for event in batch:
+                reader.behind = event is not batch[-1]
+                yield cast("Event", event)

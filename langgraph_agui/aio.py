@@ -1,4 +1,4 @@
-"""Helpers for asyncio: tasks that nobody awaits, coroutines that synchronous code runs, and threads."""
+"""Helpers for asyncio: tasks that nobody awaits, coroutines that synchronous code runs, threads, durations."""
 
 from __future__ import annotations
 
@@ -7,11 +7,15 @@ from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
+from datetime import timedelta
 from functools import partial
-from typing import Any, Final, ParamSpec, Protocol, TypeVar
+from typing import Any, Final, ParamSpec, Protocol, TypeAlias, TypeVar
 
 T = TypeVar("T")
 P = ParamSpec("P")
+
+# A time: seconds, or a `timedelta`.
+Duration: TypeAlias = float | timedelta
 
 # For large inputs. Tools that hang may fill the event loop's own executor.
 _THREADS: Final = ThreadPoolExecutor(2, thread_name_prefix="langgraph-agui-input")
@@ -21,6 +25,11 @@ _MAX_THREADS = 256
 
 # The event loop itself keeps only weak references to its tasks.
 _kept: set[asyncio.Task[None]] = set()
+
+
+def seconds(duration: Duration | None) -> float | None:
+    """Return a duration in seconds."""
+    return duration.total_seconds() if isinstance(duration, timedelta) else duration
 
 
 def keep_alive(task: asyncio.Task[None]) -> None:
@@ -38,6 +47,15 @@ def use_own_executor() -> None:
     loop = asyncio.get_running_loop()
     if getattr(loop, "_default_executor", None) is None:
         loop.set_default_executor(ThreadPoolExecutor(_MAX_THREADS, thread_name_prefix="langgraph-agui"))
+
+
+async def run_in_loop_of(task: asyncio.Task[None], work: Coroutine[None, None, None]) -> None:
+    """Run `work` to its end in the event loop of `task`, which may be that of another thread."""
+    loop = task.get_loop()
+    if loop is asyncio.get_running_loop():
+        await work
+    else:
+        await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, loop))
 
 
 class Caller(Protocol):

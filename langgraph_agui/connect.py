@@ -8,11 +8,12 @@ from typing import TypeVar
 from ag_ui.core import RunAgentInput
 from langchain_core.runnables import RunnableConfig
 
+from langgraph_agui.aio import run_in_loop_of, seconds
 from langgraph_agui.configs import merge_run_configs
 from langgraph_agui.errors import CodedError, ErrorCode, as_state_error
 from langgraph_agui.interrupts.pending import PendingInterrupts
 from langgraph_agui.run import emit_pending, start_translation
-from langgraph_agui.settings import AgentContext, seconds
+from langgraph_agui.settings import AgentContext
 from langgraph_agui.state.client_state import state_version
 from langgraph_agui.translate.event_sinks import Subscription
 
@@ -45,7 +46,10 @@ class ThreadSnapshot:
         reader.on_leave = self._leave
 
     async def end(self, code: ErrorCode, grace: float = 0) -> None:
-        """End it with an error if it has not ended within `grace` seconds."""
+        """End it with an error if it has not ended within `grace` seconds. May be called in any event loop."""
+        await run_in_loop_of(self.task, self._end_in_time(code, grace))
+
+    async def _end_in_time(self, code: ErrorCode, grace: float) -> None:
         await asyncio.wait({self.task}, timeout=grace)
         if self.task.cancel():
             self._translation.fail_run(CodedError(code))

@@ -17,14 +17,14 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.errors import GraphDrained
 from langgraph.graph import END
 
-from langgraph_agui.aio import await_shielded, keep_alive, run_here, run_in_thread
+from langgraph_agui.aio import await_shielded, keep_alive, run_here, run_in_loop_of, run_in_thread, seconds
 from langgraph_agui.configs import merge_run_configs
 from langgraph_agui.errors import CodedError, ErrorCode, RunInputError, as_state_error, is_data_refused
 from langgraph_agui.frontend import KEY, SentInput, frontend_config
 from langgraph_agui.interrupts.approval_tool import REQUEST_APPROVAL, split_approvals
 from langgraph_agui.interrupts.pending import PendingInterrupts
 from langgraph_agui.messages.to_agui import cancelled, open_tool_calls
-from langgraph_agui.settings import AgentContext, RunSettings, seconds
+from langgraph_agui.settings import AgentContext, RunSettings
 from langgraph_agui.state.client_state import RUN
 from langgraph_agui.threads.locks import ThreadLease, ThreadLocks
 from langgraph_agui.threads.planner import Abandon, Execute, Resume, RunPlan, RunPlanner, Show
@@ -188,13 +188,9 @@ class Run:
     async def end(self, code: ErrorCode, grace: float = 0) -> None:
         """End the run with an error if it has not ended within `grace` seconds; wait until its readers have it.
 
-        They are given a short time. May be called in another event loop than that of the run.
+        They are given a short time. May be called in any event loop.
         """
-        ending, loop = self._end_in_time(code, grace), self.task.get_loop()
-        if loop is asyncio.get_running_loop():
-            await ending
-        else:
-            await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(ending, loop))
+        await run_in_loop_of(self.task, self._end_in_time(code, grace))
 
     async def _end_in_time(self, code: ErrorCode, grace: float) -> None:
         await asyncio.wait({self.task}, timeout=grace)

@@ -10,6 +10,7 @@ from typing import Literal, Protocol, TypeAlias, TypedDict, get_args, get_origin
 from ag_ui.core import RunAgentInput
 from langchain_core.messages import BaseMessage
 
+from langgraph_agui.aio import Duration, seconds
 from langgraph_agui.frontend import SentInput
 from langgraph_agui.graphs import GraphAdapter
 from langgraph_agui.interrupts.decisions import OnApproval, log_approval
@@ -43,15 +44,6 @@ InterruptForm: TypeAlias = Literal["auto", "outcome", "legacy", "both"]
 
 # Which form of the protocol clients get; "auto" is that of 1.0 for clients that send a `protocolVersion`.
 ClientProtocol: TypeAlias = Literal["auto", "1.0", "0.x"]
-
-
-# A time: seconds, or a `timedelta`.
-Duration: TypeAlias = float | timedelta
-
-
-def seconds(duration: Duration | None) -> float | None:
-    """Return a duration in seconds."""
-    return duration.total_seconds() if isinstance(duration, timedelta) else duration
 
 
 def check_choice(name: str, value: object, choices: object) -> None:

@@ -42,7 +42,7 @@ _CONTROLS: Final = {
 }
 # In JSON the same characters are escaped, so that the text stays JSON.
 _JSON_ESCAPES: Final = {code: f"\\u{code:04x}" for code in _CONTROLS if code >= 0x7F}
-# How many levels of subagents are told apart.
+# How many levels of subagents have names of their own.
 _MAX_NESTED: Final = 20
 _TOOL_OUTPUT: Final = "langgraph:tool_output"
 

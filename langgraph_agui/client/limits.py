@@ -10,11 +10,11 @@ import math
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Final, TypeVar
 
 import httpx2
 
+from langgraph_agui.aio import Duration, seconds
 from langgraph_agui.client.errors import RunLimitError
 from langgraph_agui.protocol.patch import MAX_WEIGHT
 from langgraph_agui.protocol.sse import MAX_FRAME
@@ -44,13 +44,13 @@ class ClientLimits:
     max_bytes: int = 256 * 1024 * 1024
     max_weight: int = MAX_WEIGHT
     max_tool_rounds: int = 50
-    run_timeout: float | timedelta | None = None
+    run_timeout: Duration | None = None
 
     def __post_init__(self) -> None:
         """Check the values."""
         for name in ("max_event", "max_bytes", "max_weight", "max_tool_rounds", "run_timeout"):
             value = getattr(self, name)
-            if value is not None and value <= type(value)(0):
+            if (limit := seconds(value)) is not None and limit <= 0:
                 raise ValueError(f"ClientLimits({name}=...) must be above zero, not {value!r}.")
 
     def check_tool_rounds(self, rounds: int) -> None:
@@ -70,8 +70,8 @@ class Deadline:
         blocking: Whether there is no event loop.
     """
 
-    def __init__(self, limit: float | timedelta | None, *, blocking: bool) -> None:
-        self._seconds = limit.total_seconds() if isinstance(limit, timedelta) else limit
+    def __init__(self, limit: Duration | None, *, blocking: bool) -> None:
+        self._seconds = seconds(limit)
         self._end = math.inf if self._seconds is None else time.monotonic() + self._seconds
         self._blocking = blocking
 

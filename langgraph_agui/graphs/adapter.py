@@ -76,9 +76,9 @@ class GraphAdapter(ABC):
         """The object that thread locks belong to: graphs with the same owner share their threads."""
 
     @property
-    @abstractmethod
     def store(self) -> object:
         """The object whose methods read and write the threads."""
+        return self.lock_owner
 
     # Whether the graph is a compiled `StateGraph`, which knows all of its keys.
     is_state_graph = False

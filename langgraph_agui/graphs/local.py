@@ -76,11 +76,6 @@ class LocalGraphAdapter(GraphAdapter):
         return self.graph.checkpointer
 
     @property
-    def store(self) -> object:
-        """See `GraphAdapter`."""
-        return self.graph.checkpointer
-
-    @property
     def _saver(self) -> BaseCheckpointSaver[str] | None:
         saver = self.graph.checkpointer
         return saver if isinstance(saver, BaseCheckpointSaver) else None

@@ -246,7 +246,7 @@ def user_or_tool_message(
         message: The client's.
         name: Its name by default.
         envelope: What the message holds besides.
-        sealed: Whether nobody but the server can have made the envelope. If not, a model is told nothing but what the
+        sealed: Whether nobody but the server can have made the envelope. If not, a model gets nothing but what the
             client sees: the envelope only says how that is cut into blocks, that a result has no name, which call it
             answers, and what a remote agent calls it.
         call_id: The id of the call that a result answers, as its assistant message has it.
@@ -290,7 +290,7 @@ def _of_remote(kwargs: object) -> dict[str, object]:
 
 
 def _same_words(content: object, shown: object) -> bool:
-    """Return whether a model is told by `content` what it is told by `shown`, only cut into other blocks."""
+    """Return whether a model reads the same in `content` as in `shown`, only cut into other blocks."""
     return same_json(_joined(content), _joined(shown))
 
 

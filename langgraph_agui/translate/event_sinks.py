@@ -295,6 +295,7 @@ class Subscription(Generic[T]):
         code = ErrorCode.READER_TOO_SLOW
         logger.warning("A reader was let go: %d bytes waited for it.", self._weight)
         self._items.clear()
+        self._weight = 0
         self.behind = True
         self.sink.event(agui.RunErrorEvent(message=code.message, code=code.value))
         self._abandoned = True

@@ -176,40 +176,19 @@ CASES: dict[str, Case] = {
     ),
     "gemini": Case(
         [
-            answer(
-                "lc_run--1",
-                "google_genai",
-                [
-                    {"type": "thinking", "thinking": "Oslo is in Norway.", "signature": "Q2lr"},
-                    {"type": "text", "text": "One moment please.", "extras": {"signature": "Q2lt"}},
-                ],
-                call("call_1", "Oslo"),
-                additional_kwargs={
-                    "function_call": {"name": "get_weather", "arguments": '{"city": "Oslo"}'},
-                    "__gemini_function_call_thought_signatures__": {"call_1": "Q2ls"},
-                },
+            GEMINI.model_copy(
+                update={
+                    "additional_kwargs": {
+                        "function_call": {"name": "get_weather", "arguments": '{"city": "Oslo"}'},
+                        **GEMINI.additional_kwargs,
+                    }
+                }
             )
         ],
         less=[GEMINI],
     ),
     "bedrock": Case(
-        [
-            answer(
-                "lc_run--2",
-                "bedrock_converse",
-                [
-                    {
-                        "type": "reasoning_content",
-                        "reasoning_content": {"text": "Does it rain in Bergen?", "signature": "EqQBsig"},
-                    },
-                    {"type": "reasoning_content", "reasoning_content": {"redacted_content": b"\x00\xff"}},
-                    {"type": "text", "text": "It always rains in Bergen."},
-                ],
-                metadata={"model_name": "anthropic.claude"},
-                name="weather",
-                additional_kwargs={"lang": "en"},
-            )
-        ],
+        [BEDROCK.model_copy(update={"additional_kwargs": {"lang": "en"}})],
         less=[BEDROCK],
     ),
     "openrouter": Case(
