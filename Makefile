@@ -7,6 +7,8 @@ ROUNDS ?= 9
 RUNS ?= 10000
 # More than cores: many tests wait for sockets, browsers and other processes.
 WORKERS ?= 4
+# Tests with a target of their own.
+ELSEWHERE := $(addprefix --ignore=tests/,docs frontends interop packaging)
 ARGS ?=
 # 1 draws the same random examples each time; 5, say, draws others, and five times as many.
 DEPTH ?= 1
@@ -14,19 +16,19 @@ DEPTH ?= 1
 # Workers and the programs that tests start share compiled code, whatever the environment says.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-deep test-frontends interop lint format audit bench soak results chromium clean
+.PHONY: demo test test-deep test-frontends test-docs docs interop package lint format audit bench soak results chromium nginx clean
 
 demo: .venv/.demo
 	$(BIN)/langgraph-agui demo --port $(PORT) --ask "What is the weather in Rome and Paris?" $(ARGS)
 
 test: .venv/.dev chromium
 	$(BIN)/python -c 'from tests.node_client import install; install()'
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --ignore=tests/interop --ignore=tests/frontends $(ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup $(ELSEWHERE) $(ARGS)
 
 # What `make test` leaves out, and all that draws examples, with more of them.
 test-deep: .venv/.dev chromium
 	$(BIN)/python -c 'from tests.node_client import install; install()'
-	TEST_DEPTH=$(DEPTH) $(BIN)/python -m pytest -o timeout=900 -n $(WORKERS) --dist loadgroup --ignore=tests/interop --ignore=tests/frontends -m 'deep or hypothesis' $(ARGS)
+	TEST_DEPTH=$(DEPTH) $(BIN)/python -m pytest -o timeout=900 -n $(WORKERS) --dist loadgroup $(ELSEWHERE) -m 'deep or hypothesis' $(ARGS)
 
 # Against other frameworks' servers, each with its own packages in .venv-interop.
 interop: .venv/.dev
@@ -37,6 +39,25 @@ interop: .venv/.dev
 test-frontends: .venv/.dev chromium
 	$(BIN)/python -m tests.frontends.building
 	$(BIN)/python -m pytest -n 2 --dist loadgroup tests/frontends $(ARGS)
+
+# The site, in `site`; a warning is an error. Links into the repository and the places that others link to are tested.
+docs: .venv/.dev
+	$(BIN)/zensical build --strict
+	$(BIN)/python -m tests.docs
+
+# Every code block of the README and the docs runs; the quickstart and the tutorials from an empty folder, in Chromium.
+test-docs: .venv/.dev chromium nginx
+	$(BIN)/python -m pytest -n 2 --dist loadgroup tests/docs $(ARGS)
+
+# What is uploaded: its files, each extra alone, then the lowest and the newest dependencies, on every Python that is here.
+package: .venv/.dev
+	$(BIN)/python -m pytest -n 2 --dist loadgroup tests/packaging --ignore=tests/packaging/test_versions.py $(ARGS)
+	$(BIN)/python -m pytest -n 2 --dist loadgroup tests/packaging/test_versions.py $(ARGS)
+
+# The screenshots that the documentation shows.
+pictures: .venv/.dev chromium
+	mkdir -p docs/pictures
+	PICTURES=docs/pictures $(BIN)/python -m pytest -n 0 -m '' tests/playground/test_tour.py -k a_scene $(ARGS)
 
 lint: .venv/.dev
 	$(BIN)/ruff format --check .
@@ -67,11 +88,16 @@ results: .venv/.dev
 	$(BIN)/python -m tests.reasoning.table
 	$(BIN)/python -m tests.migration.table
 	$(BIN)/python -m tests.faults.table
+	$(BIN)/python -m tests.mistakes
 
 # The page is tested in a real browser: the one that is installed, or Debian's.
 chromium:
 	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || \
 		{ sudo=$$(command -v sudo || true); $$sudo apt-get update -q && $$sudo apt-get install -y -q chromium; }
+
+nginx:
+	@PATH="$$PATH:/usr/sbin"; { command -v nginx && command -v openssl; } >/dev/null || \
+		{ sudo=$$(command -v sudo || true); $$sudo apt-get update -q && $$sudo apt-get install -y -q nginx-light openssl; }
 
 .venv/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; try: make PYTHON=python3.11")'
@@ -87,4 +113,4 @@ chromium:
 	@touch $@ .venv/.demo
 
 clean:
-	rm -rf .venv .venv-interop .venv-audit tests/node/node_modules examples/frontends/*/node_modules examples/frontends/*/dist tests/frontends/new_client .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-interop .venv-audit site .venv-release dist tests/node/node_modules examples/frontends/*/node_modules examples/frontends/*/dist tests/frontends/new_client .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -133,7 +133,12 @@ REQUEST_APPROVAL = Tool(
 
 
 async def send(
-    agent: LangGraphAgent, messages: Sequence[Message], run: str, resume: list[ResumeEntry] | None = None
+    agent: LangGraphAgent,
+    messages: Sequence[Message],
+    run: str,
+    *,
+    resume: list[ResumeEntry] | None = None,
+    tools: Sequence[Tool] = (),
 ) -> list[Event]:
     """Run the agent once and print what it says."""
     run_input = RunAgentInput(
@@ -142,7 +147,7 @@ async def send(
         run_id=run,
         messages=list(messages),
         state={},
-        tools=[REQUEST_APPROVAL],
+        tools=list(tools),
         context=[],
         forwarded_props={},
         resume=resume,
@@ -196,12 +201,13 @@ async def dialogue(approvals: Literal["interrupt", "tool_call"]) -> None:
     ledger.clear()
     agent = make_agent(approvals)
     print(f"user: {REQUEST}")
-    first = await send(agent, [UserMessage(id="request", role="user", content=REQUEST)], "run-1")
+    tools = [REQUEST_APPROVAL] if approvals == "tool_call" else []
+    first = await send(agent, [UserMessage(id="request", role="user", content=REQUEST)], "run-1", tools=tools)
     held = history(first)
     if approvals == "interrupt":
-        await send(agent, held, "run-2", answer_interrupts(first))
+        await send(agent, held, "run-2", resume=answer_interrupts(first))
     else:
-        await send(agent, [*held, *answer_calls(held)], "run-2")
+        await send(agent, [*held, *answer_calls(held)], "run-2", tools=tools)
     print(f"done: {', '.join(sorted(ledger))}")
 
 

