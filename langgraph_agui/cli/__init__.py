@@ -1,4 +1,4 @@
-"""The command line: `langgraph-agui serve | chat | demo | doctor`.
+"""The command line: `langgraph-agui serve | chat | demo | doctor | validate | replay`.
 
 Its packages are an optional extra; importing this module needs none of them.
 """
@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import sys
 
-EXTRA_PACKAGES = frozenset({"click", "fastapi", "httpx2", "langchain", "rich", "starlette", "typer", "uvicorn"})
+EXTRA_PACKAGES = frozenset(
+    {"click", "dotenv", "fastapi", "httpx2", "langchain", "langgraph", "rich", "starlette", "typer", "uvicorn"}
+)
 
 
 def main() -> None:
-    """Run the command line; without the extra's packages, say which extra is missing."""
+    """Run the command line; without the extra's packages, name the extra that is missing."""
     try:
         from langgraph_agui.cli.app import app
 
@@ -20,4 +22,4 @@ def main() -> None:
         missing = (error.name or "").partition(".")[0]
         if missing not in EXTRA_PACKAGES:
             raise
-        sys.exit(f"langgraph-agui: {missing} is not installed. Try: pip install 'langgraph-agui[cli]'")
+        sys.exit(f'{missing} is missing: pip install "langgraph-agui[cli]"')

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from langgraph_agui import __version__
 from langgraph_agui.cli.formatting import CommandError, ExitCode, printable
 
 app = typer.Typer(
     name="langgraph-agui",
-    help="LangChain and LangGraph on AG-UI 1.0: serve a graph, talk to an agent, examine its models, or try the demo.",
+    help="LangChain and LangGraph on AG-UI 1.0: serve a graph, talk to an agent, check its streams, or try the demo.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -27,7 +29,39 @@ ApiKey = Annotated[
     typer.Option(envvar="LANGGRAPH_AGUI_API_KEY", help="Key that each request must bring; a non-local host needs one."),
 ]
 Open = Annotated[bool, typer.Option("--open", help="Open the playground in a browser.")]
-Origins = Annotated[list[str] | None, typer.Option("--allow-origin", help="Let pages of this origin call the agent.")]
+Origins = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--cors", "--allow-origin", metavar="ORIGIN", help="Let pages of this origin call the agent; * for all."
+    ),
+]
+Checkpointer = Annotated[
+    str | None,
+    typer.Option(metavar="PLACE", help="Where threads are kept: a SQLite file, memory, none or postgresql://…"),
+]
+ExposeErrors = Annotated[
+    bool | None,
+    typer.Option(help="Send the texts of exceptions to clients.", show_default="on a local host only"),
+]
+GraphSpec = Annotated[
+    str, typer.Argument(metavar="GRAPH", help="module:name, path/to/file.py:name, path/to/file.py or langgraph.json.")
+]
+Headers = Annotated[list[str] | None, typer.Option("--header", "-H", help="Header to send: 'Name: value'.")]
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"langgraph-agui {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print name and version.")
+    ] = False,
+) -> None:
+    """LangChain and LangGraph on AG-UI 1.0."""
 
 
 @contextmanager
@@ -44,25 +78,28 @@ def _errors_reported() -> Iterator[None]:
 
 @app.command("serve")
 def serve_graph(
-    graph: Annotated[str, typer.Argument(help="What to serve: module:name or path/to/file.py:name.")],
+    graph: GraphSpec,
     host: Host = "127.0.0.1",
     port: Port = 8000,
     open_browser: Open = False,
-    allow_origin: Origins = None,
+    cors: Origins = None,
     api_key: ApiKey = None,
+    checkpointer: Checkpointer = None,
+    expose_errors: ExposeErrors = None,
+    reload: Annotated[bool, typer.Option("--reload", help="Begin again when a Python file changes.")] = False,
 ) -> None:
-    """Serve your own graph over AG-UI, with a playground page.
+    """Serve your own graphs over AG-UI, with a playground page.
 
-    NAME is a compiled graph, a function without arguments that returns one, or a LangGraphAgent. Modules are
-    looked up from the current directory.
+    A name is that of a compiled graph, a LangGraphAgent, or a function that returns one: async or not, without
+    arguments or with a configuration. Without a name, all graphs of the file are served.
+
+    Threads are kept in .langgraph-agui/threads.sqlite, unless a graph has a checkpointer of its own.
     """
     from langgraph_agui.cli import loading, serve
 
     with _errors_reported():
-        agent = loading.load_agent(graph)
-        title = f"{agent.name} · AG-UI playground"
-        site = serve.build_app(agent, title, host, origins=allow_origin or (), api_key=api_key)
-        serve.run(site, host, port, heading=f"Serving {graph}", open_browser=open_browser, api_key=api_key)
+        options = (host, port, open_browser, cors or (), api_key, checkpointer, expose_errors, reload)
+        serve.run(serve.Site(partial(loading.load_targets, graph), graph, f"Serving {graph}", *options))
 
 
 @app.command("demo")
@@ -74,39 +111,76 @@ def serve_demo(
     host: Host = "127.0.0.1",
     port: Port = 8000,
     open_browser: Open = False,
-    allow_origin: Origins = None,
+    cors: Origins = None,
     api_key: ApiKey = None,
+    checkpointer: Checkpointer = None,
+    expose_errors: ExposeErrors = None,
 ) -> None:
-    """Serve a demo agent that reasons, calls tools and answers. Works offline, on a scripted model."""
-    from langgraph_agui import LangGraphAgent
+    """Serve a demo agent that reasons, calls tools and answers. Works offline, on a scripted model.
+
+    Its threads are kept in memory, unless --checkpointer names another place.
+    """
     from langgraph_agui.cli import demo, loading, serve
 
     with _errors_reported():
         chosen = loading.load_model(model, reasoning=reasoning) if model else None
-        agent = LangGraphAgent(graph=demo.build_demo_graph(chosen, delay=delay), name="demo")
-        title = "Demo agent · AG-UI playground"
-        site = serve.build_app(agent, title, host, demo.SUGGESTIONS, allow_origin or (), api_key)
         heading = f"Demo agent on {model or 'a scripted model: offline, no API key needed'}"
-        serve.run(site, host, port, heading=heading, open_browser=open_browser, question=question, api_key=api_key)
+        options = (host, port, open_browser, cors or (), api_key, checkpointer, expose_errors, False)
+        title = "Demo agent · AG-UI playground"
+        graphs = {"demo": demo.build_demo_graph(chosen, delay=delay)}
+        serve.run(serve.Site(lambda: graphs, "demo", heading, *options, title, demo.SUGGESTIONS, question))
 
 
 @app.command(
     "doctor",
-    epilog="Exit codes: 0 nothing to change, 1 a model loses reasoning, 2 the graph cannot be loaded. A graph without "
-    "models, an unknown model class, and a model that only summarizes or chooses tools are reported but do not count.",
+    epilog="Exit codes: 0 nothing to change, 1 something to change, 2 the graph cannot be loaded. A graph without "
+    "models, an unknown model class, a model that only summarizes or chooses tools, and client tools that nothing "
+    "binds are reported but do not count.",
 )
-def examine_graph(
-    graph: Annotated[str, typer.Argument(help="What to examine: module:name or path/to/file.py:name.")],
-) -> None:
-    """Check whether the models of a graph carry reasoning: out to the client, and back on the next turn.
+def examine_graph(graph: GraphSpec) -> None:
+    """Find what goes wrong with a graph without running it.
 
-    The graph does not run, so a model that a node creates when it runs is not found.
+    It finds a synchronous checkpointer, approvals without one, client tools that nothing binds, and models that lose
+    reasoning on the way out to the client or back on the next turn. What a node makes when it runs is not found.
     Modules are looked up from the current directory.
     """
     from langgraph_agui.cli import doctor, loading
 
     with _errors_reported():
-        raise typer.Exit(doctor.run(loading.load_agent(graph), graph))
+        raise typer.Exit(doctor.run(loading.load_targets(graph), graph))
+
+
+@app.command(
+    "validate",
+    epilog="Exit codes: 0 every rule kept, 1 findings, 2 the file cannot be read, 3 no AG-UI agent at URL.",
+)
+def validate_stream(
+    source: Annotated[str, typer.Argument(metavar="FILE|URL", help="A recorded stream, or an agent to ask.")],
+    question: Annotated[str, typer.Argument(help="What to ask the agent.")] = "Hello",
+    header: Headers = None,
+) -> None:
+    """Check a stream against every rule of AG-UI 1.0 for agents.
+
+    A file is one that the playground exports, the output of chat --json, or a dump of an event stream (SSE).
+    """
+    from langgraph_agui.cli import recording
+
+    with _errors_reported():
+        raise typer.Exit(recording.validate(source, question, header or ()))
+
+
+@app.command(
+    "replay", epilog="Exit codes: 0 shown, 1 the stream breaks a rule that ends it, 2 the file cannot be read."
+)
+def replay_stream(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A recorded stream, as for validate.")],
+    speed: Annotated[float, typer.Option(min=0, help="How many times as fast as recorded; 0 shows all at once.")] = 1,
+) -> None:
+    """Show a recorded run in the terminal, at the pace at which it was recorded."""
+    from langgraph_agui.cli import recording
+
+    with _errors_reported():
+        raise typer.Exit(recording.replay(file, speed))
 
 
 @app.command(
@@ -117,7 +191,7 @@ def examine_graph(
 def chat_with_agent(
     url: Annotated[str, typer.Argument(metavar="URL", help="Address of an AG-UI agent.")],
     question: Annotated[str | None, typer.Argument(help="Ask this and exit; without it, converse.")] = None,
-    header: Annotated[list[str] | None, typer.Option("--header", "-H", help="Header to send: 'Name: value'.")] = None,
+    header: Headers = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print events as JSON lines, chunk events expanded.")] = False,
     tools: Annotated[str | None, typer.Option(help="Tools that run here: module:name or file.py:name.")] = None,
     session: Annotated[Path | None, typer.Option(metavar="FILE", help="Continue what :save has written.")] = None,

@@ -7,120 +7,42 @@ from __future__ import annotations
 
 import os
 import select
+import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
-from enum import Enum
 from typing import Final, TypeAlias
 
 import click
 from ag_ui.core import Interrupt
 from pydantic_core import from_json
 from rich.console import Console, Group, RenderableType
+from rich.table import Table
 
-from langgraph_agui.cli.formatting import card, json_text, printable, safe, shorten
+from langgraph_agui.cli.answers import Action, Choices, choices_of, fields_of, mismatch, read_value, wanted
+from langgraph_agui.cli.formatting import card, json_text, one_line, printable, safe, shorten
 from langgraph_agui.cli.view import View
-from langgraph_agui.interrupts.decisions import schema_mismatch
 from langgraph_agui.protocol.wire import JsonValue, has_expired
 
 # Asks for a line: takes the prompt and the text to edit, and raises `EOFError` at the end of the input.
 ReadLine: TypeAlias = Callable[[str, str], str]
 
+# The lines that end the conversation, besides the commands.
+LEAVING: Final = ("quit", "exit")
 # How long no input must come until everything that was typed has arrived.
 _QUIET_SECONDS: Final = 0.02
-# How many answers of an agent are offered as words, and how long ones; the others are typed as JSON.
-_MAX_WORDS: Final = 20
-_MAX_WORD: Final = 60
+# How many arguments a table has; more are JSON.
+_MAX_ARGUMENTS: Final = 50
+# What an interrupt of `LangGraphAgent` repeats of the value that the graph has interrupted with.
+_REPEATED: Final = ("message", "reason", "responseSchema", "expiresAt")
+
+
+class Quit(Exception):  # noqa: N818  # not an error
+    """The person wants to leave."""
 
 
 class Cancelled(Exception):  # noqa: N818  # not an error
     """The person cancels an interrupt instead of answering it."""
-
-
-class Action(Enum):
-    """What a word does that stands for no fixed payload. A text can follow it."""
-
-    EDIT = "edit"
-    RESPOND = "respond"
-    REJECT = "reject"
-    CANCEL = "cancel"
-
-
-@dataclass(slots=True)
-class Choices:
-    """The answers that an interrupt takes besides JSON."""
-
-    # The payload or the action of each word, in the order in which they are offered.
-    words: dict[str, JsonValue | Action] = field(default_factory=dict)
-    # Whether any other line is an answer as it is.
-    text: bool = False
-    # Whether a line that is JSON means JSON, not text.
-    json: bool = True
-
-    def __post_init__(self) -> None:
-        self.words.setdefault("cancel", Action.CANCEL)  # the agent may offer a "cancel" of its own
-
-    def prompt(self) -> str:
-        """Return the line that offers the answers, such as `[a]pprove  [r]eject  or JSON: `."""
-        if self.text:
-            return f"{', '.join([*self.words, *(['JSON'] if self.json else [])])} or text: "
-        words = [f"[{word[:1]}]{word[1:]}" if self._matching(word[:1]) == [word] else word for word in self.words]
-        return printable(f"{'  '.join(words)}  or JSON: ".replace("\n", " "))
-
-    def find(self, line: str) -> tuple[str, str] | None:
-        """Return the word that `line` begins with, and the text after it; None if not exactly one word is meant.
-
-        A word can be abbreviated. Where any text is an answer, only a whole line is one of the words.
-        """
-        if self.text:
-            return (line.lower(), "") if line.lower() in self.words else None
-        if len(meant := self._matching(line)) == 1:
-            return meant[0], ""
-        start, _, rest = line.partition(" ")
-        takes_text = (Action.EDIT, Action.RESPOND, Action.REJECT)
-        meant = [word for word in self._matching(start) if self.words[word] in takes_text]
-        return (meant[0], rest.strip()) if len(meant) == 1 else None
-
-    def _matching(self, start: str) -> list[str]:
-        return [start] if start in self.words else [word for word in self.words if word.startswith(start.lower())]
-
-
-def choices_of(interrupt: Interrupt) -> Choices:
-    """Return what `interrupt` takes: by its schema, or without one by its reason."""
-    schema = interrupt.response_schema or {}
-    if not schema and interrupt.reason == "tool_call":
-        return Choices({"approve": {"approved": True}, "reject": Action.REJECT})
-    if not schema or schema.get("type") == "boolean":
-        # An agent that asks "Really?" takes any text for a yes, so a no has to be false.
-        return Choices({"yes": True, "no": False}, text=not schema and interrupt.reason == "input_required")
-    if words := [word for word in _list(schema.get("enum")) if isinstance(word, str) and len(word) <= _MAX_WORD]:
-        return Choices({word: word for word in words[:_MAX_WORDS]})
-    if schema.get("type") == "string":
-        return Choices(text=True, json=False)
-    return Choices(_approval_words(schema.get("properties")))
-
-
-def _approval_words(properties: object) -> dict[str, JsonValue | Action]:
-    """Return the words of AG-UI's payload for approvals: `approved`, `editedArgs`, `message`."""
-    if not isinstance(properties, Mapping):
-        return {}
-    words: dict[str, JsonValue | Action] = {}
-    if "approved" in properties:
-        words["approve"] = {"approved": True}
-        if "editedArgs" in properties:
-            words["edit"] = Action.EDIT
-        words["reject"] = Action.REJECT
-    decisions = properties.get("type")  # `LangGraphAgent` names the decisions that the graph takes
-    if isinstance(decisions, Mapping) and (allowed := _list(decisions.get("enum"))):
-        words = {word: payload for word, payload in words.items() if word in allowed}
-        if "respond" in allowed:
-            words["respond"] = Action.RESPOND
-    return words
-
-
-def _list(value: object) -> list[JsonValue]:
-    return value if isinstance(value, list) else []
 
 
 class InterruptPrompt:
@@ -134,11 +56,17 @@ class InterruptPrompt:
         payloads: dict[str, JsonValue] = {}
         cancelled: list[str] = []
         for number, interrupt in enumerate(interrupts, 1):
+            rejection: JsonValue = {"approved": False}
             try:
                 place = f" ({number} of {len(interrupts)})" if len(interrupts) > 1 else ""
-                payloads[interrupt.id] = self._ask_one(interrupt, place)
+                rejection = payloads[interrupt.id] = self._ask_one(interrupt, place)
             except Cancelled:
                 cancelled.append(interrupt.id)
+            match rejection:
+                case {"type": "respond"}:
+                    pass
+                case {"approved": False, **rest} if interrupt.tool_call_id:
+                    self._view.rejected[interrupt.tool_call_id] = str(rest.get("message", ""))
         return payloads, cancelled
 
     def show_waiting(self, interrupts: Sequence[Interrupt]) -> None:
@@ -147,7 +75,7 @@ class InterruptPrompt:
             self._view.line(f"waiting: {self._question(interrupt)}", "error")
 
     def _ask_one(self, interrupt: Interrupt, place: str) -> JsonValue:
-        """Ask until there is a valid answer. Raises `Cancelled`."""
+        """Ask until there is a valid answer. Ctrl-C goes back to the question. Raises `Cancelled`."""
         if has_expired(interrupt):
             self._view.line(f"Too late to answer, so it is cancelled: {self._question(interrupt)}")
             raise Cancelled
@@ -157,32 +85,38 @@ class InterruptPrompt:
         while True:
             try:
                 payload = self._read_answer(interrupt, choices)
-                subject = shorten(interrupt.message or interrupt.reason)
-                problem = schema_mismatch(payload, interrupt.response_schema, subject)
-                if problem is None:
+                if (problem := mismatch(payload, interrupt.response_schema)) is None:
                     return payload
+            except KeyboardInterrupt:
+                if not is_person():
+                    raise
+                continue
             except ValueError as error:
                 problem = str(error)
             self._view.line(problem, "failed")
 
     def _read_answer(self, interrupt: Interrupt, choices: Choices) -> JsonValue:
-        """Read one answer. Raises `ValueError` if the line is none, and `Cancelled`."""
+        """Read one answer. Raises `ValueError` if the line is none, `Cancelled`, and `Quit`."""
         line = self._read_line(choices.prompt(), "").strip()
-        if not line:
+        if not line and "fill" not in choices.words:
             raise ValueError("That is empty: type an answer, or cancel.")
-        if (found := choices.find(line)) is None:
+        if (found := choices.find(line or "fill")) is None:
             try:
                 return from_json(line, allow_inf_nan=False) if choices.json else line
-            except ValueError as error:
+            except ValueError:
                 if choices.text:
                     return line
-                raise ValueError(f"That is neither one of the answers nor JSON: {error}") from None
+                if line.lower() in LEAVING:
+                    raise Quit from None
+                raise ValueError(choices.expected()) from None
         word, rest = found
         match choices.words[word]:
             case Action.CANCEL:
                 raise Cancelled
             case Action.EDIT:
                 return self._edited(interrupt, rest)
+            case Action.FILL:
+                return self._filled(interrupt.response_schema or {})
             case Action.REJECT:
                 reason = rest or (self._read_line("why (optional): ", "").strip() if is_person() else "")
                 return {"approved": False, **({"message": reason} if reason else {})}
@@ -193,14 +127,38 @@ class InterruptPrompt:
             case payload:
                 return payload
 
+    def _filled(self, schema: Mapping[str, object]) -> JsonValue:
+        """Read an object field by field. An empty line takes the default, or leaves an optional field out."""
+        answer: dict[str, JsonValue] = {}
+        for name, (field, optional) in fields_of(schema).items():
+            about = one_line(str(field.get("description") or field.get("title") or ""), 300)
+            self._view.line(f"{about} ({wanted(field)}{', optional' * optional})".lstrip())
+            default = f" [{json_text(field['default'])}]" if "default" in field else ""
+            prompt = one_line(f"{name}{default}", 80) + ": "
+            while name not in answer:
+                line = self._read_line(prompt, "").strip()
+                if not line and "default" in field:
+                    answer[name] = read_value(json_text(field["default"]), {})
+                elif not line and optional:
+                    break
+                else:
+                    try:
+                        answer[name] = read_value(line, field)
+                    except ValueError as error:
+                        self._view.line(str(error), "failed")
+        return answer
+
     def _edited(self, interrupt: Interrupt, text: str) -> JsonValue:
         """Return the approval with the arguments that the person has changed."""
         before = (interrupt.metadata or {}).get("args") or {}
-        is_screen = is_person() and sys.stdout.isatty()
-        has_editor = not text and is_screen and bool(os.environ.get("VISUAL") or os.environ.get("EDITOR"))
+        has_editor = not text and self._view.is_live and bool(os.environ.get("VISUAL") or os.environ.get("EDITOR"))
         try:
             if has_editor:
-                text = click.edit(json_text(before, indent=2), require_save=False, extension=".json") or ""
+                previous = signal.signal(signal.SIGINT, lambda *_: None)  # Ctrl-C is for the editor
+                try:
+                    text = click.edit(json_text(before, indent=2), require_save=False, extension=".json") or ""
+                finally:
+                    signal.signal(signal.SIGINT, previous)
             elif not text:
                 text = self._read_line("arguments as JSON: ", json_text(before))
             arguments = from_json(text, allow_inf_nan=False)
@@ -209,33 +167,31 @@ class InterruptPrompt:
         except ValueError as error:
             raise ValueError(f"That is not JSON: {error}") from None
         if not isinstance(arguments, dict):
-            raise ValueError("Arguments must be a JSON object.")
+            raise ValueError("Expected a JSON object with the arguments.")
         if has_editor and arguments == before:  # whoever closes the editor without a change does not approve
             raise ValueError("Nothing was changed.")
         return {"approved": True, "editedArgs": arguments}
 
     def _question(self, interrupt: Interrupt) -> str:
         """Return the question on one line, with the subagent that asks it."""
-        question = shorten(interrupt.message or interrupt.reason)
-        name, arguments = _details(interrupt)
+        question, name, details = _parts(interrupt)
         if name:
-            question = f"{question}: {name} {json_text(arguments)}"
+            question = f"{question}: {name} {json_text(details)}"
         run = interrupt.subagent_run_id
         return f"{self._view.subagents.path(run)} asks: {question}" if run else question
 
     def _show(self, interrupt: Interrupt, choices: Choices, place: str) -> None:
-        console = self._view.console
-        if not console.is_terminal or console.is_dumb_terminal:
+        if not self._view.is_live:
             self._view.line(self._question(interrupt) + place, "question")
             return
-        body: list[RenderableType] = [safe(shorten(interrupt.message or interrupt.reason))]
-        name, details = _details(interrupt)
+        question, name, details = _parts(interrupt)
+        body: list[RenderableType] = [safe(question)]
         if name:
             body.append(safe(name, "bold"))
         if name or details:
-            body.append(safe(shorten(json_text(details, indent=2)), "call"))
-        if not (choices.text or len(choices.words) > 1):
-            body.append(safe(f"to be answered by: {shorten(json_text(interrupt.response_schema))}", "note"))
+            body.append(_arguments(details))
+        if Action.FILL in choices.words.values() or not (choices.text or len(choices.words) > 1):
+            body.append(safe(f"expected: {choices.json}", "note"))
         if interrupt.expires_at:
             body.append(safe(f"until {interrupt.expires_at}", "note"))
         run = interrupt.subagent_run_id
@@ -243,13 +199,27 @@ class InterruptPrompt:
         self._view.show(card(f"{printable(asker)} asks{place}", Group(*body), "question"))
 
 
-def _details(interrupt: Interrupt) -> tuple[str, object]:
-    """Return the name and the arguments of the call to approve; without a call, the data of the interrupt."""
-    about = interrupt.metadata or {}
-    name, value = about.get("name"), about.get("value")
-    if isinstance(name, str):
-        return name, about.get("args")
-    return "", value if isinstance(value, dict | list) else None
+def _parts(interrupt: Interrupt) -> tuple[str, str, object]:
+    """Return the question, the name and the arguments of the call to approve; without a call, the interrupt's data."""
+    question, about = interrupt.message or interrupt.reason, interrupt.metadata or {}
+    if isinstance(name := about.get("name"), str):
+        # `HumanInTheLoopMiddleware` repeats the call in its question.
+        return shorten(question.partition(f"\n\nTool: {name}\n")[0]), name, about.get("args")
+    value = about.get("value")
+    if isinstance(value, dict):
+        value = {key: one for key, one in value.items() if key not in _REPEATED}
+    return shorten(question), "", value if isinstance(value, dict | list) else None
+
+
+def _arguments(details: object) -> RenderableType:
+    """Return arguments as a table: texts as they are, in a column of their own, so that none looks like two."""
+    if not isinstance(details, dict) or len(details) > _MAX_ARGUMENTS:
+        return safe(shorten(json_text(details, indent=2)), "call")
+    table = Table.grid(padding=(0, 2))
+    for name, value in details.items():
+        text = value if isinstance(value, str) else json_text(value, indent=2)
+        table.add_row(safe(shorten(name), "note"), safe(shorten(text), "call"))
+    return table
 
 
 def is_person() -> bool:
@@ -279,9 +249,11 @@ def discard_typed() -> None:
 def read_line(console: Console, prompt: str, initial: str = "") -> str:
     """Ask for a line. Raises `EOFError` if there is no further line.
 
+    Ctrl-C at an empty line prints how to leave.
+
     Args:
         console: Where the prompt is printed.
-        prompt: It must contain no agent text.
+        prompt: It must contain no control characters.
         initial: Text to edit, where the terminal can edit lines.
     """
     if not is_person() or not console.is_terminal or console.stderr:
@@ -298,5 +270,8 @@ def read_line(console: Console, prompt: str, initial: str = "") -> str:
     readline.set_startup_hook(lambda: readline.insert_text(initial))
     try:
         return input(prompt)  # readline has to know the prompt, or it deletes it
+    except KeyboardInterrupt:
+        console.print("" if readline.get_line_buffer() else "\n:q leaves, as Ctrl-D does.", style="dim")
+        raise
     finally:
         readline.set_startup_hook()

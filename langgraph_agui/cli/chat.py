@@ -5,41 +5,49 @@ In: lines that a person types; those that begin with a colon are commands. Out: 
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 import threading
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from shlex import quote
+from tempfile import mkstemp
+from typing import Final, TypeVar
 
 from ag_ui import core as agui
-from rich.console import Console
+from rich.console import Console, Group
 from rich.text import Text
 
-from langgraph_agui.cli.approval import InterruptPrompt, is_person, read_line
+from langgraph_agui.cli.approval import LEAVING, InterruptPrompt, Quit, is_person, read_line
 from langgraph_agui.cli.formatting import CommandError, ExitCode, json_text, one_line, safe, summarize
 from langgraph_agui.cli.view import JsonLinesView, LiveView, PlainView, View
 from langgraph_agui.client import AGUIClient, AGUISession, Turn, errors
 from langgraph_agui.client.endpoint import HEADER_NAME, parsed_url, public
 from langgraph_agui.client.tools import LocalTool
 
+T = TypeVar("T")
+
 HELP: Final = """\
 :state            show the shared state
-:history          list the messages, in short
+:history          list the messages, a line each
+:history N        show message N of that list whole
 :reasoning, :r    show the reasoning of the last turn and keep reasoning open; again: fold it
 :clear            forget the conversation and begin a new one
 :save [FILE]      save the conversation, by default in agui-THREAD.json
 :load FILE        continue a saved conversation
 :help             show this list
-:q                quit, as Ctrl-D does
-Ctrl-C            stop the agent; at the prompt, quit
-To send a line that begins with a colon, put a space before it."""
+:q                leave, as quit, exit and Ctrl-D do, and show how to continue
+Ctrl-C            stop the agent; at a prompt, clear the line; in an answer, go back to its question
+An approval takes y and n too, beside a, e and r. Where a form is offered, Enter fills it in.
+To send a line that begins with a colon, or the word quit or exit, put a space before it."""
 _STOPPED: Final = "The user stopped it."
-_MAX_HISTORY_CONTENT: Final = 120
-
-
-class Quit(Exception):  # noqa: N818  # not an error
-    """The person wants to leave."""
+_MAX_AUTHOR: Final = 40
+# How much of a message is looked at for its line in the list.
+_MAX_SUMMARY: Final = 1000
+# How many seconds an agent has to answer a question about itself.
+_PATIENCE: Final = 5.0
 
 
 class SessionReplaced(Exception):  # noqa: N818  # not an error
@@ -72,7 +80,8 @@ def run(
     except ValueError as error:
         raise CommandError(str(error)) from error
     view = view_for(Console(highlight=False), as_json=as_json)
-    chat = Chat(AGUISession(client, thread_id=thread, tools=tools), view, tools)
+    options = " -H …" * bool(headers) + " --tools …" * bool(tools)
+    chat = Chat(AGUISession(client, thread_id=thread, tools=tools), view, tools, options)
     handler = _WarningHandler(view)
     loggers = [logging.getLogger(f"langgraph_agui.{name}") for name in ("client", "protocol")]  # not a server's
     for logger in loggers:
@@ -100,10 +109,24 @@ def view_for(console: Console, *, as_json: bool = False) -> View:
 
 
 class Chat:
-    """A conversation between a person and an agent."""
+    """A conversation between a person and an agent.
 
-    def __init__(self, session: AGUISession[object], view: View, tools: Sequence[LocalTool] = ()) -> None:
+    Args:
+        session: The conversation.
+        view: Where it is shown.
+        tools: The tools of the session, for other sessions that are loaded.
+        options: The options of the command that opens it again.
+    """
+
+    def __init__(
+        self, session: AGUISession[object], view: View, tools: Sequence[LocalTool] = (), options: str = ""
+    ) -> None:
         self._session, self._view, self._tools = session, view, tools
+        self._url, self._options = public(parsed_url(session.client.url)), options
+        # The file that has the conversation, and its content.
+        self._saved: tuple[Path, str] = Path(), ""
+        # The run that streams.
+        self._run: agui.RunStartedEvent | None = None
         # The calls that tools of this process answer, until their results are shown.
         self._local_calls: set[str] = set()
         self._interrupts = InterruptPrompt(view, self._read_line)
@@ -119,17 +142,16 @@ class Chat:
             self._session = AGUISession.from_json(saved.decode(), self._session.client, tools=self._tools)
         except (KeyError, RecursionError, TypeError, ValueError) as error:
             raise CommandError(f"{path} is no saved AG-UI session.") from error
+        self._saved = path, self._session.to_json()
 
     def connect(self) -> None:
-        """Fetch the thread from the agent, if the agent supports it."""
+        """Fetch the thread from the agent, if the agent supports it, and follow a run that is going on."""
         try:
-            with self._session.connect() as turn:
-                for event in turn:
-                    self._view.subagents.receive(event)
+            self._show_turn(self._session.connect(), joins=True)
+        except KeyboardInterrupt:
+            self._view.line("Stopped.")
         except errors.AgentError as error:
             self._view.line(f"The agent does not send the messages of this thread: {error}", "failed")
-        else:
-            self._show_message_count()
 
     def ask_once(self, question: str, *, interactive: bool = True) -> ExitCode:
         """Ask one question, and put the agent's interrupts to the person if there is one."""
@@ -147,21 +169,25 @@ class Chat:
         return code
 
     def converse(self) -> ExitCode:
-        """Talk until the person is done. Ctrl-C stops a turn; without one, it quits."""
+        """Talk until the person leaves. Ctrl-C stops a turn, or clears a line."""
         code = ExitCode.OK
         if self._view.console.is_terminal and is_person():
-            url = public(parsed_url(self._session.client.url))
-            self._view.line(f"Talking to {url} · :help lists the commands, :q quits")
+            self._view.line(f"Talking to {self._url} · :help lists the commands, :q leaves")
         while True:
             try:
                 if (turn := self._next_turn()) is not None:
                     code = self._run_turn(turn)
             except SessionReplaced:
                 continue
+            except KeyboardInterrupt:
+                if not is_person():
+                    raise
             except Quit:
+                self._show_way_back()
                 return ExitCode.OK
-            except (EOFError, KeyboardInterrupt):
+            except EOFError:
                 self._view.line("")
+                self._show_way_back()
                 return code
             except CommandError as error:
                 if not is_person():
@@ -173,8 +199,26 @@ class Chat:
         """Read what starts the next turn: answers while interrupts are open, else a message. None if it is empty."""
         if self._session.interrupts:
             return self._resume()
-        line = self._read_line("> ").strip()
-        return self._session.send(line) if line else None
+        line = self._read_line("> ")
+        if line.rstrip() in LEAVING:
+            raise Quit
+        return self._session.send(line.strip()) if line.strip() else None
+
+    def _show_way_back(self) -> None:
+        """Print the command that opens this conversation again, and save what the agent does not keep."""
+        session, console = self._session, self._view.console
+        if not (session.messages and console.is_terminal and is_person()):
+            return
+        about = _answer_of(session.client.capabilities())
+        if about and about.state and about.state.persistent_state:
+            option = f"--thread {quote(session.thread_id)}"
+        else:
+            if self._saved[1] != session.to_json():
+                self._save(mkstemp(".json", "agui-")[1])  # which only this user can read
+            option = f"--session {quote(str(self._saved[0]))}"
+        again = "Its questions are asked again. " if session.interrupts else ""
+        command = f"langgraph-agui chat {quote(self._url)} {option}{self._options}"
+        console.print(safe(f"{again}Continue with: {command}", "note"), soft_wrap=True)  # on one line, to be copied
 
     def _resume(self) -> Turn:
         while True:
@@ -216,19 +260,26 @@ class Chat:
             self._view.end_turn(after if after not in (before, "null", "{}") else None, turn.usage)
         return ExitCode.WAITING if self._session.interrupts else ExitCode.OK
 
-    def _show_turn(self, turn: Turn) -> None:
+    def _show_turn(self, turn: Turn, *, joins: bool = False) -> None:
         self._view.begin()
+        self._run = None
         try:
             with turn:
                 for event in turn:
                     if isinstance(event, agui.RunStartedEvent):
+                        self._run = event
                         self._show_local_results()
                     self._view.feed(event)
+                    if joins and isinstance(event, agui.MessagesSnapshotEvent):
+                        joins = False  # of further runs, the events are shown
+                        self._show_history("")
                     if isinstance(event, agui.RunFinishedEvent):
                         self._local_calls.update(call.id for call in self._session.pending_tool_calls)
         except KeyboardInterrupt:
             for call in self._session.pending_tool_calls:  # the thread cannot continue without results
                 self._session.answer(call.id, _STOPPED, error=_STOPPED)
+            if self._run is not None:  # it may outlive the connection
+                _answer_of(self._session.client.cancel(self._run.thread_id, self._run.run_id))
             raise
         finally:
             self._show_local_results()
@@ -246,9 +297,9 @@ class Chat:
         name, _, argument = line.removeprefix(":").strip().partition(" ")
         match name:
             case "state":
-                self._view.show(safe(json_text(self._session.state, indent=2)))
+                self._view.page(safe(json_text(self._session.state, indent=2)))
             case "history":
-                self._show_history()
+                self._show_history(argument.strip())
             case "reasoning" | "r":
                 self._toggle_reasoning()
             case "clear":
@@ -259,22 +310,33 @@ class Chat:
                 self._save(argument.strip())
             case "load":
                 self.load(Path(argument.strip()))
-                self._show_message_count()
+                self._view.line(f"{len(self._session.messages)} messages; :history shows them.")
                 raise SessionReplaced
             case "help":
                 self._view.show(safe(HELP))
-            case "q" | "quit":
+            case "q" | "quit" | "exit":
                 raise Quit
             case _:
                 raise CommandError(f"There is no command :{name}. :help lists the commands.")
 
-    def _show_history(self) -> None:
-        lines = [*summarize(self._session.messages, self._view.subagents)]
-        for number, (author, content) in enumerate(lines, 1):
-            author, content = one_line(author, 40), one_line(content, _MAX_HISTORY_CONTENT)
-            self._view.show(Text.assemble((f"{number} {author}: ", "bold"), content))
-        if not lines:
+    def _show_history(self, wanted: str) -> None:
+        """List the messages, or show the one with the number `wanted`. Raises `CommandError` if there is none."""
+        found = enumerate(summarize(self._session.messages, self._view.subagents, self._view.rejected), 1)
+        entries = {str(number): entry for number, entry in found}
+        if not entries:
             self._view.line("There are no messages.")
+        elif wanted:
+            if wanted not in entries:
+                raise CommandError(f"There is no message {wanted}: :history has 1 to {len(entries)}.")
+            author, content = entries[wanted]
+            self._view.page(Group(safe(f"{wanted} {author}:", "bold"), safe(content)))
+        else:
+            lines = []
+            for number, (author, content) in entries.items():
+                start = f"{number} {one_line(author, _MAX_AUTHOR)}: "
+                lines.append(Text.assemble((start, "bold"), one_line(content[:_MAX_SUMMARY], _MAX_SUMMARY)))
+                lines[-1].truncate(self._view.console.width, overflow="ellipsis")
+            self._view.page(Group(*lines))
 
     def _toggle_reasoning(self) -> None:
         self._view.unfolded = not self._view.unfolded
@@ -293,14 +355,12 @@ class Chat:
         path = Path(name or f"agui-{thread}.json")
         try:
             path = path.expanduser()
-            content = self._session.to_json().encode()  # before the file is opened, which empties it
-            path.write_bytes(content)
+            content = self._session.to_json()  # before the file is opened, which empties it
+            path.write_bytes(content.encode())
         except (OSError, RuntimeError, ValueError) as error:  # RuntimeError: no such user; ValueError: a null byte
             raise CommandError(f"{path} could not be written: {getattr(error, 'strerror', None) or error}") from error
+        self._saved = path, content
         self._view.line(f"Saved in {path}.")
-
-    def _show_message_count(self) -> None:
-        self._view.line(f"{len(self._session.messages)} messages; :history shows them.")
 
 
 class _WarningHandler(logging.Handler):
@@ -314,6 +374,13 @@ class _WarningHandler(logging.Handler):
         """Print a warning on one line, with the name of its exception."""
         error = record.exc_info[1] if record.exc_info else None
         self._view.line(record.getMessage() + (f": {type(error).__name__}: {error}" if error else ""), "failed")
+
+
+def _answer_of(asking: Coroutine[object, None, T]) -> T | None:
+    """Return what the agent answers, or None: it may lack the route, or be gone."""
+    with suppress(errors.AgentError, TimeoutError):
+        return asyncio.run(asyncio.wait_for(asking, _PATIENCE))
+    return None
 
 
 def _parse_headers(lines: Sequence[str]) -> dict[str, str]:

@@ -46,13 +46,7 @@ _PROMPT: Final = (
 )
 _GUIDE_PROMPT: Final = "You are a city guide. Look up the weather and the sights, then answer in a sentence or two."
 # Degrees Celsius and the sky. Invented, and always the same.
-_WEATHER: Final = {
-    "Lisbon": (23, "sunny"),
-    "London": (15, "rain"),
-    "Oslo": (11, "cloudy"),
-    "Paris": (18, "partly cloudy"),
-    "Rome": (25, "sunny"),
-}
+_WEATHER: Final = {"Lisbon": (23, "sunny"), "Oslo": (11, "cloudy"), "Paris": (18, "rain"), "Rome": (25, "sunny")}
 _SIGHTS: Final = ("the botanical garden", "the clock museum", "the old harbour")
 _OPERATORS: Final = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv}
 
@@ -63,7 +57,7 @@ class Rule(NamedTuple):
     tool: str
     words: tuple[str, ...]
     arguments: str
-    # What the reasoning says that the user wants.
+    # What the user wants, in the words of the reasoning.
     aim: str
     # How the answer states the result.
     answer: str
@@ -112,7 +106,9 @@ def next_turn(messages: Sequence[BaseMessage], tools: Collection[str]) -> Turn:
         plan = "There is a tool for that." if len(wanted) == 1 else "I can call the tools at the same time."
         return Turn(f"The user wants {' and '.join(wanted)}. {plan}", calls=[*wanted.values()])
     text = f"I am a scripted model: I follow a few rules and cannot really talk. You wrote: {question}\n\nTry these:"
-    return Turn("No rule of mine matches, so I say what I can do.", "\n  • ".join([text, *SUGGESTIONS, "Please crash"]))
+    return Turn(
+        "No rule of mine matches, so I list what I can do.", "\n  • ".join([text, *SUGGESTIONS, "Please crash"])
+    )
 
 
 def _call(tool: str, args: dict[str, Any]) -> ToolCall:

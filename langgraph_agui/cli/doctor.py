@@ -1,30 +1,62 @@
-"""`langgraph-agui doctor`: reports whether the models of a graph carry reasoning.
+"""`langgraph-agui doctor`: reports what would go wrong with a graph, as far as that is known without running it.
 
-In: an agent. Out: a report on stdout; the findings come from `models/reasoning_support.py`.
+In: graphs and agents. Out: a report on stdout; what is known of models comes from `models/reasoning_support.py`.
 """
 
 from __future__ import annotations
 
-from typing import Final
+import asyncio
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from types import FunctionType
+from typing import Any, Final
 
+from langgraph.pregel import Pregel
 from langgraph.pregel.remote import RemoteGraph
+from langgraph.types import interrupt
 from rich.console import Console
 from rich.text import Text
 
 from langgraph_agui import LangGraphAgent
 from langgraph_agui.cli.formatting import ExitCode, printable
+from langgraph_agui.cli.loading import finish, make_agent
 from langgraph_agui.graphs import Graph, adapt_graph
-from langgraph_agui.models.find import Found, find
+from langgraph_agui.models.find import Found, codes_of, find, walk
 from langgraph_agui.models.reasoning_support import Finding, examine, name_of
 
 _ANSWERS: Final = {True: ("yes", "green"), False: ("no", "red"), None: ("not known", "yellow")}
+_ASKS: Final = "The graph calls interrupt(), so it needs a checkpointer that keeps the thread: compile it with one."
+_UNREAD: Final = """\
+client tools: nothing binds those that a client brings, so no model can call them
+→ If clients bring tools, add AGUIMiddleware() to create_agent, or bind frontend_tools(config) in the node of the model.
+"""
 
 
-def run(agent: LangGraphAgent, spec: str) -> ExitCode:
-    """Print the findings about the models of `agent`, which the user named as `spec`."""
+def run(targets: Mapping[str, object], spec: str) -> ExitCode:
+    """Print the findings about graphs and agents, which the user named as `spec`."""
+    return asyncio.run(_examine_all(targets, spec))
+
+
+async def _examine_all(targets: Mapping[str, object], spec: str) -> ExitCode:
+    async with AsyncExitStack() as stack:
+        codes = []
+        for name, target in targets.items():
+            heading = spec if len(targets) == 1 else f"{spec} · {name}"
+            codes.append(_examine(await finish(target, spec, stack), name, spec, heading))
+    return max(codes)
+
+
+def _examine(target: object, name: str, spec: str, heading: str) -> ExitCode:
     console = Console(highlight=False, soft_wrap=True)
-    console.print(printable(spec), style="bold", markup=False)
-    console.print(f"history: {_history(agent.graph)}", markup=False)
+    graph = target.graph if isinstance(target, LangGraphAgent) else target
+    # A LangGraph server brings a checkpointer.
+    problem = _checkpointer_problem(graph, by_server=spec.endswith(".json")) if isinstance(graph, Pregel) else None
+    is_sync = problem is not None and isinstance(target, Pregel) and target.checkpointer is not None
+    agent = make_agent(target.copy({"checkpointer": None}) if is_sync else target, name, spec)  # type: ignore[attr-defined]
+    console.print(printable(heading), style="bold", markup=False)
+    console.print(f"history: {_history(graph)}", markup=False)  # type: ignore[arg-type]
+    if problem:
+        console.print(printable(f"→ {problem}"), markup=False)
     splits = agent._context.settings.reasoning.think_tags is not None
     wrong = 0
     places = find(agent.graph)
@@ -34,8 +66,22 @@ def run(agent: LangGraphAgent, spec: str) -> ExitCode:
         console.print()
         _print(console, place, finding)
     console.print()
-    console.print(_verdict(len(places), wrong), markup=False)
-    return ExitCode.FAILED if wrong else ExitCode.OK
+    if places and agent._readers.reads("tools") is False:
+        console.print(_UNREAD, markup=False)
+    verdict = _verdict(len(places), wrong) if wrong or not problem else ""
+    console.print(f"{'The checkpointer should be changed. ' if problem else ''}{verdict}".strip(), markup=False)
+    return ExitCode.FAILED if wrong or problem else ExitCode.OK
+
+
+def _checkpointer_problem(graph: Pregel[Any, Any, Any, Any], *, by_server: bool) -> str | None:
+    """Return what is wrong with the checkpointer of a graph, or that it has none and needs one."""
+    adapter = adapt_graph(graph)
+    if not adapter.has_checkpointer and by_server:
+        return None
+    functions = [place.value for place in walk(graph) if isinstance(place.value, FunctionType)]
+    calls = (one.__globals__.get(name) for one in functions for code in codes_of(one) for name in code.co_names)
+    asks = not adapter.has_checkpointer and any(one is interrupt for one in calls)
+    return adapter.checkpointer_problem() or (_ASKS if asks else None)
 
 
 def _history(graph: Graph) -> str:

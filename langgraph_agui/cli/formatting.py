@@ -6,14 +6,17 @@ In: AG-UI events and messages. Out: strings without control characters, rich ren
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from enum import IntEnum
 from itertools import count
 from typing import Final
 
 from ag_ui import core as agui
-from rich.console import RenderableType
+from markdown_it import MarkdownIt
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.markdown import Markdown
 from rich.panel import Panel
+from rich.segment import Segment
 from rich.text import Text
 
 from langgraph_agui.protocol import to_jsonable
@@ -27,6 +30,7 @@ STYLES: Final = {
     "call": "cyan",
     "result": "green",
     "failed": "red",
+    "rejected": "yellow",
     "subagent": "magenta",
     "note": "dim",
     "error": "bold red",
@@ -80,6 +84,23 @@ def printable(text: str) -> str:
 def safe(text: str, style: str = "") -> Text:
     """Return agent text as a rich renderable: no markup, no control characters."""
     return Text(printable(text), style=STYLES.get(style, style), overflow="fold")
+
+
+class SafeMarkdown(Markdown):
+    """Agent text as Markdown: line ends stay, HTML is text, links show their address, no control characters."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__("", code_theme="ansi_dark", justify="default", hyperlinks=False)
+        parser = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"])
+        self.parsed = parser.parse(printable(text))
+        for child in (child for token in self.parsed for child in token.children or ()):
+            if child.type == "softbreak":
+                child.type = "hardbreak"
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Render it. Entities such as `&#x202e;` have become characters by now."""
+        for one in super().__rich_console__(console, options):
+            yield Segment(printable(one.text), one.style, one.control) if isinstance(one, Segment) else one
 
 
 def card(title: str, body: RenderableType, style: str, state: str = "") -> Panel:
@@ -196,8 +217,10 @@ class ActivityLines:
             yield from (f"{self._tools[key]}: {line}" for line in lines if line)
 
 
-def summarize(messages: Sequence[agui.Message], subagents: Subagents) -> Iterator[tuple[str, str]]:
-    """Yield the author and the content of each message and tool call, for the command `:history`."""
+def summarize(
+    messages: Sequence[agui.Message], subagents: Subagents, rejected: Collection[str]
+) -> Iterator[tuple[str, str]]:
+    """Yield the author and the content of each message and tool call; `rejected` are calls that the person refused."""
     tools: dict[str, str] = {}
     for message in messages:
         run = message.subagent_run_id
@@ -216,7 +239,8 @@ def summarize(messages: Sequence[agui.Message], subagents: Subagents) -> Iterato
                     yield f"{author}thought", content
             case agui.ToolMessage(content=content, error=error):
                 tool = tools.get(message.tool_call_id, "tool")
-                yield f"{author}{'failed' if error else 'result'} {tool}", plain_text(content) or error or ""
+                outcome = "rejected" if message.tool_call_id in rejected else "failed" if error else "result"
+                yield f"{author}{outcome} {tool}", plain_text(content) or error or ""
             case agui.ActivityMessage(activity_type=kind, content=activity):
                 yield f"{author}{kind}", json_text(activity)
             case _:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
@@ -18,11 +19,15 @@ from rich.segment import Segment
 from rich.spinner import Spinner
 
 from langgraph_agui.cli import formatting
-from langgraph_agui.cli.formatting import json_text, one_line, plain_text, printable, safe, shorten
+from langgraph_agui.cli.formatting import SafeMarkdown, json_text, one_line, plain_text, printable, safe, shorten
 from langgraph_agui.protocol.event_order import ItemKind, item_of
 
 _REDRAWS_PER_SECOND: Final = 12
 _MAX_TITLE: Final = 60
+# How many characters are read as Markdown: of a text that still grows, each time it is drawn, and at its end.
+_MAX_GROWING: Final = 10_000
+_MAX_MARKDOWN: Final = 100_000
+_MARKS: Final = {"result": "→ ", "failed": "✗ ", "rejected": "rejected: "}
 
 Content: TypeAlias = str | Sequence[agui.ContentPart]
 
@@ -42,8 +47,10 @@ class Item:
     parts: list[str] = field(default_factory=list)
     # Whether some of it is printed already.
     printed: bool = False
+    # The result of a call, or the reason of its rejection.
     result: str | None = None
-    failed: bool = False
+    # How it has ended, if that is known: "result", "failed" or "rejected" for a call, else why it goes no further.
+    status: str = ""
     # Whether its text is complete.
     ended: bool = False
     # Whether it changes no more: the result of a call comes after its text has ended.
@@ -60,11 +67,16 @@ class Item:
 class View:
     """Shows the events of any number of runs, and messages of our own.
 
-    This class decides which event opens, extends or ends which item; subclasses decide how items look.
+    This class decides which event opens, extends or ends which item; subclasses decide how items look, and whether they
+    are redrawn (`is_live`).
     """
+
+    is_live = False
 
     def __init__(self, console: Console, *, unfolded: bool = True) -> None:
         self.console = console
+        # The calls that the person has rejected, and why: the agent's results of them are texts for its model.
+        self.rejected: dict[str, str] = {}
         # Whether reasoning stays open when it has ended; plain lines always stay.
         self.unfolded = unfolded
         self.subagents = formatting.Subagents()
@@ -77,10 +89,18 @@ class View:
 
     def show_result(self, call_id: str, content: Content, *, failed: bool, run: str | None = None) -> None:
         """Show the result of a tool of the agent, of its subagent `run`, or of a tool that ran here."""
+        if (reason := self.rejected.get(call_id)) is not None:
+            self._show_result(call_id, reason, "rejected", run)
+        else:
+            self._show_result(call_id, plain_text(content), "failed" if failed else "result", run)
 
-    def finish(self) -> None:
-        """Complete what is still open: no more events come for now."""
+    def _show_result(self, call_id: str, text: str, status: str, run: str | None) -> None:
+        """Show how a call has ended."""
+
+    def finish(self, status: str = "not finished") -> None:
+        """Complete what is still open, with a note why: no more events come for now."""
         for item in self._items.values():
+            item.status = item.status if item.final else status
             item.end()
             item.final = True
         self._update()
@@ -92,6 +112,10 @@ class View:
     def show(self, what: RenderableType) -> None:
         """Print something that the person asked for, or must answer."""
         self.console.print(what)
+
+    def page(self, what: RenderableType) -> None:
+        """Print something that may be longer than the screen."""
+        self.show(what)
 
     def _new_item(self, kind: ItemKind, run: str | None, name: str) -> Item:
         """Return a new item of the subagent `run`; a call has a name."""
@@ -154,7 +178,7 @@ class View:
                 for key, value in (event.metadata or {}).items():
                     self.line(f"  {key}: {value}")
             case agui.RunFinishedEvent(outcome=outcome):
-                self.finish()
+                self.finish("no result yet")
                 if isinstance(outcome, agui.RunFinishedCancelledOutcome):
                     self.line("The agent cancelled the run.")
 
@@ -191,15 +215,13 @@ class JsonLinesView(View):
 class PlainView(View):
     """Prints plain lines. Items interleave on the wire, lines cannot: the oldest open item prints, the others wait."""
 
-    def show_result(self, call_id: str, content: Content, *, failed: bool, run: str | None = None) -> None:
-        """Print the result of a tool."""
-        label = "failed" if failed else "result"
-        text = f"{self.subagents.prefix(run)}  {label}: {shorten(plain_text(content))}"
-        self.line(text, label, self.subagents.indent(run))
+    def _show_result(self, call_id: str, text: str, status: str, run: str | None) -> None:
+        line = f"{self.subagents.prefix(run)}  {status}" + (f": {shorten(text)}" if text else "")
+        self.line(line, status, self.subagents.indent(run))
 
     def line(self, text: str, style: str = "note", indent: str = "") -> None:
         """Print `text` once every item before it has ended."""
-        item = Item("text message", "", indent, style=style, parts=[text], ended=True)
+        item = Item("text message", "", indent, style=style, parts=[text], ended=True, final=True)
         self._items["line", str(id(item))] = item
         self._update()
 
@@ -226,7 +248,7 @@ class PlainView(View):
             if not item.ended:
                 return
             if item.printed:
-                self._print("\n", "")
+                self._print(f" ({item.status})\n" if item.status else "\n", "")
             del self._items[key]
 
     def _print(self, text: str, style: str) -> None:
@@ -239,6 +261,8 @@ class LiveView(View):
 
     Items are printed in the order in which they end, so that a long tool call does not hide what its subagents write.
     """
+
+    is_live = True
 
     def __init__(self, console: Console) -> None:
         super().__init__(console, unfolded=False)
@@ -253,23 +277,34 @@ class LiveView(View):
             self._live = Live(self, console=self.console, refresh_per_second=_REDRAWS_PER_SECOND, transient=True)
             self._live.start()
 
-    def show_result(self, call_id: str, content: Content, *, failed: bool, run: str | None = None) -> None:
+    def _show_result(self, call_id: str, text: str, status: str, run: str | None) -> None:
         """Add the result to its call; if the call was printed already, print a card with the result alone."""
         self._open("tool call", call_id, run, self._tools.get(call_id, "tool"))
         item = self._items["tool call", call_id]
-        item.result, item.failed, item.final = plain_text(content), failed, True
+        item.result, item.status, item.final = text, status, True
         self._update()
 
-    def finish(self) -> None:
+    def finish(self, status: str = "not finished") -> None:
         """Print what is still open as it is, and release the terminal."""
-        super().finish()
+        super().finish(status)
         if self._live is not None:
             live, self._live = self._live, None
             live.stop()
 
+    def show(self, what: RenderableType) -> None:
+        """Print something above what is still open, never while the thread of rich redraws that."""
+        with self._live._lock if self._live else nullcontext():
+            self.console.print(what)
+
     def line(self, text: str, style: str = "note", indent: str = "") -> None:
         """Print `text` above what is still open."""
         self.show(safe(text.replace("\n", f"\n{indent}"), style))
+
+    def page(self, what: RenderableType) -> None:
+        """Print something, in the person's pager if it is longer than the screen."""
+        is_long = len(self.console.render_lines(what)) >= self.console.height
+        with self.console.pager() if is_long else nullcontext():
+            self.console.print(what)
 
     def _open(self, kind: ItemKind, id_: str, run: str | None, name: str = "") -> None:
         if kind == "tool call":
@@ -291,27 +326,31 @@ class LiveView(View):
         elif item.kind == "reasoning message" and text.strip():
             body = self._render_reasoning(item, text)
         elif item.kind == "text message" and text:
-            body = safe(item.prefix + text)
+            body = self._render_text(item, text)
         else:
             return None
         indent = min(len(item.indent), self.console.width // 2)  # rich drops what has no room at all
         return Padding(body, (0, 0, 0, indent)) if indent else body
 
+    def _render_text(self, item: Item, text: str) -> RenderableType:
+        is_short = len(text) <= (_MAX_MARKDOWN if item.final else _MAX_GROWING)
+        parts = [safe(item.prefix.rstrip()), SafeMarkdown(text) if is_short else safe(text), safe(item.status, "note")]
+        return Group(*(part for part in parts if part))
+
     def _render_reasoning(self, item: Item, text: str) -> RenderableType:
         words = len(text.split())
-        title = f"thought for {item.seconds:.1f} s ({words} {'word' if words == 1 else 'words'})"
+        about = ", ".join(filter(None, (f"{words} {'word' if words == 1 else 'words'}", item.status)))
+        title = f"thought for {item.seconds:.1f} s ({about})"
         if item.final and not self.unfolded:
             return safe(f"{item.prefix}▸ {title}", "note")
         return Group(safe(f"{item.prefix}▾ {title if item.final else 'thinking'}", "note"), safe(text, "thinking"))
 
     def _render_call(self, item: Item, arguments: str) -> RenderableType:
         body: list[RenderableType] = [safe(shorten(arguments))] if arguments else []
-        style, state = "call", "running" if item.ended else "calling"
+        style, state = "call", item.status or ("running" if item.ended else "calling")
         if item.result is not None:
-            style, state, mark = ("failed", "failed", "✗") if item.failed else ("result", "done", "→")
-            body.append(safe(f"{mark} {shorten(item.result)}", style))
-        elif item.final:
-            state = "no result yet"
+            style, state = item.status, "done" if item.status == "result" else item.status
+            body.append(safe((_MARKS[style] + shorten(item.result)).rstrip(": "), style))
         return formatting.card(one_line(item.prefix + item.name, _MAX_TITLE), Group(*body), style, state)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:

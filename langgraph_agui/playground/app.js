@@ -1,11 +1,16 @@
-// The page: one thread, one run at a time.
+// The page: one thread, one run at a time. The person's actions enter, events are applied, and the parts are drawn.
 
-import { stickToEnd } from "./dom.js";
-import { InterruptForm } from "./interrupts.js";
-import { keepSubagents, keptSubagents } from "./kept.js";
-import { drawState, drawSteps, drawUsage, EventLog } from "./panels.js";
-import { connectThread, runAgent } from "./stream.js";
+import { Composer } from "./composer.js";
+import { setText, stickToEnd } from "./dom.js";
+import { Inspector } from "./inspector.js";
+import { Markdown } from "./markdown.js";
+import { Questions } from "./questions.js";
+import { StateView } from "./state.js";
+import { forgetThread, storedThread, storeThread } from "./store.js";
+import { cancelRun, connectThread, fetchCapabilities, isReachable, runAgent, verifyRun } from "./stream.js";
 import { Thread } from "./thread.js";
+import { ThreadList } from "./threads.js";
+import { ToolsDialog } from "./tools.js";
 import { Transcript } from "./transcript.js";
 
 const STATUS = {
@@ -13,107 +18,268 @@ const STATUS = {
   running: "Running",
   finished: "Finished",
   waiting: "Waiting for you",
-  cancelled: "Cancelled",
   failed: "Failed",
   stopped: "Stopped",
+  unknown: "Unknown thread",
 };
+const RETRY_MILLISECONDS = 1500;
 
 const find = (id) => document.getElementById(id);
-const agentUrl = document.querySelector("meta[name=agent]").content;
-const message = find("message");
-const transcript = new Transcript(find("transcript"));
+const meta = (name) => document.querySelector(`meta[name=${name}]`).content;
+const agents = JSON.parse(meta("agents"));
+const markdown = new Markdown(`${meta("assets")}/markdown`);
 const stick = stickToEnd(find("transcript"));
-const log = new EventLog(find("events"), find("event-count"));
-const interruptForm = new InterruptForm(find("interrupts"), (answers) => run(thread.resume(answers)));
+const composer = new Composer(find("composer"), { send });
+const transcript = new Transcript(find("transcript"), {
+  edit: (id, text) => run(thread.edit(id, text)),
+  regenerate: (id) => run(thread.regenerate(id)),
+  retry: () => (again ? again() : run(thread.retry())),
+  render: (texts) => markdown.render(texts),
+});
+const questions = new Questions(find("questions"), {
+  answer,
+  answerCalls: (results) => run(thread.answerCalls(results)),
+});
+const inspector = new Inspector(find("inspector"), {
+  verify: (input, events) => verifyRun(`${meta("assets")}/verify`, input, events),
+  show: (recorded) => {
+    replayed = recorded;
+    draw();
+  },
+});
+const stateView = new StateView(find("state"), {
+  edit: (state) => {
+    thread.state = state;
+    thread.changes += 1;
+    draw();
+  },
+});
+const threads = new ThreadList(find("threads"), { open: openEntry, forget: forgetEntry });
 
+let agent = agents[0];
 let thread = new Thread();
+let tools = [];
+/** A recorded thread that is shown instead of the live one. */
+let replayed = null;
+/** What "Retry" does, if not to send the last input again. */
+let again = null;
 let controller = null;
 let frame = 0;
 
 /** Draw at most once per frame, however many events arrive. */
 function draw() {
-  if (frame) return;
-  frame = requestAnimationFrame(() => {
+  frame ||= requestAnimationFrame(() => {
     frame = 0;
     drawNow();
   });
 }
 
 function drawNow() {
-  transcript.draw(thread);
-  drawSteps(find("steps"), thread);
-  drawUsage(find("usage"), thread.usage);
-  drawState(find("state"), thread.state);
-  interruptForm.draw(thread);
+  const shown = replayed ?? thread;
+  transcript.draw(shown);
+  stateView.draw(shown);
+  inspector.draw(thread);
+  questions.draw(thread);
+  threads.draw(thread.id, agent.name);
   const status = find("status");
-  status.dataset.status = thread.status;
-  if (status.textContent !== STATUS[thread.status]) status.textContent = STATUS[thread.status];
-  find("thread-id").textContent = thread.id;
-  find("welcome").hidden = thread.messages.length > 0;
+  const now = thread.waiting ? "waiting" : thread.status;
+  status.dataset.status = now;
+  setText(status, STATUS[now]);
+  find("replay").hidden = replayed === null;
+  find("welcome").hidden = shown.messages.length > 0;
   find("stop").disabled = !thread.running;
-  find("send").disabled = thread.running || thread.interrupts.length > 0;
+  find("send").disabled = thread.running;
   stick();
-  log.follow();
 }
 
-/** Run the agent on `input`, or look at its thread, and fold what comes into the thread that was current then. */
-async function run(input, ask = runAgent) {
+/** Run the agent on `input`, or ask for its thread, and apply what comes to the thread that was current then. */
+async function run(input, request = runAgent) {
   const own = thread;
   const { signal } = (controller = new AbortController());
+  const from = agent;
+  again = null;
+  replayed = null;
+  inspector.begin(input, request === connectThread ? `${from.url}/connect` : from.url);
   draw();
   try {
-    for await (const event of ask(agentUrl, input, signal)) {
-      if (own === thread) log.add(event);
+    for await (const event of request(from.url, input, signal)) {
+      if (own === thread) inspector.add(event);
       own.apply(event);
       draw();
     }
-    if (own.running) own.failed("The stream ended before the run did.");
+    if (own.running) throw new Error("The stream ended before the run did.");
   } catch (error) {
     if (signal.aborted) own.stopped();
-    else own.failed(error instanceof TypeError ? `The agent cannot be reached (${error.message}).` : error.message);
+    else fail(own, error);
   }
+  storeThread(own, from.name);
+  if (own !== thread) return;
+  inspector.finish();
   draw();
-  if (own === thread && own.interrupts.length === 0) message.focus();
+  if (own.waiting) questions.focus();
+  else composer.focus();
 }
 
-function send() {
-  const text = message.value.trim();
-  if (!text || thread.running || thread.interrupts.length > 0) return;
-  message.value = "";
+/** The run of `own` broke off. If the server is gone, wait for it and show the thread as it is then. */
+function fail(own, error) {
+  if (!error.lostConnection) return own.failed(error.message, { code: error.code });
+  own.failed("The connection to the agent is lost. The page tries again until the agent answers.");
+  const rejoin = (again = () => connect(own, { ...own, subagents: [...own.subagents.values()] }));
+  awaitServer(() => own === thread && again === rejoin);
+}
+
+async function awaitServer(isWanted) {
+  while (isWanted() && !(await isReachable(agent.url))) {
+    await new Promise((done) => setTimeout(done, RETRY_MILLISECONDS));
+  }
+  if (isWanted()) again();
+}
+
+/** Bring `own` up to what the agent has of it; `kept` is what this page or this browser has. */
+async function connect(own, kept) {
+  const input = own.connect(kept);
+  const held = own.messages;
+  await run(input, connectThread);
+  if (own === thread && own.status === "failed") again ??= () => connect(own, kept);
+  if (own.status === "finished") own.connected(held);
+  draw();
+}
+
+/** Answer what the agent asks. If it does not ask that any more, show what it asks now. */
+async function answer(answers) {
+  const own = thread;
+  const rejected = new Map(own.rejected);
+  await run(own.resume(answers));
+  const code = own.status === "failed" ? own.notices.at(-1).code : undefined;
+  if (code?.startsWith("interrupt_")) own.rejected = rejected;
+  if (own !== thread || code !== "interrupt_unknown") return;
+  await connect(own, { ...own, subagents: [...own.subagents.values()] });
+  own.notice("note", "Your answer came too late: the question was answered elsewhere.");
+  draw();
+}
+
+/** Send a message, and return whether it was taken. */
+function send(content) {
+  if (thread.running) return false;
+  if (thread.waiting) {
+    questions.focus();
+    return false;
+  }
   stick(true);
   // The thread is in the address: a page that is loaded again shows it again.
-  history.replaceState(null, "", `#${thread.id}`);
-  run(thread.ask(text));
+  if (location.hash !== addressOf(thread.id)) history.pushState(null, "", addressOf(thread.id));
+  run(thread.ask(content));
+  storeThread(thread, agent.name);
+  return true;
 }
 
-find("composer").addEventListener("submit", (event) => {
-  event.preventDefault();
-  send();
-});
-message.addEventListener("keydown", (event) => {
-  if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
-  event.preventDefault();
-  send();
-});
-find("suggestions").addEventListener("click", (event) => {
-  if (event.target.tagName !== "BUTTON") return;
-  message.value = event.target.textContent;
-  send();
-});
-find("stop").addEventListener("click", () => controller?.abort());
-find("new-thread").addEventListener("click", () => {
+async function stop() {
+  if (!thread.running) return;
+  const { signal } = controller;
+  const stopping = controller;
+  // A server that keeps runs going when their reader leaves has to be asked; any other stops when we leave.
+  if (!(await cancelRun(agent.url, thread.id, thread.runId, signal))) stopping.abort();
+}
+
+const addressOf = (id) => `#${[...(agents.length > 1 ? [agent.name] : []), id].map(encodeURIComponent).join("/")}`;
+
+/** Return what a part of the address means; what is wrongly encoded means itself. */
+function decoded(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
+/** Show another thread, as this page begins it. */
+function begin(next) {
+  if (thread.running) storeThread(thread, agent.name);
   controller?.abort();
-  thread = new Thread();
-  history.replaceState(null, "", location.pathname);
+  thread = next;
+  thread.tools = tools;
+  replayed = null;
+  again = null;
+  inspector.clear();
+  const own = thread;
+  fetchCapabilities(agent.url).then((found) => {
+    own.capabilities = found;
+    draw();
+  });
+}
+
+/** Show the thread `id` as the agent has it, with what this browser has stored of it. */
+function openThread(id) {
+  begin(new Thread(id));
   transcript.clear();
-  log.clear();
+  connect(thread, storedThread(id));
+}
+
+/** Show what the address names: a thread, or a new one. */
+function openAddress() {
+  const address = location.hash.slice(1);
+  const end = agents.length > 1 ? address.indexOf("/") : -1;
+  agent = agents.find(({ name }) => name === decoded(address.slice(0, Math.max(end, 0)))) ?? agents[0];
+  find("agents").value = agent.name;
+  const id = decoded(address.slice(end + 1));
+  if (id) openThread(id);
+  else newThread();
+}
+
+function newThread() {
+  begin(new Thread());
+  transcript.clear();
   draw();
-  message.focus();
+  composer.focus();
+}
+
+function openEntry(entry) {
+  history.pushState(null, "", addressOf(entry.id));
+  showPanel("threads-panel", false);
+  openThread(entry.id);
+}
+
+function forgetEntry(entry) {
+  forgetThread(entry.id);
+  if (entry.id === thread.id) goToNewThread();
+  draw();
+}
+
+function goToNewThread() {
+  if (location.hash) history.pushState(null, "", location.pathname);
+  for (const id of ["threads-panel", "details-panel"]) showPanel(id, false);
+  newThread();
+}
+
+/** Show or hide a side panel; only a narrow page hides them. */
+function showPanel(id, open) {
+  find(id).classList.toggle("open", open);
+  document.querySelector(`[aria-controls=${id}]`).setAttribute("aria-expanded", String(open));
+}
+
+for (const button of document.querySelectorAll(".toggle")) {
+  const id = button.getAttribute("aria-controls");
+  button.addEventListener("click", () => showPanel(id, !find(id).classList.contains("open")));
+}
+find("agents").append(...agents.map(({ name }) => new Option(name, name)));
+find("agent-choice").hidden = agents.length < 2;
+find("agents").addEventListener("change", ({ target }) => {
+  agent = agents.find(({ name }) => name === target.value);
+  goToNewThread();
 });
+const dialog = new ToolsDialog(find("tools"), (changed) => (thread.tools = tools = changed));
+find("edit-tools").addEventListener("click", () => dialog.open());
+find("suggestions").addEventListener("click", ({ target }) => {
+  if (target.tagName === "BUTTON") composer.submit(target.textContent);
+});
+find("replay").querySelector("button").addEventListener("click", () => inspector.backToNow());
+find("stop").addEventListener("click", stop);
+find("new-thread").addEventListener("click", goToNewThread);
+composer.takeDrops(find("transcript"));
+addEventListener("keydown", (event) => {
+  if (event.key === "Escape" && !event.defaultPrevented && !find("tools").open) stop();
+});
+addEventListener("popstate", openAddress);
+addEventListener("pagehide", () => storeThread(thread, agent.name));
 
-addEventListener("pagehide", () => keepSubagents(thread));
-
-drawNow();
-const known = location.hash.slice(1);
-if (known) run(thread.connect(known, keptSubagents(known)), connectThread);
-message.focus();
+openAddress();

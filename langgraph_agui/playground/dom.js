@@ -7,6 +7,14 @@ export function make(tag, properties = {}, ...children) {
   return element;
 }
 
+/** Return `control` with a label. Within the label, the options of a list would be part of its name. */
+export function labelled(text, control) {
+  control.id ||= `control-${(labels += 1)}`;
+  return make("div", { className: "labelled" }, make("label", { htmlFor: control.id }, text), control);
+}
+
+let labels = 0;
+
 /** Set an element's text, leaving it alone (and a selection in it intact) when it is the same already. */
 export function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;
@@ -30,10 +38,12 @@ export function stickToEnd(box) {
     else if (box.scrollTop < last) follow = false;
     last = box.scrollTop;
   });
-  return (force = false) => {
-    follow ||= force;
+  const stick = (force = false) => {
+    follow ||= force === true;
     if (follow) box.scrollTop = box.scrollHeight;
   };
+  new ResizeObserver(() => stick()).observe(box);
+  return stick;
 }
 
 /** JSON text laid out for reading, on one line if it is short; text that is not JSON comes back as it is. */
@@ -54,4 +64,9 @@ export function contentText(content) {
   if (content === undefined || content === null) return "";
   if (typeof content === "string") return content;
   return content.map((part) => (part.type === "text" ? part.text : `[${part.type}]`)).join("\n");
+}
+
+/** Show any JSON value as short text. */
+export function plain(value) {
+  return typeof value === "string" ? value : JSON.stringify(value);
 }

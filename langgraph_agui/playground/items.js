@@ -4,13 +4,14 @@ import { contentText } from "./dom.js";
 
 const TOOL_OUTPUT = "langgraph:tool_output";
 
-/** List the items of `thread`. A subagent's item stands inside the tool call that runs it, or else among the messages. */
+/** List the items of `thread`. A subagent's item stands in the tool call that runs it, or else among the messages. */
 export function listItems(thread) {
   const outline = new Outline(thread);
   const ids = new Set(thread.messages.map((message) => message.id));
   const notices = (test) => {
     for (const notice of thread.notices) {
-      if (test(notice)) outline.of(undefined).push({ key: `notice ${notice.id}`, kind: "notice", notice });
+      const item = { key: `notice ${notice.id}`, kind: "notice", notice, locked: thread.running };
+      if (test(notice)) outline.of(undefined).push(item);
     }
   };
   outline.begin(undefined);
@@ -72,14 +73,16 @@ class Outline {
       items.push({ key, kind: "reasoning", message, streaming, span: thread.thinking.get(message.id) });
     } else if (message.role === "activity") {
       const output = this.#outputs.get(message.content?.toolCallId);
-      if (output !== message || !this.#calls.has(message.content.toolCallId)) items.push({ key, kind: "activity", message });
+      const isShown = output === message && this.#calls.has(message.content.toolCallId);
+      if (!isShown) items.push({ key, kind: "activity", message });
     } else if (message.role !== "tool" && (streaming || contentText(message.content) !== "")) {
-      items.push({ key, kind: "text", message, streaming });
+      items.push({ key, kind: "text", message, streaming, locked: thread.running });
     }
     for (const call of message.toolCalls ?? []) items.push(this.#callItem(call, message.subagentRunId));
     if (message.role === "tool" && !this.#calls.has(message.toolCallId)) {
       const call = { function: { name: "tool result", arguments: "" } };
-      items.push({ key, kind: "tool", call, result: message, subagents: [], state: failed(message) ? "failed" : "done" });
+      const state = failed(message) ? "failed" : "done";
+      items.push({ key, kind: "tool", call, result: message, subagents: [], state });
     }
   }
 
@@ -92,7 +95,10 @@ class Outline {
     for (const items of this.#items.values()) {
       for (const item of items) if (item.kind === "tool") item.state ??= this.#stateOf(item);
     }
-    return this.#items.get(undefined);
+    const own = this.#items.get(undefined);
+    const texts = own.filter(({ kind }) => kind === "text");
+    if (texts.at(-1)?.message.role === "assistant") texts.at(-1).last = true;
+    return own;
   }
 
   #runBy(call) {
@@ -103,11 +109,14 @@ class Outline {
   #callItem(call, owner) {
     const result = this.#results.get(call.id);
     const output = this.#outputs.get(call.id)?.content;
-    return { key: `call ${call.id}`, kind: "tool", call, result, output, owner, subagents: this.#runBy(call.id) };
+    const reason = this.#thread.rejected.get(call.id);
+    const subagents = this.#runBy(call.id);
+    return { key: `call ${call.id}`, kind: "tool", call, result, output, owner, reason, subagents };
   }
 
-  #stateOf({ call, result, owner, subagents }) {
+  #stateOf({ call, result, owner, subagents, reason }) {
     const thread = this.#thread;
+    if (reason !== undefined) return "rejected";
     if (result) return failed(result) ? "failed" : "done";
     if (thread.open.has(call.id)) return "writing";
     if (thread.running) return "running";
@@ -115,8 +124,9 @@ class Outline {
       if (this.#calls.has(toolCallId)) return toolCallId === call.id;
       return subagentRunId === owner || !thread.subagents.has(subagentRunId);
     };
-    const waits = thread.interrupts.some(asks) || subagents.some(({ subagent }) => subagent.status === "waiting");
-    return waits ? "waiting" : "unanswered";
+    const isAsked = thread.pendingCalls?.some(({ id }) => id === call.id);
+    const isInside = subagents.some(({ subagent }) => subagent.status === "waiting");
+    return isAsked || isInside || thread.interrupts.some(asks) ? "waiting" : "unanswered";
   }
 }
 

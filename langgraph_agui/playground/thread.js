@@ -1,298 +1,163 @@
-// One conversation: applies AG-UI 1.0 events to its messages and its state, and tracks the current run.
+// One conversation with an agent: what the person does becomes the input of a run.
 //
-// Knows nothing of the page. Chunk events are not supported: the server of this page never sends them.
+// In: messages, answers and edits. Out: a RunAgentInput each. `fold.js` applies the events that answer it.
 
-import { applyPatch } from "./patch.js";
+import { Fold, newId } from "./fold.js";
 
-/** A conversation with an agent. Only `ask`, `resume`, `apply`, `stopped` and `failed` change it. */
-export class Thread {
-  id = newId();
-  messages = [];
-  state = {};
-  /** Ids of the messages and tool calls that are still streaming. */
-  open = new Set();
-  /** Open interrupts that the next input must answer. */
-  interrupts = [];
-  /** Lines that are no messages, such as errors: {after: message id, kind, text}. */
-  notices = [];
-  /** Reasoning message id -> {start, end} in milliseconds. */
-  thinking = new Map();
-  /** Subagent run id -> {id, name, description, parent, call, after: message id, status, problem}, as they began. */
-  subagents = new Map();
-  status = "idle";
-  steps = [];
-  usage = [];
+/** A conversation with an agent. Only its own methods change it. */
+export class Thread extends Fold {
+  /** User message id -> the state that was sent with it: a fork goes on from there. */
+  #states = new Map();
+  /** The last input. */
+  #sent = undefined;
 
-  /** Add a user message and return the input of the run that answers it. */
-  ask(text) {
-    this.messages.push({ id: newId(), role: "user", content: text });
+  constructor(id = newId()) {
+    super();
+    this.id = id;
+  }
+
+  /** Return the thread that has applied `events` of the run that `input` began. */
+  static fold(input, events) {
+    const thread = new Thread(input.threadId);
+    const { messages, state, tools } = input;
+    const held = { messages: messages ?? [], state: state ?? {}, tools: tools ?? [] };
+    Object.assign(thread, structuredClone(held));
+    thread.status = "running";
+    for (const event of events) thread.apply(structuredClone(event));
+    return thread;
+  }
+
+  /** Add a user message, a text or content parts, and return the input of the run that answers it. */
+  ask(content) {
+    const id = newId();
+    this.messages.push({ id, role: "user", content });
+    this.#states.set(id, structuredClone(this.state));
     return this.#input();
   }
 
+  /** Give the user message `id` another text, and return the input of the run that answers it: the server forks. */
+  edit(id, text) {
+    const message = this.messages.find((one) => one.id === id);
+    const others = typeof message.content === "string" ? [] : message.content.filter((part) => part.type !== "text");
+    message.content = others.length > 0 ? [{ type: "text", text }, ...others] : text;
+    return this.#fork(id);
+  }
+
+  /** Return the input of a run that writes the answer `id` anew. */
+  regenerate(id) {
+    const before = this.messages.slice(0, this.messages.findIndex((message) => message.id === id));
+    return this.#fork(before.findLast(isQuestion).id);
+  }
+
+  #fork(id) {
+    this.messages.length = this.messages.findIndex((message) => message.id === id) + 1;
+    this.state = structuredClone(this.#states.get(id) ?? this.state);
+    this.#forget();
+    return this.#input();
+  }
+
+  /** Return the input that tries the last run again. Results that tools have given since are kept. */
+  retry() {
+    if (this.messages.at(-1)?.role !== "tool") this.messages = structuredClone(this.#sent.messages);
+    this.#forget();
+    return this.#input();
+  }
+
+  /** Drop what belongs to messages that are gone. */
+  #forget() {
+    const ids = new Set(this.messages.map((message) => message.id));
+    this.notices = this.notices.filter(({ after, kind }) => kind !== "error" && (!after || ids.has(after)));
+    for (const [id, { after }] of this.subagents) if (after && !ids.has(after)) this.subagents.delete(id);
+  }
+
   /**
-   * Return the input that asks for the thread `id` as the server has it. `subagents` are those that this page knew: the
-   * server sends only subagents with messages. Whether one that was running has ended meanwhile is unknown.
+   * Return the input that asks for the thread as the server has it. `kept` is what this page or this browser has of it:
+   * the server sends only subagents with messages. Whether one that was running has ended meanwhile is unknown. An
+   * agent that keeps no threads lets only those join a run who know its id, `run`.
    */
-  connect(id, subagents) {
-    this.id = id;
+  connect({ run, subagents = [], rejected = [], messages = [], state = {} } = {}) {
+    Object.assign(this, { messages, state, rejected: new Map(rejected), notices: [] });
     for (const held of subagents) {
       this.subagents.set(held.id, { ...held, status: held.status === "running" ? undefined : held.status });
     }
-    return this.#input();
+    const input = this.#input();
+    if (run) input.runId = this.runId = run;
+    return input;
+  }
+
+  /** The answer to `connect` is complete. `held` are the messages from before: the agent may know fewer of them. */
+  connected(held) {
+    const last = held.at(-1);
+    if (this.messages.length === 0) {
+      this.messages = held;
+      this.status = "unknown";
+      this.notice("note", held.length > 0 ? UNKNOWN_HELD : UNKNOWN);
+    } else if (last && isQuestion(last) && !this.messages.some(({ id }) => id === last.id)) this.messages.push(last);
+    if (this.messages.length > 0 && isQuestion(this.messages.at(-1))) this.failed("The last message has no answer.");
   }
 
   /** Return the input of the run that continues with `answers`: one {interruptId, status, payload?} each. */
   resume(answers) {
+    for (const { interruptId, payload } of answers) {
+      const call = this.interrupts.find(({ id }) => id === interruptId)?.toolCallId;
+      if (!call) continue;
+      // An answer in place of the call's result is `approved: false` too.
+      const isRejection = payload?.type === undefined ? payload?.approved === false : payload.type === "reject";
+      if (isRejection) this.rejected.set(call, payload.message ?? payload.reason ?? "");
+      else this.rejected.delete(call);
+    }
     return { ...this.#input(), resume: answers };
+  }
+
+  /** Add the results of the page's own tools, {toolCallId, content, error?} each, and return the input that goes on. */
+  answerCalls(results) {
+    for (const result of results) this.messages.push({ id: newId(), role: "tool", ...result });
+    return this.#input();
+  }
+
+  /** The unanswered calls of the page's own tools since the last question: {id, name, args, subagentRunId?}. */
+  get pendingCalls() {
+    if (this.status !== "finished" || this.tools.length === 0) return [];
+    const since = this.messages.slice(this.messages.findLastIndex(isQuestion) + 1);
+    const answered = new Set(since.map((message) => message.toolCallId));
+    return since.flatMap(({ toolCalls = [], subagentRunId }) =>
+      toolCalls
+        .filter(({ id, function: { name } }) => !answered.has(id) && this.tools.some((tool) => tool.name === name))
+        .map(({ id, function: { name, arguments: args } }) => {
+          return { id, name, args, ...(subagentRunId && { subagentRunId }) };
+        }),
+    );
+  }
+
+  /** Whether a person must answer before the agent goes on. */
+  get waiting() {
+    return !this.running && (this.interrupts.length > 0 || this.pendingCalls.length > 0);
   }
 
   #input() {
     this.status = "running";
     this.steps = [];
     this.usage = [];
-    return {
+    this.patches = [];
+    for (const notice of this.notices) notice.retry = false;
+    this.runId = newId();
+    this.#sent = {
       threadId: this.id,
-      runId: newId(),
+      runId: this.runId,
       protocolVersion: "1.0",
-      messages: this.messages.filter((message) => message.role !== "activity"),
-      state: this.state,
-      tools: [],
+      messages: structuredClone(this.messages.filter((message) => message.role !== "activity")),
+      state: structuredClone(this.state),
+      tools: this.tools,
       context: [],
       forwardedProps: {},
     };
-  }
-
-  /** Take in one event. */
-  apply(event) {
-    this.#handlers[event.type]?.(event);
-  }
-
-  /** The person stopped the run. */
-  stopped() {
-    this.#end("stopped");
-    this.notice("note", "Stopped.");
-  }
-
-  /** The run failed without a RUN_ERROR: no connection, an invalid answer, or a stream that ended early. */
-  failed(text) {
-    this.#end("failed");
-    this.notice("error", text);
-  }
-
-  /** Add a line below the last message. */
-  notice(kind, text) {
-    this.notices.push({ id: newId(), after: this.messages.at(-1)?.id, kind, text });
-  }
-
-  get running() {
-    return this.status === "running";
-  }
-
-  /** Return the name of the subagent `id`; one without a SUBAGENT_STARTED is called "subagent". */
-  nameOf(id) {
-    return this.subagents.get(id)?.name ?? "subagent";
-  }
-
-  #end(status) {
-    this.status = status;
-    this.open.clear();
-    const now = Date.now();
-    for (const span of this.thinking.values()) span.end ??= now;
-    for (const step of this.steps) step.done = true;
-    const left = ["running", ...(this.interrupts.length > 0 ? [] : ["waiting"])];
-    for (const subagent of this.subagents.values()) if (left.includes(subagent.status)) subagent.status = "stopped";
-  }
-
-  #handlers = {
-    RUN_STARTED: ({ input }) => {
-      for (const message of input?.messages ?? []) if (!this.#message(message.id)) this.messages.push(message);
-    },
-    RUN_FINISHED: ({ outcome, usage }) => {
-      this.usage = usage ?? [];
-      this.interrupts = outcome?.type === "interrupt" ? outcome.interrupts : [];
-      if (outcome?.type === "cancelled") this.notice("note", "The agent cancelled the run.");
-      this.#end({ interrupt: "waiting", cancelled: "cancelled" }[outcome?.type] ?? "finished");
-    },
-    RUN_ERROR: ({ message, code, usage, metadata }) => {
-      this.usage = usage ?? [];
-      const details = Object.entries(metadata ?? {}).map(([key, value]) => `${key}: ${plain(value)}`);
-      this.failed([code ? `${code}: ${message}` : message, ...details].join("\n"));
-    },
-    STEP_STARTED: ({ stepName, subagentRunId }) => this.steps.push({ name: stepName, owner: subagentRunId, done: false }),
-    STEP_FINISHED: ({ stepName, subagentRunId }) => {
-      const open = (step) => !step.done && step.name === stepName && step.owner === subagentRunId;
-      const step = this.steps.find(open);
-      if (step) step.done = true;
-    },
-    // A suspended subagent starts again in the run that resumes it; that event may lack its parent and its call.
-    SUBAGENT_STARTED: ({ subagentRunId: id, name, description, parentSubagentRunId, parentToolCallId }) => {
-      const held = this.subagents.get(id) ?? { after: this.messages.at(-1)?.id };
-      const parent = parentSubagentRunId ?? held.parent;
-      const call = parentToolCallId ?? held.call;
-      this.subagents.set(id, { ...held, id, name, description, parent, call, status: "running", problem: undefined });
-    },
-    SUBAGENT_FINISHED: ({ subagentRunId, outcome }) => {
-      const subagent = this.subagents.get(subagentRunId);
-      if (subagent) subagent.status = outcome?.type === "suspended" ? "waiting" : "done";
-    },
-    SUBAGENT_ERROR: ({ subagentRunId, message, code }) => {
-      const subagent = this.subagents.get(subagentRunId);
-      if (subagent) Object.assign(subagent, { status: code === "cancelled" ? "stopped" : "failed", problem: message });
-    },
-
-    TEXT_MESSAGE_START: (event) => {
-      const { messageId: id, role = "assistant", name } = event;
-      const message = this.#text(id) ?? this.#push(event, { id, role, content: "", ...(name && { name }) });
-      mergeMetadata(message, event);
-      this.open.add(id);
-    },
-    TEXT_MESSAGE_CONTENT: (event) => this.#append(event),
-    TEXT_MESSAGE_END: (event) => this.#close(event),
-    REASONING_MESSAGE_START: (event) => {
-      const { messageId: id } = event;
-      mergeMetadata(this.#text(id) ?? this.#push(event, { id, role: "reasoning", content: "" }), event);
-      this.open.add(id);
-      this.thinking.set(id, { start: this.thinking.get(id)?.start ?? Date.now() });
-    },
-    REASONING_MESSAGE_CONTENT: (event) => this.#append(event),
-    REASONING_MESSAGE_END: (event) => {
-      this.#close(event);
-      const span = this.thinking.get(event.messageId);
-      if (span) span.end = Date.now();
-    },
-    REASONING_ENCRYPTED_VALUE: ({ subtype, entityId, encryptedValue }) => {
-      const target = subtype === "tool-call" ? this.#call(entityId)?.call : this.#text(entityId);
-      if (target) target.encryptedValue = encryptedValue;
-    },
-
-    TOOL_CALL_START: (event) => {
-      const { toolCallId: id, toolCallName: name } = event;
-      const known = this.#call(id)?.call;
-      const call = known ?? { id, type: "function", function: { name, arguments: "" } };
-      if (known) known.function.name = name;
-      else (this.#holder(event).toolCalls ??= []).push(call);
-      mergeMetadata(call, event);
-      this.open.add(id);
-    },
-    TOOL_CALL_ARGS: (event) => {
-      const call = this.#call(event.toolCallId)?.call;
-      if (!call) return;
-      call.function.arguments += event.delta;
-      mergeMetadata(call, event);
-    },
-    TOOL_CALL_END: (event) => {
-      this.open.delete(event.toolCallId);
-      const call = this.#call(event.toolCallId)?.call;
-      if (call) mergeMetadata(call, event);
-    },
-    TOOL_CALL_RESULT: (event) => {
-      const result = { id: event.messageId, role: "tool", toolCallId: event.toolCallId, content: event.content };
-      if (event.subagentRunId) result.subagentRunId = event.subagentRunId;
-      mergeMetadata(result, event);
-      let at = this.messages.indexOf(this.#call(event.toolCallId)?.message) + 1 || this.messages.length;
-      while (this.messages[at]?.role === "tool") at += 1;
-      this.messages.splice(at, 0, result);
-    },
-
-    STATE_SNAPSHOT: ({ snapshot }) => (this.state = snapshot),
-    STATE_DELTA: ({ delta }) => {
-      try {
-        this.state = applyPatch(this.state, delta);
-      } catch (error) {
-        this.notice("error", `A state change could not be applied: ${error.message}`);
-      }
-    },
-    MESSAGES_SNAPSHOT: ({ messages }) => this.#restate(messages),
-    ACTIVITY_SNAPSHOT: (event) => {
-      const { messageId: id, activityType, content, replace = true } = event;
-      const held = this.#message(id);
-      if (held && !replace) return;
-      const message = { id, role: "activity", activityType, content };
-      if (held) {
-        if (held.metadata) message.metadata = held.metadata;
-        if (event.subagentRunId) message.subagentRunId = event.subagentRunId;
-        this.messages[this.messages.indexOf(held)] = message;
-      } else this.#push(event, message);
-      mergeMetadata(message, event);
-    },
-    ACTIVITY_DELTA: ({ messageId, patch }) => {
-      const held = this.#message(messageId);
-      if (held?.role !== "activity") return;
-      try {
-        held.content = applyPatch(held.content, patch);
-      } catch (error) {
-        this.notice("error", `An activity change could not be applied: ${error.message}`);
-      }
-    },
-  };
-
-  /** Replace known messages in place, drop those that the snapshot lacks, append new ones. */
-  #restate(snapshot) {
-    const incoming = new Map(snapshot.map((message) => [message.id, structuredClone(message)]));
-    const owned = new Set(snapshot.map((message) => message.role));
-    const survives = ({ role }) => (role === "activity" || role === "reasoning") && !owned.has(role);
-    const held = new Set(this.messages.map((message) => message.id));
-    const kept = this.messages
-      .filter((message) => incoming.has(message.id) || survives(message))
-      .map((message) => incoming.get(message.id) ?? message);
-    this.messages = [...kept, ...[...incoming.values()].filter((message) => !held.has(message.id))];
-  }
-
-  #message(id) {
-    return this.messages.find((message) => message.id === id);
-  }
-
-  #text(id) {
-    return this.messages.find((message) => message.id === id && message.role !== "activity");
-  }
-
-  #call(id) {
-    for (const message of this.messages) {
-      const call = message.toolCalls?.find((candidate) => candidate.id === id);
-      if (call) return { message, call };
-    }
-    return undefined;
-  }
-
-  /** Return the assistant message that a new call belongs to. */
-  #holder(event) {
-    const { toolCallId, parentMessageId } = event;
-    const parent = parentMessageId && this.#message(parentMessageId);
-    if (parent?.role === "assistant") return parent;
-    return this.#push(event, { id: parentMessageId && !parent ? parentMessageId : toolCallId, role: "assistant" });
-  }
-
-  #push(event, message) {
-    if (event.subagentRunId) message.subagentRunId = event.subagentRunId;
-    this.messages.push(message);
-    return message;
-  }
-
-  #append(event) {
-    const message = this.#text(event.messageId);
-    if (!message) return;
-    message.content = (message.content ?? "") + event.delta;
-    mergeMetadata(message, event);
-  }
-
-  #close(event) {
-    this.open.delete(event.messageId);
-    const message = this.#text(event.messageId);
-    if (message) mergeMetadata(message, event);
+    return this.#sent;
   }
 }
 
-/** A fresh id; `crypto.randomUUID` is missing on pages that are served without TLS to another machine. */
-export function newId() {
-  if (crypto.randomUUID) return crypto.randomUUID();
-  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
-}
+const UNKNOWN = "The agent does not know this thread. Send a message to begin it.";
+const UNKNOWN_HELD = "The agent does not know this thread any more. Your next message sends what this page still has.";
 
-/** Show any JSON value as short text. */
-export function plain(value) {
-  return typeof value === "string" ? value : JSON.stringify(value);
-}
-
-function mergeMetadata(target, { metadata }) {
-  if (metadata) target.metadata = { ...target.metadata, ...metadata };
+function isQuestion({ role, subagentRunId }) {
+  return role === "user" && !subagentRunId;
 }

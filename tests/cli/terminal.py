@@ -21,25 +21,26 @@ LINES, COLUMNS = 50, 100
 class Terminal:
     """`langgraph-agui chat` in a terminal: `raw` is its output, `text` all that a person can scroll to."""
 
-    def __init__(self, *arguments: str, cwd: Path | None = None, **variables: str) -> None:
-        inherited = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "EDITOR", "VISUAL")}
+    def __init__(self, *arguments: str, cwd: Path | None = None, columns: int = COLUMNS, **variables: str) -> None:
+        chosen = ("NO_COLOR", "EDITOR", "VISUAL", "PAGER", "COLUMNS", "LINES")  # by whoever runs the tests
+        inherited = {name: value for name, value in os.environ.items() if name not in chosen}
         environment = {**inherited, "PYTHONPATH": str(ROOT), "TERM": "xterm-256color", "COLORTERM": "", **variables}
         command = ["-m", "langgraph_agui", "chat", *arguments]
-        self.raw = ""
-        self._screen = pyte.HistoryScreen(COLUMNS, LINES, history=2000)
+        self.raw, self._columns = "", columns
+        self._screen = pyte.HistoryScreen(columns, LINES, history=2000)
         self._stream = pyte.Stream(self._screen)
         self._child = pexpect.spawn(
             sys.executable,
             command,
             env=environment,  # type: ignore[arg-type]
             cwd=cwd and str(cwd),
-            dimensions=(LINES, COLUMNS),
+            dimensions=(LINES, columns),
             encoding="utf-8",
         )
 
     @property
     def text(self) -> str:
-        above = ["".join(line[at].data for at in range(COLUMNS)) for line in self._screen.history.top]
+        above = ["".join(line[at].data for at in range(self._columns)) for line in self._screen.history.top]
         return "\n".join(line.rstrip() for line in [*above, *self._screen.display])
 
     @property
@@ -68,6 +69,15 @@ class Terminal:
         """Wait until the cursor stands after `prompt`."""
         self.wait(lambda: self.line == prompt.rstrip(), f"the prompt {prompt!r}")
 
+    def wait_question(self, prompt: str) -> None:
+        """Wait until the cursor stands after `prompt`, which may take several lines."""
+
+        def stands() -> bool:
+            row, lines = self._screen.cursor.y, -(-len(prompt) // self._columns)
+            return "".join(self._screen.display[max(row - lines + 1, 0) : row + 1]).rstrip() == prompt
+
+        self.wait(stands, f"the prompt {prompt!r}")
+
     def send(self, line: str) -> None:
         """Type a line, and wait until the terminal has it."""
         since = len(self.raw)
@@ -79,21 +89,28 @@ class Terminal:
         self.expect_prompt(prompt)
         self.send(line)
 
+    def type(self, text: str) -> None:
+        """Type a part of a line, and wait until the terminal shows it."""
+        self._child.send(text)
+        self.wait(lambda: self.line.endswith(text), f"what was typed, {text!r},")
+
     def press_ctrl_c(self) -> None:
         """Press Ctrl-C."""
         self._child.sendintr()
 
     def wait_exit(self) -> int | None:
         """Wait until the process has ended, and return its exit code."""
-        self.wait(lambda: not self._child.isalive() or self._ended(), "the end")
+        self.wait(self._ended, "the end")
         self._child.wait()
         return self._child.exitstatus
 
     def _ended(self) -> bool:
         try:
-            self.raw += self._child.read_nonblocking(65536, timeout=60)
+            piece = self._child.read_nonblocking(65536, timeout=60)
         except pexpect.EOF:
             return True
+        self.raw += piece
+        self._stream.feed(piece)
         return False
 
     def close(self) -> None:
@@ -103,8 +120,8 @@ class Terminal:
 
 
 @contextmanager
-def chatting(*arguments: str, cwd: Path | None = None, **variables: str) -> Iterator[Terminal]:
-    terminal = Terminal(*arguments, cwd=cwd, **variables)
+def chatting(*arguments: str, cwd: Path | None = None, columns: int = COLUMNS, **variables: str) -> Iterator[Terminal]:
+    terminal = Terminal(*arguments, cwd=cwd, columns=columns, **variables)
     try:
         yield terminal
     finally:

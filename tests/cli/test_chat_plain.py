@@ -48,6 +48,19 @@ def agent() -> Iterator[ChatAgent]:
         yield agent
 
 
+FORM = {
+    "type": "object",
+    "properties": {
+        "amount": {"type": "number", "description": "How much?"},
+        "unit": {"type": "string", "default": "kg"},
+        "fresh": {"anyOf": [{"type": "boolean"}, {"type": "null"}]},
+        "hue": {"$ref": "#/$defs/Hue"},
+    },
+    "required": ["amount"],
+    "$defs": {"Hue": {"enum": ["red", "green"]}},
+}
+
+
 @pytest.mark.parametrize(
     ("asked", "typed", "expected"),
     [
@@ -65,7 +78,7 @@ def agent() -> Iterator[ChatAgent]:
         (
             {"message": "How?", "responseSchema": {"enum": ["very good", "very bad"]}},
             "very\nvery g\n",
-            ["neither one of the answers", "got 'very good'"],
+            ["Expected very good, very bad, cancel, or JSON: ", "got 'very good'"],
         ),
         (
             {"message": "Then?", "responseSchema": {"enum": ["go", "edit"]}},
@@ -80,7 +93,7 @@ def agent() -> Iterator[ChatAgent]:
         (
             {"message": "How many?", "responseSchema": {"type": "integer", "maximum": 3}},
             "7\nmany\n2\n",
-            ["breaks the rule 'maximum'", "neither one of the answers nor JSON", "got 2"],
+            ["7 is greater than the maximum of 3", "Expected cancel, or JSON: a whole number.", "got 2"],
         ),
         (
             {"message": "May I?", "responseSchema": answer_schema(("respond",))},
@@ -93,9 +106,53 @@ def agent() -> Iterator[ChatAgent]:
             ],
         ),
         (
+            {"message": "May I?", "responseSchema": answer_schema(("approve", "reject", "respond"))},
+            "r\nre\nres later\n",
+            [
+                "[a]pprove  [rej]ect  [res]pond  [c]ancel  or JSON: Expected approve, reject, respond, cancel",
+                "got {'approved': False, 'type': 'respond', 'message': 'later'}",
+            ],
+        ),
+        (
             {"message": "May I?", "responseSchema": answer_schema(("approve", "edit"))},
             "reject\nedit 7\nap\n",
-            ["[a]pprove  [e]dit  [c]ancel", "nor JSON", "Arguments must be a JSON object", "got {'approved': True}"],
+            [
+                "[a]pprove  [e]dit  [c]ancel",
+                'Expected approve, edit, cancel, or JSON: {"approved": true}.',
+                "Expected a JSON object with the arguments.",
+                "got {'approved': True}",
+            ],
+        ),
+        (
+            {"message": "May I?", "reason": "tool_call"},
+            "perhaps\nYES\n",
+            ["Expected approve", "got {'approved': True}"],
+        ),
+        (
+            {"message": "May I?", "reason": "tool_call"},
+            "no not now\n",
+            ["got {'approved': False, 'message': 'not now'}"],
+        ),
+        (
+            {"message": "How?", "responseSchema": FORM},
+            "\nmany\n2.5\n\nperhaps\ny\nblue\nred\n",
+            [
+                "[f]ill  [c]ancel  or JSON: How much? (a number)\namount: Expected a number.",
+                '(a text, optional)\nunit ["kg"]: (true or false or null, optional)\nfresh: ',
+                "Expected true or false or null.",
+                '("red" or "green", optional)\nhue: Expected "red" or "green".',
+                "got {'amount': 2.5, 'unit': 'kg', 'fresh': True, 'hue': 'red'}",
+            ],
+        ),
+        ({"message": "How?", "responseSchema": FORM}, "f\n1\n\n\n\n", ["got {'amount': 1, 'unit': 'kg'}"]),
+        (
+            {"message": "How?", "responseSchema": FORM},
+            '{"amount": "x"}\n{}\n{"amount": 1}\n',
+            [
+                "Expected a number for `amount`.",
+                "That does not fit: 'amount' is a required property.",
+                "got {'amount': 1}",
+            ],
         ),
         ({"message": "May I?", "reason": "tool_call"}, "r\n", ["[a]pprove  [r]eject", "got {'approved': False}"]),
         ({"message": "Name?"}, "cancel\n", ["The agent cancelled the run."]),
@@ -118,8 +175,9 @@ def test_decisions_fit_on_one_line(agent: ChatAgent) -> None:
     result = chat(agent.url, typed=typed)
     assert result.exit_code == 0
     assert agent.booked == [{"item": "bed", "days": 1}]
-    assert "with reason: no room" in result.stdout
-    assert result.stdout.count("  failed: User rejected the tool call for `book`") == 2
+    assert "  rejected: no room\n" in result.stdout
+    assert "  rejected\n" in result.stdout
+    assert "failed" not in result.stdout
     assert "never said" not in result.output
 
 
@@ -149,7 +207,7 @@ def test_an_open_question_is_kept_with_the_conversation(agent: ChatAgent, tmp_pa
 def test_a_thread_that_the_agent_has_is_gone_on_with(asker: str) -> None:
     first = json.loads(chat(asker, "one", "--json").stdout.splitlines()[0])
     result = chat(asker, "--thread", first["threadId"], typed="two\n:history\n")
-    assert "2 messages; :history shows them." in result.stdout
+    assert result.stdout.startswith("1 you: one\n2 agent: so one\n> ")
     assert "1 you: one\n2 agent: so one\n3 you: two\n4 agent: so two\n" in result.stdout
 
 

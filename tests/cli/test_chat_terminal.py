@@ -12,6 +12,9 @@ import pytest
 
 from tests.cli.chat_agent import ChatAgent, chat_agent
 from tests.cli.terminal import chatting
+from tests.client.servers import Peer, answering, frames, server
+from tests.deep import deep
+from tests.protocol.streams import STARTED, text
 
 TOOLS = """
 import time
@@ -71,6 +74,7 @@ def test_words_stream_and_reasoning_folds(agent: ChatAgent) -> None:
         assert chat.wait_exit() == 0
 
 
+@deep
 def test_calls_are_cards_that_fill_in(agent: ChatAgent) -> None:
     with chatting(agent.url, "look") as chat:
         chat.expect('│ {"at": "sky"}', '│ {"at": "nothing"}')
@@ -91,9 +95,9 @@ APPROVAL = "[a]pprove  [e]dit  [r]eject  [c]ancel  or JSON:"
 def test_approvals_are_approved_edited_and_rejected(agent: ChatAgent) -> None:
     with chatting(agent.url, EDITOR="sed -i s/chair/table/") as chat:
         chat.enter("book")
-        chat.expect("╭─ the agent asks ─", '│   "item": "chair"')
+        chat.expect("╭─ the agent asks ─", "│ book ", "│ item  chair ")
         chat.enter("perhaps", APPROVAL)
-        chat.expect("neither one of the answers nor JSON")
+        chat.expect("Expected approve, edit, reject, cancel, or JSON")
         assert agent.booked == []
         chat.enter("a", APPROVAL)
         chat.expect("→ booked chair", "Heard: booked chair.")
@@ -103,12 +107,14 @@ def test_approvals_are_approved_edited_and_rejected(agent: ChatAgent) -> None:
         chat.enter("book")
         chat.enter("r", APPROVAL)
         chat.enter("no room", "why (optional):")
-        chat.expect("✗ User rejected the tool call for `book` with reason: no room")
+        chat.expect("│ rejected: no room ", " rejected ─╯")
+        assert "✗" not in chat.text
         chat.enter(":q")
         assert chat.wait_exit() == 0
     assert agent.booked == [{"item": "chair", "days": 1}, {"item": "table", "days": 1}]
 
 
+@deep
 def test_only_what_is_typed_after_a_question_answers_it(agent: ChatAgent) -> None:
     with chatting(agent.url) as chat:
         chat.enter("furnish")
@@ -129,11 +135,12 @@ def test_only_what_is_typed_after_a_question_answers_it(agent: ChatAgent) -> Non
     assert agent.booked == [{"item": "bed 1", "days": 1}]
 
 
+@deep
 def test_arguments_are_edited_on_a_line_and_answers_are_checked(agent: ChatAgent) -> None:
     with chatting(agent.url) as chat:
         chat.enter("book")
         chat.enter('{"approved": "maybe"}', APPROVAL)
-        chat.expect("breaks the rule 'type' at")
+        chat.expect("Expected true or false for `approved`.")
         chat.enter("e", APPROVAL)
         chat.wait(lambda: chat.line == 'arguments as JSON: {"item": "chair"}', "what is there to edit")
         chat.send('\x7f, "days": 2')
@@ -161,11 +168,24 @@ def test_ctrl_c_stops_the_agent_and_keeps_the_conversation(agent: ChatAgent) -> 
         chat.enter(":history")
         chat.expect("1 you: hang\n2 agent: Begun\n3 you: hello\n4 agent: You said hello.\n")
         chat.expect_prompt()
+        chat.type("half a line")
         chat.press_ctrl_c()
+        chat.expect_prompt()
+        assert ":q leaves, as Ctrl-D does." not in chat.text
+        chat.press_ctrl_c()
+        chat.expect(":q leaves, as Ctrl-D does.")
+        chat.enter("exit")
+        assert chat.wait_exit() == 0
+        command = re.search(r"Continue with: langgraph-agui chat (\S+ --thread [\w-]+)", chat.raw)
+    assert command
+    with chatting(*command[1].split()) as chat:
+        chat.expect("2 you: hello\n3 agent: You said hello.\n")
+        chat.enter("quit")
         assert chat.wait_exit() == 0
     assert "Traceback" not in chat.raw
 
 
+@deep
 def test_local_tools_run_fail_and_are_stopped(agent: ChatAgent, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(textwrap.dedent(TOOLS))
     with chatting(agent.url, "--tools", "mine:tools", cwd=tmp_path) as chat:
@@ -184,6 +204,7 @@ def test_local_tools_run_fail_and_are_stopped(agent: ChatAgent, tmp_path: Path) 
     assert "Traceback" not in chat.raw
 
 
+@deep
 def test_more_than_a_screen_is_shown_from_its_end_and_kept_whole_and_a_lost_agent_ends_nothing() -> None:
     with ExitStack() as stack:
         with chat_agent() as agent:
@@ -202,6 +223,7 @@ def test_more_than_a_screen_is_shown_from_its_end_and_kept_whole_and_a_lost_agen
         assert chat.wait_exit() == 0
 
 
+@deep
 def test_no_agent_steers_the_terminal(agent: ChatAgent) -> None:
     shown = "␛]52;c;eA==␇\ufffd2J[red]x"
     with chatting(agent.url) as chat:
@@ -221,6 +243,7 @@ def test_no_agent_steers_the_terminal(agent: ChatAgent) -> None:
     assert not set(re.findall(r"\x1b\][^\x1b\x07]*|\x9b|\x1b\[2J", chat.raw))
 
 
+@deep
 def test_a_conversation_is_kept_and_gone_on_with(demo_url: str, tmp_path: Path) -> None:
     with chatting(demo_url, cwd=tmp_path) as chat:
         chat.enter("remember milk")
@@ -246,3 +269,26 @@ def test_a_conversation_is_kept_and_gone_on_with(demo_url: str, tmp_path: Path) 
         chat.enter(":q")
         assert chat.wait_exit() == 0
     assert len(list(tmp_path.glob("agui-*.json"))) == 1
+
+
+@deep
+def test_ctrl_c_cancels_a_run_that_outlives_its_client_and_what_no_agent_keeps_is_saved(tmp_path: Path) -> None:
+    def hang(peer: Peer) -> None:
+        peer.head()
+        peer.write(frames([STARTED, *text("m", "Hello")[:-1]]))
+        peer.left()
+
+    with server(hang, answering(200), *[answering(404)] * 3) as agent:
+        with chatting(agent.url, TMPDIR=str(tmp_path)) as chat:
+            chat.enter("go")
+            chat.wait(lambda: agent.asked, "the request")
+            chat.expect("Hello")  # the run has begun
+            chat.press_ctrl_c()
+            chat.expect("Stopped.")
+            chat.enter(":q")
+            assert chat.wait_exit() == 0
+        cancelled = next(asked for asked in agent.asked if asked.path.endswith("/cancel"))
+        assert cancelled.json == {"threadId": STARTED["threadId"], "runId": STARTED["runId"]}
+        (kept,) = tmp_path.glob("agui-*.json")
+        assert f"Continue with: langgraph-agui chat {agent.url} --session {kept}" in chat.raw
+        assert kept.stat().st_mode & 0o077 == 0

@@ -5,20 +5,22 @@ from __future__ import annotations
 import subprocess
 import sys
 import textwrap
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from langgraph_agui.cli.app import app
-from tests.cli.demo_server import environment
+from tests.deep import deep
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
+UNREAD = "client tools: nothing binds those that a client brings, so no model can call them"
+ADVICE = (
+    "→ If clients bring tools, add AGUIMiddleware() to create_agent, "
+    "or bind frontend_tools(config) in the node of the model."
+)
 GRAPHS = """
 from langchain.agents import create_agent
-from langchain.agents.middleware import SummarizationMiddleware
+from langchain.agents.middleware import HumanInTheLoopMiddleware, SummarizationMiddleware
 from langchain_anthropic import ChatAnthropic
 from langchain_core.language_models import GenericFakeChatModel
 from langchain_deepseek import ChatDeepSeek
@@ -27,7 +29,9 @@ from langchain_openai import ChatOpenAI
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 
-from langgraph_agui import LangGraphAgent, ReasoningOptions, ThinkTagSplitter
+from langgraph.types import interrupt
+
+from langgraph_agui import AGUIMiddleware, LangGraphAgent, ReasoningOptions, ThinkTagSplitter
 from langgraph_agui.models import ReasoningChatDeepSeek
 
 KEY = "test-key"
@@ -54,6 +58,15 @@ two = StateGraph(MessagesState).add_node("[plan]", claude).add_node("act", deeps
 two = two.add_edge(START, "[plan]").add_edge("[plan]", "act").compile()
 mute = StateGraph(MessagesState).add_node("answer", answer).add_edge(START, "answer").compile()
 odd = create_agent(Odd(messages=iter(())), [])
+binds = create_agent(claude, [], middleware=[AGUIMiddleware()])
+
+
+def ask(state):
+    return {"messages": [interrupt("Sure?")]}
+
+
+calls = StateGraph(MessagesState).add_node("ask", ask).add_edge(START, "ask").compile()
+asks = create_agent(claude, [], middleware=[HumanInTheLoopMiddleware({"pay": True})])
 texts = create_agent(raw, [])
 split = LangGraphAgent(texts, reasoning=ReasoningOptions(think_tags=ThinkTagSplitter()))
 """
@@ -74,13 +87,10 @@ def doctor(spec: str) -> tuple[int, list[str]]:
     return done.exit_code, done.stdout.splitlines()
 
 
-def test_as_a_command(project: Path) -> None:
-    command = [sys.executable, "-m", "langgraph_agui", "doctor", "graphs:fine"]
-    done = subprocess.run(
-        command, capture_output=True, text=True, env=environment(), cwd=project, timeout=200, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == [
+def test_a_whole_report() -> None:
+    code, lines = doctor("graphs:fine")
+    assert code == 0
+    assert lines == [
         "graphs:fine",
         "history: kept by the server, in the graph's InMemorySaver",
         "",
@@ -89,8 +99,60 @@ def test_as_a_command(project: Path) -> None:
         "  out   yes",
         "  back  yes",
         "",
+        UNREAD,
+        ADVICE,
+        "",
         "Nothing should be changed.",
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "cause"),
+    [("asks", "The graph pauses by HumanInTheLoopMiddleware"), ("calls", "The graph calls interrupt()")],
+)
+def test_approvals_without_a_checkpointer(name: str, cause: str) -> None:
+    code, lines = doctor(f"graphs:{name}")
+    assert code == 1
+    problem = f"{cause}, so it needs a checkpointer that keeps the thread: compile it with one."
+    assert lines[2] == f"→ {problem}"
+    assert lines[-1] == "The checkpointer should be changed."
+
+
+def test_without_a_checkpointer_approvals_are_not_served() -> None:
+    served = CliRunner().invoke(app, ["serve", "graphs:asks", "--port", "0", "--checkpointer", "none"])
+    assert served.exit_code == 2
+    assert "The graph pauses by HumanInTheLoopMiddleware, so it needs a checkpointer" in served.stderr
+
+
+def test_a_langgraph_server_brings_the_checkpointer() -> None:
+    Path("langgraph.json").write_text('{"graphs": {"one": "./graphs.py:calls", "two": "./graphs.py:lossy"}}')
+    code, lines = doctor("langgraph.json")
+    assert code == 1
+    assert [line for line in lines if line.startswith("langgraph.json")] == [
+        "langgraph.json · one",
+        "langgraph.json · two",
+    ]
+    assert not any("checkpointer that keeps" in line for line in lines)
+
+
+def test_tools_of_clients_that_are_bound() -> None:
+    assert UNREAD in doctor("graphs:good")[1]
+    assert UNREAD not in doctor("graphs:binds")[1]
+
+
+def test_a_synchronous_checkpointer() -> None:
+    with Path("graphs.py").open("a") as file:
+        file.write(
+            "import sqlite3\nfrom langgraph.checkpoint.sqlite import SqliteSaver\n"
+            "stored = create_agent(claude, [], checkpointer=SqliteSaver(sqlite3.connect(':memory:')))\n"
+        )
+    code, lines = doctor("graphs:stored")
+    assert code == 1
+    assert lines[1] == "history: kept by the server, in the graph's SqliteSaver"
+    assert "use AsyncSqliteSaver of langgraph.checkpoint.sqlite.aio" in lines[2]
+    assert lines[-1] == "The checkpointer should be changed."
+    served = CliRunner().invoke(app, ["serve", "graphs:stored", "--port", "0"])
+    assert (served.exit_code, "use AsyncSqliteSaver" in served.stderr) == (2, True)
 
 
 def test_a_model_that_loses_reasoning() -> None:
@@ -165,9 +227,10 @@ def test_a_graph_that_cannot_be_loaded(spec: str, message: str) -> None:
 def test_help_tells_the_exit_codes() -> None:
     done = CliRunner().invoke(app, ["doctor", "--help"], env={"COLUMNS": "300"})
     assert done.exit_code == 0
-    assert "0 nothing to change, 1 a model loses reasoning, 2 the graph cannot be loaded" in done.stdout
+    assert "0 nothing to change, 1 something to change, 2 the graph cannot be loaded" in done.stdout
 
 
+@deep
 def test_a_file_may_have_the_name_of_an_installed_module(tmp_path: Path) -> None:
     file = tmp_path / "graphs" / "typer.py"
     file.parent.mkdir()

@@ -17,7 +17,7 @@ from tests.cli.terminal import chatting
 from tests.client.servers import answering, recording, server
 from tests.protocol.streams import Wire, event
 
-ESCAPES = f"{EVIL}\x1b[31m\x1bPq\x1b\\\x9d0;title\x9c\r\x08\x7f\u202egnp\u2066"
+ESCAPES = f"{EVIL}\x1b[31m\x1bPq\x1b\\\x9d0;title\x9c\r\x08\x7f\u202egnp\u2066&#x202e;&#13;<b>\n```\n# "
 STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 # Chosen by the view itself: colours, lines and the cursor of the live part.
 OWN = re.compile(r"\x1b\[[0-9;?]*[mABJKhlGHn]|\x1b[=>]|\r|\x08|\x07")

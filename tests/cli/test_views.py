@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 
+import pyte
+import pytest
 from ag_ui.core import (
     ReasoningMessageContentEvent,
     ReasoningMessageEndEvent,
@@ -20,8 +22,9 @@ from ag_ui.core import (
 )
 from rich.console import Console
 
+from langgraph_agui.cli import view as view_module
 from langgraph_agui.cli.formatting import MAX_RESULT
-from langgraph_agui.cli.view import PlainView
+from langgraph_agui.cli.view import LiveView, PlainView
 
 
 def shown(*events) -> str:
@@ -67,7 +70,7 @@ def test_text_grows_at_once():
 
 
 def test_items_that_never_end_are_ended():
-    assert shown(*text("m", "Hello")[:-1]) == "Hello\n"
+    assert shown(*text("m", "Hello")[:-1]) == "Hello (not finished)\n"
 
 
 def test_hidden_reasoning_and_empty_text_leave_no_lines():
@@ -102,3 +105,22 @@ def test_subagents_are_named():
     announced = SubagentStartedEvent(subagent_run_id="s", name="scout")
     assert shown(announced, *text("m", "Hi\nHo", subagent_run_id="s")) == "[scout] started\n  Hi\n  Ho\n"
     assert shown(*text("m", "Hi", subagent_run_id="s")) == "  [s] Hi\n"
+
+
+def test_no_line_is_lost_while_a_thread_redraws_what_is_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(view_module, "_REDRAWS_PER_SECOND", 100_000)
+    out, lines = io.StringIO(), 500
+    view = LiveView(Console(file=out, force_terminal=True, width=60, height=30, _environ={"TERM": "xterm"}))
+    view.begin()
+    for number in range(lines):
+        first, *_, last = text(f"m{number}", "")
+        view.feed(first)
+        view.feed(TextMessageContentEvent(message_id=f"m{number}", delta=f"open {number}\n\n" * (number % 7 + 1)))
+        view.line(f"line {number}.")
+        view.feed(last)
+    view.finish()
+    screen = pyte.HistoryScreen(60, 30, history=20_000)
+    pyte.Stream(screen).feed(out.getvalue().replace("\n", "\r\n"))
+    above = ["".join(line[at].data for at in range(60)).rstrip() for line in screen.history.top]
+    shown_lines = {line.rstrip() for line in [*above, *screen.display]}
+    assert [number for number in range(lines) if f"line {number}." not in shown_lines] == []

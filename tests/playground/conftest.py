@@ -24,16 +24,20 @@ ARGUMENTS = [
 ]
 
 
+def chromium() -> str | None:
+    """Where Chromium is: `$CHROMIUM`, one that is installed, or, if None, playwright's own."""
+    return os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+
+
 # Playwright's own event loop runs as long as it does: it must be gone before other packages' async tests.
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
-    """A real Chromium: `$CHROMIUM`, one that is installed, or playwright's own."""
-    found = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+    """A real Chromium."""
     expect.set_options(timeout=60_000)  # a limit for failures only: each check ends as soon as it holds
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=found, args=ARGUMENTS)
-        yield chromium
-        chromium.close()
+        browser = playwright.chromium.launch(executable_path=chromium(), args=ARGUMENTS)
+        yield browser
+        browser.close()
 
 
 @pytest.fixture(scope="package")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -26,8 +27,8 @@ OUTLINE = """() => {
         const name = head?.querySelector(".name")?.textContent;
         if (item.matches(".subagent")) return [name, item.dataset.state, ...inside];
         if (item.matches(".tool")) return [`${name}()`, item.dataset.state, ...inside];
-        if (item.matches(".reasoning")) return `(${own(item, ".body").textContent})`;
-        return item.matches(".text") ? own(item, ".body").textContent : item.textContent;
+        if (item.matches(".reasoning")) return `(${own(item, ".body").textContent.trim()})`;
+        return item.matches(".text") ? own(item, ".body").textContent.trim() : item.textContent;
     };
     return items(document.getElementById("transcript"));
 }"""
@@ -75,3 +76,11 @@ def outline(page: Page) -> list[Any]:
     """Return what the conversation shows: texts, (reasoning), [tool(), state, subagents], [subagent, state, items]."""
     found: list[Any] = page.evaluate(OUTLINE)
     return found
+
+
+def held_state(page: Page) -> Any:
+    """Return the state that the page holds, as its editor shows it."""
+    page.get_by_role("button", name="Edit state").click()
+    held = json.loads(page.locator("#state").get_by_label("JSON").input_value())
+    page.locator("#state").get_by_role("button", name="Cancel").click()
+    return held

@@ -13,14 +13,15 @@ from playwright.sync_api import expect
 from langgraph_agui.protocol import Fold, SSEDecoder, verify
 from tests.agreement import record_stream
 from tests.cli.chat_agent import chat_agent
-from tests.playground.sites import ask, opened, shown, wait_for_frame
+from tests.deep import deep
+from tests.playground.sites import ask, held_state, opened, shown, wait_for_frame
 from tests.subagents.graphs import agent_of
 from tests.subagents.voices import gated
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from playwright.sync_api import Browser, Page, Response
+    from playwright.sync_api import Browser, Page, Request, Response
 
 OUTSIDE_MARKUP = '<img src=x onerror="document.title=1"><b>bold</b> &amp;'
 
@@ -34,8 +35,12 @@ def runs() -> list[Response]:
 @pytest.fixture
 def page(browser: Browser, site: str, runs: list[Response]) -> Iterator[Page]:
     with opened(browser, f"{site}/") as page:
-        page.on("response", lambda response: runs.append(response) if response.request.method == "POST" else None)
+        page.on("response", lambda response: runs.append(response) if is_run(response.request) else None)
         yield page
+
+
+def is_run(request: Request) -> bool:
+    return request.method == "POST" and "/agent" in request.url
 
 
 def sent(response: Response) -> dict:
@@ -72,23 +77,26 @@ def test_reasoning_tools_and_answer(page, runs):
 
     steps = page.locator("#steps li")
     expect(steps.first).to_have_text("model (finished)")
-    expect(page.locator("#steps li[data-done=false]")).to_have_count(0)
+    expect(page.locator("#steps li:not([data-status=done])")).to_have_count(0)
     started = [event["stepName"] for event in streamed(runs[0]) if event["type"] == "STEP_STARTED"]
     expect(steps).to_have_text([f"{name} (finished)" for name in started])
-    expect(page.locator("#usage")).to_contain_text("scripted-demo")
+    page.get_by_role("tab", name="Timing").click()
+    expect(page.locator("#inspector")).to_contain_text("scripted-demo")
     assert streamed(runs[0])[-1]["type"] == "RUN_FINISHED"
 
 
+@deep
 def test_reasoning_is_open_while_it_streams(browser):
     gate = threading.Event()
     with shown(browser, agent_of(gated("ann", gate.is_set), name="ann")) as page:
         ask(page, status="Running")
-        expect(page.locator(".reasoning[open] summary")).to_have_text("Thinking…")
+        expect(page.locator(".reasoning[open] summary")).to_contain_text("Thinking…")
         gate.set()
         expect(page.locator("#status")).to_have_text("Finished")
         expect(page.locator(".reasoning[open]")).to_have_count(0)
 
 
+@deep
 def test_the_second_turn_sends_all_of_the_first(page, runs):
     ask(page, "What is the weather in Rome?")
     page.get_by_label("Message", exact=True).fill("And in Oslo?")
@@ -99,7 +107,7 @@ def test_the_second_turn_sends_all_of_the_first(page, runs):
 
     first, second = sent(runs[0]), sent(runs[1])
     assert first["protocolVersion"] == second["protocolVersion"] == "1.0"
-    assert first["threadId"] == second["threadId"] == page.locator("#thread-id").inner_text()
+    assert first["threadId"] == second["threadId"] == page.url.partition("#")[2]
     assert first["runId"] != second["runId"]
     assert {key: second[key] for key in ("tools", "context", "forwardedProps")} == {
         "tools": [],
@@ -121,9 +129,10 @@ def test_the_second_turn_sends_all_of_the_first(page, runs):
     streamed(runs[1])
 
 
+@deep
 def test_state_is_shared(page, runs):
     ask(page, "Remember that the demo works offline")
-    assert json.loads(page.locator("#state").inner_text()) == {"notes": ["the demo works offline"]}
+    assert held_state(page) == {"notes": ["the demo works offline"]}
     streamed(runs[0])
 
 
@@ -131,14 +140,15 @@ def test_markup_is_shown_as_it_is(page):
     title = page.title()
     ask(page, OUTSIDE_MARKUP)
     expect(page.locator(".text[data-role=user] .body")).to_have_text(OUTSIDE_MARKUP)
-    expect(page.locator(".text[data-role=assistant] .body")).to_contain_text(OUTSIDE_MARKUP)
+    expect(page.locator(".text[data-role=assistant] .body")).to_contain_text(OUTSIDE_MARKUP.replace("&amp;", "&"))
     ask(page, f"remember {OUTSIDE_MARKUP}")
     expect(page.locator(".tool .result")).to_contain_text(OUTSIDE_MARKUP)
-    expect(page.locator("#state")).to_contain_text("<b>bold</b>")
+    assert held_state(page) == {"notes": [OUTSIDE_MARKUP]}
     assert page.locator("img, b").count() == 0
     assert page.title() == title
 
 
+@deep
 def test_two_guides_plan_at_once(page, runs):
     page.get_by_role("button", name="Plan a day in Rome and one in Oslo").click()
     expect(page.locator("#status")).to_have_text("Finished")
@@ -150,12 +160,14 @@ def test_two_guides_plan_at_once(page, runs):
     streamed(runs[0])
 
 
+@deep
 def test_a_failed_tool(page):
     ask(page, "What is 1/0?")
     expect(page.locator(".tool[data-state=failed] > summary > .pill")).to_have_text("failed")
     expect(page.locator(".tool .result")).to_contain_text("divides by zero")
 
 
+@deep
 def test_a_failed_run(page):
     ask(page, "please crash", "Failed")
     expect(page.get_by_role("alert")).to_contain_text("model_error: ")
@@ -177,15 +189,15 @@ def test_stop_leaves_the_thread_usable(browser):
         expect(first).to_have_text("Begun")
 
 
+@deep
 @pytest.mark.parametrize(
-    ("button", "outcome"), [("Approve", "No e-mail left this machine"), ("Deny", "could not finish send_email")]
+    ("button", "outcome"), [("Approve", "No e-mail left this machine"), ("Reject", "could not finish send_email")]
 )
 def test_an_interrupt_is_answered_by_a_click(page, runs, button, outcome):
     ask(page, "Send an email to ada@example.com saying hi", "Waiting for you")
     form = page.get_by_label("Waiting for your answer")
     expect(form).to_contain_text("ada@example.com")
-    expect(page.get_by_role("button", name="Send", exact=True)).to_be_disabled()
-    form.get_by_role("button", name=button).click()
+    form.get_by_role("button", name=button, exact=True).click()
     expect(page.locator("#status")).to_have_text("Finished")
     expect(form).to_be_hidden()
     expect(page.locator(".text[data-role=assistant]")).to_contain_text(outcome)
@@ -196,37 +208,22 @@ def test_an_interrupt_is_answered_by_a_click(page, runs, button, outcome):
         streamed(run)
 
 
+@deep
 def test_an_interrupt_is_answered_with_json(page, runs):
     ask(page, "Send an email to ada@example.com saying hi", "Waiting for you")
     form = page.get_by_label("Waiting for your answer")
     form.get_by_text("Answer with JSON").click()
-    form.get_by_label("JSON answer").fill("{nonsense")
-    form.get_by_role("button", name="Send JSON").click()
-    expect(form.get_by_role("alert")).to_contain_text("That is not JSON")
+    box = form.get_by_label("JSON answer")
+    assert json.loads(box.input_value())["editedArgs"]["to"] == "ada@example.com"
     decision = {"type": "reject", "message": "Not now."}
-    (asked,) = streamed(runs[0])[-1]["outcome"]["interrupts"]
-    assert asked["toolCallId"]
-    form.get_by_label("JSON answer").fill(json.dumps(decision))
+    box.fill(json.dumps(decision))
     form.get_by_role("button", name="Send JSON").click()
     expect(page.locator("#status")).to_have_text("Finished")
-    expect(page.locator(".tool .result")).to_contain_text("Not now.")
+    expect(page.locator(".tool")).to_contain_text("Not now.")
     assert sent(runs[1])["resume"][0]["payload"] == decision
 
 
-def test_a_call_is_edited(page, runs):
-    ask(page, "Send an email to ada@example.com saying hi", "Waiting for you")
-    form = page.get_by_label("Waiting for your answer")
-    form.get_by_text("Answer with JSON").click()
-    box = form.get_by_label("JSON answer")
-    answer = json.loads(box.input_value())
-    assert answer["approved"] is True
-    answer["editedArgs"]["to"] = "bob@example.com"
-    box.fill(json.dumps(answer))
-    form.get_by_role("button", name="Send JSON").click()
-    expect(page.locator("#status")).to_have_text("Finished")
-    expect(page.locator(".tool .result")).to_contain_text("bob@example.com")
-
-
+@deep
 def test_a_page_that_is_loaded_again_shows_its_thread(page, runs):
     ask(page, "What is the weather in Rome?")
     ask(page, "Send an email to ada@example.com saying hi", "Waiting for you")
@@ -235,49 +232,39 @@ def test_a_page_that_is_loaded_again_shows_its_thread(page, runs):
     expect(page.locator("#status")).to_have_text("Waiting for you")
     assert page.locator(".text").all_inner_texts() == said
     form = page.get_by_label("Waiting for your answer")
-    form.get_by_role("button", name="Approve").click()
+    form.get_by_role("button", name="Approve", exact=True).click()
     expect(page.locator("#status")).to_have_text("Finished")
     expect(page.locator(".text[data-role=assistant]").last).to_contain_text("No e-mail left this machine")
     streamed(runs[2])
 
 
+@deep
 def test_a_new_thread_starts_empty(page):
     ask(page, "remember milk")
-    thread = page.locator("#thread-id").inner_text()
+    assert "#" in page.url
+    page.get_by_role("button", name="Edit state").click()
     page.get_by_role("button", name="New thread").click()
-    expect(page.locator("#thread-id")).not_to_have_text(thread)
+    expect(page.locator("#state").get_by_label("JSON")).to_be_hidden()
+    assert "#" not in page.url
     expect(page.locator(".item")).to_have_count(0)
-    expect(page.locator("#events li")).to_have_count(0)
-    expect(page.locator("#state")).to_have_text("{}")
+    assert held_state(page) == {}
     page.get_by_role("button", name="What is the weather in Rome?").click()
     expect(page.locator(".text[data-role=assistant]")).to_contain_text("25 °C")
     expect(page.locator("#status")).to_have_text("Finished")
 
 
-def test_the_log_holds_every_event(page, runs):
-    ask(page, "What is 12 * 7?")
-    events = streamed(runs[0])
-    expect(page.locator("#event-count")).to_have_text(str(len(events)))
-    row = page.locator("#events li", has_text="TOOL_CALL_RESULT")
-    row.locator("summary").click()
-    expect(row.locator("pre")).not_to_be_empty()
-    shown = json.loads(row.locator("pre").inner_text())
-    assert shown == next(event for event in events if event["type"] == "TOOL_CALL_RESULT")
-
-
 IS_AT_END = "box => box.scrollHeight - box.scrollTop - box.clientHeight < 2"
 
 
+@deep
 def test_the_end_stays_in_view_unless_one_scrolls_away(page):
     for _ in range(2):
         ask(page, "Is it warmer in Lisbon or in Oslo, and by how much?")
-    for box in ("#transcript", "#events"):
-        assert page.locator(box).evaluate(IS_AT_END)
-        page.locator(box).evaluate("box => box.scrollTo(0, 0)")
+    assert page.locator("#transcript").evaluate(IS_AT_END)
+    page.locator("#transcript").evaluate("box => box.scrollTo(0, 0)")
     wait_for_frame(page)
     ask(page, "What is 1 + 1?")
     assert page.locator("#transcript").evaluate(IS_AT_END), "asking returns to the end"
-    assert page.locator("#events").evaluate("box => box.scrollTop") == 0
 
 
 def test_every_control_has_a_name(page):

@@ -10,14 +10,12 @@ import pytest
 from playwright.sync_api import expect
 
 from langgraph_agui.protocol import fold
-from tests.playground.sites import ask
+from tests.deep import deep
+from tests.playground.sites import ask, held_state
+from tests.playground.streams import END, START_EVENT, answer, frames
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
-
-
-def frames(*events: dict) -> str:
-    return "".join(f"data: {json.dumps(event)}\n\n" for event in events)
 
 
 @pytest.fixture
@@ -29,26 +27,11 @@ def page(browser, site):
     context.close()
 
 
-def answer(page: Page, body: str, *, content_type: str = "text/event-stream", status: int = 200) -> list[dict]:
-    """Let the agent answer every input with `body`; returns the list that the inputs are put into."""
-    inputs: list[dict] = []
-
-    def fulfill(route):
-        inputs.append(json.loads(route.request.post_data))
-        route.fulfill(status=status, content_type=content_type, body=body)
-
-    page.route("**/agent", fulfill)
-    return inputs
-
-
-START = {"type": "RUN_STARTED", "threadId": "t", "runId": "r"}
-END = {"type": "RUN_FINISHED", "threadId": "t", "runId": "r"}
-
-
+@deep
 @pytest.mark.parametrize(
     ("response", "message"),
     [
-        ({"body": frames(START)}, "The stream ended before the run did."),
+        ({"body": frames(START_EVENT)}, "The stream ended before the run did."),
         ({"body": ""}, "The stream ended before the run did."),
         ({"body": "{}", "content_type": "application/json"}, "Expected an event stream, got application/json"),
         ({"body": "not you", "status": 403}, "HTTP 403: not you"),
@@ -65,13 +48,16 @@ def test_answers_that_are_no_run(page, response, message):
 def test_nobody_answers(page):
     page.route("**/agent", lambda route: route.abort())
     ask(page, status="Failed")
-    expect(page.get_by_role("alert")).to_contain_text("The agent cannot be reached")
+    expect(page.get_by_role("alert").last).to_contain_text("The last message has no answer.")
+    page.unroute("**/agent")
+    page.get_by_role("button", name="Retry").click()
+    expect(page.locator(".text[data-role=assistant]")).to_contain_text("You wrote: hello")
 
 
 ADD_STEP = {"op": "add", "path": "/steps/-", "value": "one"}
 TAG = {"subagentRunId": "s"}
 RARE = [
-    START,
+    START_EVENT,
     {"type": "ACTIVITY_SNAPSHOT", "messageId": "a", "activityType": "PLAN", "content": {"steps": []}},
     {"type": "ACTIVITY_DELTA", "messageId": "a", "activityType": "PLAN", "patch": [ADD_STEP]},
     {"type": "SUBAGENT_STARTED", "subagentRunId": "s", "name": "scout"},
@@ -111,7 +97,7 @@ def test_the_page_holds_what_the_python_fold_holds(page):
     expect(scout.locator("> summary")).to_have_text("scoutdone")
     expect(scout.locator(".text")).to_have_text("Looking")
     expect(scout.locator(".tool > summary > .name")).to_have_text("look")
-    expect(page.locator(".reasoning summary")).to_have_text("Thought (not shown by the provider)")
+    expect(page.locator(".reasoning summary")).to_have_text("Thought (not shown)sealed")
     ask(page, "again")
     held = fold(RARE)
     expected = [message.model_dump(mode="json", by_alias=True) for message in held.messages]
@@ -127,6 +113,7 @@ SNAPSHOTS = [
 ]
 
 
+@deep
 @pytest.mark.parametrize("messages", SNAPSHOTS)
 def test_a_messages_snapshot_restates(page, messages):
     snapshot = {"type": "MESSAGES_SNAPSHOT", "messages": messages}
@@ -135,7 +122,7 @@ def test_a_messages_snapshot_restates(page, messages):
     ask(page)
     ask(page, "again")
     user = {key: inputs[0]["messages"][0][key] for key in ("id", "role", "content")}
-    held = fold([{**START, "input": {**inputs[0], "messages": [user]}}, *events[1:]])
+    held = fold([{**START_EVENT, "input": {**inputs[0], "messages": [user]}}, *events[1:]])
     expected = [message.model_dump(mode="json", by_alias=True) for message in held.messages]
     assert inputs[1]["messages"][:-1] == [message for message in expected if message["role"] != "activity"]
 
@@ -176,6 +163,7 @@ def patched(page: Page, state: object, patch: list[dict]) -> dict:
     return result
 
 
+@deep
 @pytest.mark.parametrize(("state", "patch"), PATCHES)
 def test_json_patches_apply(page, state, patch):
     result = patched(page, state, patch)
@@ -183,6 +171,7 @@ def test_json_patches_apply(page, state, patch):
     assert result["state"] == jsonpatch.apply_patch(state, patch)
 
 
+@deep
 @pytest.mark.parametrize("patch", FAILING)
 def test_json_patches_fail_as_a_whole(page, patch):
     state = {"kept": 1, "list": [0]}
@@ -193,43 +182,10 @@ def test_json_patches_fail_as_a_whole(page, patch):
 
 def test_a_failing_state_patch_is_told_and_the_run_goes_on(page):
     delta = {"type": "STATE_DELTA", "delta": [{"op": "remove", "path": "/absent"}]}
-    answer(page, frames(START, {"type": "STATE_SNAPSHOT", "snapshot": {"kept": 1}}, delta, END))
+    answer(page, frames(START_EVENT, {"type": "STATE_SNAPSHOT", "snapshot": {"kept": 1}}, delta, END))
     ask(page)
     expect(page.get_by_role("alert")).to_contain_text("A state change could not be applied")
-    assert json.loads(page.locator("#state").inner_text()) == {"kept": 1}
-
-
-INTERRUPTS = [
-    {"id": "one", "reason": "confirmation", "message": "First?"},
-    {"id": "two", "reason": "input_required", "message": "Second?", "responseSchema": {"enum": ["red", "blue"]}},
-    {
-        "id": "three",
-        "reason": "tool_call",
-        "message": "Third?",
-        "responseSchema": {
-            "oneOf": [{"$ref": "#/$defs/Yes"}, {"type": "object", "properties": {"type": {"enum": ["reject"]}}}],
-            "$defs": {"Yes": {"type": "object", "properties": {"type": {"const": "approve"}}, "required": ["type"]}},
-        },
-    },
-]
-
-
-def test_several_interrupts_are_answered_together(page):
-    end = {**END, "outcome": {"type": "interrupt", "interrupts": INTERRUPTS}}
-    inputs = answer(page, frames(START, end))
-    ask(page, status="Waiting for you")
-    cards = page.locator(".interrupt")
-    cards.nth(2).get_by_role("button", name="Deny").click()
-    cards.nth(1).get_by_role("button", name="blue").click()
-    assert len(inputs) == 1
-    with page.expect_response("**/agent"):
-        cards.nth(0).get_by_role("button", name="Cancel").click()
-    expect(page.locator(".interrupt")).to_have_count(3)
-    assert inputs[1]["resume"] == [
-        {"interruptId": "one", "status": "cancelled"},
-        {"interruptId": "two", "status": "resolved", "payload": "blue"},
-        {"interruptId": "three", "status": "resolved", "payload": {"type": "reject"}},
-    ]
+    assert held_state(page) == {"kept": 1}
 
 
 def test_a_page_under_a_prefix_finds_its_files_and_its_agent():

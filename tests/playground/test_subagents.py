@@ -13,6 +13,7 @@ from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from playwright.sync_api import expect
 
+from tests.deep import deep
 from tests.playground.sites import ask, outline, shown
 from tests.subagents.graphs import (
     GRAPHS,
@@ -66,6 +67,7 @@ def test_each_speaks_in_a_box_under_the_call_that_runs_it(browser: Browser) -> N
         assert outline(page) == ["hello", *DEEP, "again", "(boss: hm)", "boss: ends 2"]
 
 
+@deep
 def test_two_speak_at_once(browser: Browser) -> None:
     opened = {"leaf_a": threading.Event(), "leaf_b": threading.Event()}
     leaves = [agent_of(gated(name, gate.is_set), name=name) for name, gate in opened.items()]
@@ -83,6 +85,7 @@ def test_two_speak_at_once(browser: Browser) -> None:
         assert outline(page) == ["hello", *DEEP]
 
 
+@deep
 def test_those_that_no_call_runs_stand_in_place(browser: Browser) -> None:
     workers = [["worker", "done", [f"(work-{which}: hm)", f"work-{which}: ends 1"]] for which in "xy"]
     with shown(browser, GRAPHS["sent"](InMemorySaver()).graph) as page:
@@ -91,6 +94,7 @@ def test_those_that_no_call_runs_stand_in_place(browser: Browser) -> None:
         assert are_beside(page.locator(".subagent").first, page.locator(".subagent").last)
 
 
+@deep
 def test_one_within_the_other_without_a_call(browser: Browser) -> None:
     inside = ["inside", "done", ["(inner: hm)", "inner: ends 1"]]
     part = ["part", "done", ["(outer: hm)", "outer: ends 1", inside]]
@@ -99,12 +103,14 @@ def test_one_within_the_other_without_a_call(browser: Browser) -> None:
         assert outline(page) == ["hello", part, "(boss: hm)", "boss: ends 1"]
 
 
+@deep
 def test_one_that_says_nothing_has_a_box(browser: Browser) -> None:
     with shown(browser, GRAPHS["nostream"](None).graph) as page:
         ask(page)
         assert ["quiet()", "done", [["quiet", "done"]]] in outline(page)
 
 
+@deep
 def test_a_box_is_folded(browser: Browser) -> None:
     with shown(browser, GRAPHS["deep"](InMemorySaver()).graph) as page:
         ask(page)
@@ -116,6 +122,7 @@ def test_a_box_is_folded(browser: Browser) -> None:
         expect(box(page, "mid_b").get_by_text("mid_b: ends 1").first).to_be_visible()
 
 
+@deep
 @pytest.mark.parametrize("handled", [True, False])
 def test_failures(browser: Browser, handled: bool) -> None:
     inner = ["inner", "failed", ["(inner: hm)", "inner: begins"]]
@@ -128,6 +135,7 @@ def test_failures(browser: Browser, handled: bool) -> None:
         assert "a secret" not in page.content()
 
 
+@deep
 def test_a_stopped_run_leaves_none_running(browser: Browser) -> None:
     leaf, never = threading.Event(), threading.Event()
     leaves = [agent_of(gated("leaf_a", never.is_set, leaf.set), name="leaf_a"), agent_of(voice("leaf_b"))]
@@ -148,15 +156,15 @@ def paused(done: list[str]) -> Built:
 
 
 def answer(page: Page, button: str = "Approve") -> None:
-    for card in page.locator(".interrupt").all():
-        card.get_by_role("button", name=button).click()
+    for card in page.locator(".question").all():
+        card.get_by_role("button", name=button, exact=True).click()
 
 
 def test_an_approval_says_who_asks(browser: Browser) -> None:
     done: list[str] = []
     with shown(browser, paused(done).graph) as page:
         ask(page, status="Waiting for you")
-        expect(page.locator(".asker")).to_have_text(["Asked by mid_a › leaf_a", "Asked by mid_b › leaf_b"])
+        expect(page.locator(".question-asker")).to_have_text(["Asked by mid_a › leaf_a", "Asked by mid_b › leaf_b"])
         for name in ("mid_a", "mid_b", "leaf_a", "leaf_b"):
             expect(state(page, name)).to_have_text("waiting for you")
         expect(page.locator(".tool > summary > .pill")).to_have_text(["waiting for you"] * 6)
@@ -170,10 +178,11 @@ def test_an_approval_says_who_asks(browser: Browser) -> None:
     assert said[3][2][0][2][2] == ["task()", "done", [["leaf_a", "done", leaf]]]
 
 
+@deep
 def test_only_those_wait_that_ask(browser: Browser) -> None:
     with shown(browser, guarded(InMemorySaver(), "per_call", []).graph) as page:
         ask(page, status="Waiting for you")
-        expect(page.locator(".asker")).to_have_text(["Asked by mid_a › leaf_a"])
+        expect(page.locator(".question-asker")).to_have_text(["Asked by mid_a › leaf_a"])
         expect(state(page, "leaf_a")).to_have_text("waiting for you")
         expect(state(page, "leaf_b")).to_have_text("done")
         answer(page, "Cancel")
@@ -181,13 +190,14 @@ def test_only_those_wait_that_ask(browser: Browser) -> None:
         expect(page.locator(".pill", has_text="waiting for you")).to_have_count(0)
 
 
+@deep
 def test_a_page_that_is_loaded_again_while_one_waits(browser: Browser) -> None:
     done: list[str] = []
     with shown(browser, paused(done).graph) as page:
         ask(page, status="Waiting for you")
         page.reload()
         expect(page.locator("#status")).to_have_text("Waiting for you")
-        expect(page.locator(".asker")).to_have_text(["Asked by mid_a › leaf_a", "Asked by mid_b › leaf_b"])
+        expect(page.locator(".question-asker")).to_have_text(["Asked by mid_a › leaf_a", "Asked by mid_b › leaf_b"])
         expect(page.locator(".subagent > summary > .pill")).to_have_text(["waiting for you"] * 2)
         answer(page)
         expect(page.locator("#status")).to_have_text("Finished")
@@ -211,12 +221,13 @@ def test_a_page_that_is_loaded_again_while_one_speaks(browser: Browser) -> None:
         assert outline(page) == ["hello", *DEEP]
 
 
-def test_a_page_of_another_tab_knows_no_names(browser: Browser) -> None:
+@deep
+def test_a_page_of_another_browser_knows_no_names(browser: Browser) -> None:
     with shown(browser, paused([]).graph) as page:
         ask(page, status="Waiting for you")
-        page.evaluate("addEventListener('pagehide', () => sessionStorage.clear())")
+        page.evaluate("addEventListener('pagehide', () => localStorage.clear())")
         page.reload()
-        expect(page.locator(".asker")).to_have_text(["Asked by subagent"] * 2)
+        expect(page.locator(".question-asker")).to_have_text(["Asked by subagent"] * 2)
         expect(page.locator(".tool > summary > .pill")).to_have_text(["waiting for you"] * 2)
         answer(page)
         expect(page.locator("#status")).to_have_text("Finished")
@@ -245,6 +256,7 @@ class Worker:
         self.agent = create_agent(voice(who, ("work", {"fail": who == "bob"})), [work], name=who)
 
 
+@deep
 def test_output_appears_live_at_its_call(browser: Browser) -> None:
     workers = {who: Worker(who) for who in ("ann", "bob")}
     tools = [agent_tool(who, worker.agent) for who, worker in workers.items()]
@@ -258,10 +270,10 @@ def test_output_appears_live_at_its_call(browser: Browser) -> None:
         workers["ann"].may_end.set()
         ann = box(page, "ann").locator(".tool")
         expect(ann.locator(".result")).to_have_text("worked")
-        expect(ann.locator("h3 > .pill")).to_have_text("done")
+        expect(ann.locator(".label > .pill")).to_have_text("done")
         workers["bob"].may_end.set()
         expect(page.locator("#status")).to_have_text("Failed")
-        expect(box(page, "bob").locator(".tool h3 > .pill")).to_have_text("failed")
+        expect(box(page, "bob").locator(".tool .label > .pill")).to_have_text("failed")
         expect(page.locator(".activity")).to_have_count(0)
         assert "a secret" not in page.content()
 
@@ -301,12 +313,14 @@ def rare(browser: Browser, site: str) -> Any:
     context.close()
 
 
+@deep
 def test_one_that_was_never_announced(rare: Any) -> None:
     page = rare(*words("s", "Hi"))
     assert outline(page)[1:] == [["subagent", "", ["Hi"]]]
     expect(page.locator(".subagent > summary > .pill")).to_be_hidden()
 
 
+@deep
 def test_those_of_one_call_stand_as_they_began(rare: Any) -> None:
     call = [{"type": kind, "toolCallId": "c", "toolCallName": "ask"} for kind in ("TOOL_CALL_START", "TOOL_CALL_END")]
     starts = [begun(run, parentToolCallId="c") for run in "ab"]
@@ -314,6 +328,7 @@ def test_those_of_one_call_stand_as_they_began(rare: Any) -> None:
     assert outline(page)[1:] == [["ask()", "unanswered", [["a", "stopped", ["second"]], ["b", "stopped", ["first"]]]]]
 
 
+@deep
 def test_names_are_text(rare: Any) -> None:
     page = rare(
         begun("s", name=MARKUP, description=MARKUP), {"type": "SUBAGENT_ERROR", "subagentRunId": "s", "message": MARKUP}
@@ -323,11 +338,13 @@ def test_names_are_text(rare: Any) -> None:
     assert page.locator("img").count() == 0
 
 
+@deep
 def test_subagents_that_are_each_others_parents_do_no_harm(rare: Any) -> None:
     page = rare(begun("a", parentSubagentRunId="b"), begun("b", parentSubagentRunId="a"), *words("b", "Hi"))
     assert page.locator("#status").inner_text() == "Finished"
 
 
+@deep
 @pytest.mark.parametrize("content", [{"toolCallId": "unknown", "output": ["x"]}, {"toolCallId": "c"}])
 def test_output_that_belongs_to_no_call_is_json(rare: Any, content: dict[str, Any]) -> None:
     call = [{"type": kind, "toolCallId": "c", "toolCallName": "look"} for kind in ("TOOL_CALL_START", "TOOL_CALL_END")]

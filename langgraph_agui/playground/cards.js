@@ -1,0 +1,313 @@
+// One card for each thing that a person has to answer: an approval, a question, or a call of one of the page's tools.
+
+import { approvalOf, choicesOf, hasExpired, takesText, timeOf } from "./answers.js";
+import { make, plain, pretty } from "./dom.js";
+import { Form } from "./forms.js";
+import { ABSENT, check, inferred, isObject, same, Schemas } from "./schema.js";
+
+const ONE_LINE = 120;
+// What an interrupt shows elsewhere, so that it is not repeated among its data.
+const SHOWN_ELSEWHERE = [
+  "message", "question", "description", "reason", "metadata", "toolCallId", "tool_call_id",
+  "expiresAt", "expires_at", "responseSchema", "response_schema",
+];
+
+let cards = 0;
+
+/** A card that gives one answer. `give` takes the answer and its name; a given answer can be taken back. */
+export class Card {
+  #body = make("div", { className: "question-body" });
+  #given = make("div", { className: "question-given", hidden: true });
+  #text = make("p");
+  #problem = make("p", { className: "question-problem", hidden: true });
+  #give;
+
+  constructor({ message, who, kind }, give, takeBack) {
+    this.#give = give;
+    const id = `question-${(cards += 1)}`;
+    const [first, rest] = split(message);
+    this.#problem.setAttribute("role", "alert");
+    const back = button("Change answer", () => takeBack());
+    this.#given.append(this.#text, back);
+    this.element = make(
+      "article",
+      { className: "question" },
+      make("h2", { id }, first),
+      rest && make("p", { className: "question-more" }, rest),
+      who && make("p", { className: "question-asker" }, `Asked by ${who}`),
+      this.#body,
+      this.#given,
+    );
+    this.element.dataset.kind = kind;
+    this.element.setAttribute("aria-labelledby", id);
+  }
+
+  /** Add parts to the card; the line for problems stays below them. */
+  add(...parts) {
+    this.#body.append(...parts.filter(Boolean), this.#problem);
+  }
+
+  /** Give the answer that `make` returns. What it throws is shown; ABSENT means that a form shows what is wrong. */
+  answer(label, make) {
+    this.#problem.hidden = true;
+    try {
+      const entry = make();
+      if (entry !== ABSENT) this.#give(entry, label);
+    } catch (error) {
+      this.#problem.hidden = false;
+      this.#problem.textContent = error.message;
+    }
+  }
+
+  close(label) {
+    this.#text.textContent = `Answered: ${label}`;
+    this.#body.hidden = true;
+    this.#given.hidden = false;
+  }
+
+  open() {
+    this.#body.hidden = false;
+    this.#given.hidden = true;
+  }
+
+  focus() {
+    this.element.querySelector(":is(input, textarea, select, button):not(:disabled)")?.focus();
+  }
+}
+
+/** Return the card of an interrupt. `give` gets {status, payload?} and what the answer is called. */
+export function interruptCard(interrupt, thread, give, takeBack) {
+  const calls = thread.messages.flatMap((message) => message.toolCalls ?? []);
+  const call = calls.find(({ id }) => id === interrupt.toolCallId);
+  const approval = approvalOf(interrupt);
+  const asked = { ...subjectOf(interrupt, call), message: interrupt.message };
+  const kind = approval ? "approval" : "question";
+  const card = new Card({ message: questionOf(asked), who: askers(thread, interrupt), kind }, give, takeBack);
+  const resolve = (label, payload) => card.answer(label, () => {
+    const value = payload();
+    return value === ABSENT ? ABSENT : { status: "resolved", payload: value };
+  });
+  const cancel = button("Cancel", () => give({ status: "cancelled" }, "Cancel"));
+  const end = timeOf(interrupt.expiresAt);
+  if (hasExpired(interrupt)) {
+    card.add(make("p", { className: "question-late" }, "It is too late to answer. You can only cancel."), row(cancel));
+  } else {
+    if (end) card.add(make("p", { className: "question-until" }, `Answer until ${new Date(end).toLocaleString()}.`));
+    if (approval) addApproval(card, interrupt, approval, asked, thread, resolve, cancel);
+    else addQuestion(card, interrupt, resolve, cancel);
+    addJson(card, interrupt, approval, asked.args, resolve);
+  }
+  const { responseSchema, message, ...rest } = interrupt;
+  card.add(foldJson("Expected answer (JSON Schema)", responseSchema), foldJson("Details", rest));
+  return card;
+}
+
+// -- approvals -----------------------------------------------------------------------------------------------------
+
+/** Return the name and the arguments of the call to approve: those of the interrupt, else those of `call`. */
+function subjectOf({ metadata }, call) {
+  const name = typeof metadata?.name === "string" ? metadata.name : call?.function.name;
+  return { name, args: metadata?.args ?? (call && parsed(call.function.arguments)) };
+}
+
+/** Return the question without the call that LangChain writes below it, which the card shows by itself. */
+function questionOf({ message, name }) {
+  const text = typeof message === "string" && message ? message : "The agent is waiting for your answer.";
+  const at = name ? text.indexOf(`\n\nTool: ${name}\nArgs:`) : -1;
+  return at < 0 ? text : text.slice(0, at);
+}
+
+function addApproval(card, interrupt, approval, { name, args }, thread, resolve, cancel) {
+  const { approve, edit, reject, respond, takesReason, extra } = approval;
+  const form = edit && isObject(args) ? argumentForm(interrupt, approval, name, args, thread) : undefined;
+  const more = extra && new Form(extra, { roots: [extra, interrupt.responseSchema] });
+  const payload = (own) => {
+    const rest = more ? more.read() : {};
+    return rest === ABSENT || own === ABSENT ? ABSENT : { ...rest, ...own };
+  };
+  const before = form?.value; // the arguments with the defaults of the schema
+  let touched = false;
+  // Arguments that the model got wrong fit no form: only what the person has touched can be a change.
+  const isChanged = () => touched && ![args, before].some((one) => one !== ABSENT && same(form.value, one));
+  const approveButton = approve && button("Approve", () => run(), "primary");
+  const run = () => {
+    if (!isChanged()) return resolve("Approve", () => payload(approve()));
+    const edited = () => {
+      const value = form.read();
+      return payload(value === ABSENT ? ABSENT : edit(value));
+    };
+    return resolve("Approve with changes", edited);
+  };
+  const part = make(
+    "div",
+    { className: "question-call" },
+    name && make("p", { className: "question-tool" }, make("code", {}, name)),
+    form ? form.element : facts(args),
+    more?.element,
+  );
+  if (approveButton) {
+    onEnter(part, run);
+    form?.element.addEventListener("input", () => {
+      touched = true;
+      approveButton.textContent = isChanged() ? "Approve with changes" : "Approve";
+    });
+  }
+  const refuse = (text) => resolve("Reject", () => payload(reject(text)));
+  const plainReject = reject && !takesReason ? button("Reject", () => refuse("")) : undefined;
+  card.add(part, row(approveButton, plainReject, cancel));
+  if (reject && takesReason) addWords(card, "Reject", "Reason (optional)", refuse);
+  const answer = (text) => resolve("Respond", () => payload(respond(needed(text, "Type what to respond."))));
+  if (respond) addWords(card, "Respond", "Result to give instead", answer);
+}
+
+/** Return the form for the arguments, by the schema that the interrupt or the agent has for them, or by themselves. */
+function argumentForm({ responseSchema }, { argsSchema }, name, args, thread) {
+  const tool = thread.capabilities?.tools?.items?.find((item) => item.name === name)?.parameters;
+  const known = [argsSchema, tool].find((schema) => isObject(schema?.properties));
+  const own = inferred(args);
+  if (!known) return new Form(own, { value: args });
+  // Arguments that the schema lacks get fields by their values.
+  const properties = { ...own.properties, ...known.properties };
+  const roots = [known, tool, responseSchema?.properties?.editedArgs, responseSchema];
+  return new Form({ ...known, type: "object", properties }, { value: args, roots });
+}
+
+/** Add a line with a text and the button that sends it. */
+function addWords(card, label, name, send) {
+  const field = make("input", { type: "text", autocomplete: "off" });
+  const act = () => send(field.value.trim());
+  const part = make("div", { className: "question-words" }, make("label", {}, name, field), button(label, act));
+  onEnter(part, act);
+  card.add(part);
+}
+
+function needed(text, problem) {
+  if (!text) throw new Error(problem);
+  return text;
+}
+
+// -- questions -----------------------------------------------------------------------------------------------------
+
+function addQuestion(card, interrupt, resolve, cancel) {
+  const { responseSchema: schema, metadata } = interrupt;
+  const value = metadata?.value;
+  const entries = isObject(value) ? Object.entries(value).filter(([key]) => !SHOWN_ELSEWHERE.includes(key)) : [];
+  card.add(facts(Array.isArray(value) ? value : Object.fromEntries(entries)));
+  const choices = choicesOf(interrupt);
+  if (choices.length > 0) {
+    const first = choices[0];
+    const buttons = choices.map((choice) => {
+      const { label, payload } = choice;
+      return button(label, () => resolve(label, () => payload), choice === first ? "primary" : "");
+    });
+    card.add(row(...buttons, cancel));
+  } else {
+    const form = new Form(schema, { label: typeof schema.title === "string" ? schema.title : "Answer" });
+    const send = () => resolve("Send", () => form.read());
+    onEnter(form.element, send);
+    card.add(form.element, row(button("Send", send, "primary"), cancel));
+  }
+  const sendText = (text) => resolve("Send", () => needed(text, "Type an answer."));
+  if (takesText(interrupt)) addWords(card, "Send", "Another answer", sendText);
+}
+
+function addJson(card, { responseSchema }, approval, args, resolve) {
+  const template = approval?.edit && args ? JSON.stringify(approval.edit(args), null, 2) : "";
+  const field = make("textarea", { rows: 3, spellcheck: false, value: template });
+  const send = () => resolve("JSON", () => {
+    const value = parsed(field.value);
+    if (value === undefined) throw new Error("That is not JSON.");
+    // The agent takes more forms of an approval than its schema names.
+    const schema = approval ? {} : responseSchema;
+    const [problem] = check(value, schema, new Schemas(schema));
+    if (problem) throw new Error(`${["The answer", ...problem.path].join(" › ")} ${problem.text}.`);
+    return value;
+  });
+  const part = fold("Answer with JSON", make("label", {}, "JSON answer", field), row(button("Send JSON", send)));
+  onEnter(part, send);
+  card.add(part);
+}
+
+// -- calls of the page's own tools ---------------------------------------------------------------------------------
+
+/** Return the card of a call that the page answers. `give` gets {content, error?} and what the answer is called. */
+export function callCard(call, thread, give, takeBack) {
+  const message = `The agent calls ${call.name}. What is the result?`;
+  const card = new Card({ message, who: askers(thread, call), kind: "call" }, give, takeBack);
+  const args = parsed(call.args);
+  const field = make("textarea", { rows: 2 });
+  const send = () => card.answer("Send result", () => {
+    return { content: needed(field.value, "Type the result: text or JSON.") };
+  });
+  const fail = () => card.answer("Report an error", () => {
+    const text = needed(field.value.trim(), "Type what went wrong.");
+    return { content: text, error: text };
+  });
+  const part = make(
+    "div",
+    { className: "question-call" },
+    args === undefined && call.args ? make("pre", {}, call.args) : facts(args),
+    make("label", {}, "Result (text or JSON)", field),
+  );
+  onEnter(part, send);
+  card.add(part, row(button("Send result", send, "primary"), button("Report an error", fail)));
+  return card;
+}
+
+// -- shared --------------------------------------------------------------------------------------------------------
+
+/** Return the subagent that asks, after its parents; nothing when the agent itself asks. */
+function askers(thread, { subagentRunId }) {
+  const ids = new Set();
+  for (let id = subagentRunId; id && !ids.has(id); id = thread.subagents.get(id)?.parent) ids.add(id);
+  return [...ids].reverse().map((id) => thread.nameOf(id)).join(" › ");
+}
+
+function split(text) {
+  const end = text.indexOf("\n");
+  const first = end < 0 ? text : text.slice(0, end);
+  if (first.length > ONE_LINE) return ["The agent asks", text];
+  return [first, text.slice(first.length).trim()];
+}
+
+function parsed(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Show data for reading: the members of an object as names and values; nothing if there are none. */
+function facts(value) {
+  if (value === undefined) return undefined;
+  if (!isObject(value)) return make("pre", {}, pretty(JSON.stringify(value)));
+  const pair = ([name, one]) => make("div", {}, make("dt", {}, name), make("dd", {}, pretty(plain(one))));
+  const pairs = Object.entries(value).map(pair);
+  return pairs.length > 0 ? make("dl", { className: "question-facts" }, ...pairs) : undefined;
+}
+
+function button(label, act, className = "") {
+  const control = make("button", { type: "button", className, textContent: label });
+  control.addEventListener("click", act);
+  return control;
+}
+
+const row = (...parts) => make("div", { className: "question-actions" }, ...parts);
+const fold = (label, ...content) => make("details", {}, make("summary", {}, label), ...content);
+
+function foldJson(label, value) {
+  if (!isObject(value) || Object.keys(value).length === 0) return undefined;
+  return fold(label, make("pre", { tabIndex: 0 }, JSON.stringify(value, null, 2)));
+}
+
+/** Call `act` on Enter in a field of one line, and on Ctrl or Cmd with Enter in any. */
+function onEnter(element, act) {
+  element.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || event.isComposing || event.repeat) return;
+    const oneLine = event.target.matches("input:not([type=checkbox])");
+    if (!oneLine && !((event.ctrlKey || event.metaKey) && event.target.matches("input, textarea, select"))) return;
+    event.preventDefault();
+    act();
+  });
+}

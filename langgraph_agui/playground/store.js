@@ -1,0 +1,82 @@
+// What this browser keeps: the list of threads, what the server does not send of them, and the page's own tools.
+
+const THREADS = "langgraph-agui:threads";
+const TOOLS = "langgraph-agui:tools";
+const MAX_THREADS = 200;
+const MAX_NAME = 60;
+
+/** Return the stored threads, the newest first: {id, agent, name, at, run, subagents, rejected, messages?, state?}. */
+export function storedThreads() {
+  const threads = read(THREADS);
+  return Array.isArray(threads) ? threads.filter((one) => typeof one?.id === "string") : [];
+}
+
+/** Return what is stored of the thread `id`. */
+export function storedThread(id) {
+  return storedThreads().find((one) => one.id === id);
+}
+
+/** Store `thread` of the agent called `agent`. Messages and state are stored where the agent keeps none. */
+export function storeThread(thread, agent) {
+  const name = nameOf(thread) || storedThread(thread.id)?.name;
+  if (!name) return;
+  const { messages, state } = thread;
+  const own = thread.capabilities?.state?.persistentState === true ? {} : { messages, state };
+  const entry = {
+    id: thread.id,
+    agent,
+    name,
+    at: Date.now(),
+    run: thread.status === "finished" ? undefined : thread.runId,
+    subagents: [...thread.subagents.values()],
+    rejected: [...thread.rejected],
+    ...own,
+  };
+  const threads = [entry, ...storedThreads().filter(({ id }) => id !== thread.id)].slice(0, MAX_THREADS);
+  // The store of a browser is small: the oldest contents make room first.
+  for (const old of [undefined, ...threads.slice(1).reverse(), entry]) {
+    if (old) ["messages", "state"].forEach((field) => delete old[field]);
+    if (write(THREADS, threads)) return;
+  }
+}
+
+/** Remove the thread `id` from the list. The server keeps what it has of it. */
+export function forgetThread(id) {
+  write(THREADS, storedThreads().filter((one) => one.id !== id));
+}
+
+/** Return the tools that the person has added to the page. */
+export function storedTools() {
+  const tools = read(TOOLS);
+  return Array.isArray(tools) ? tools.filter((one) => typeof one?.name === "string") : [];
+}
+
+export function storeTools(tools) {
+  write(TOOLS, tools);
+}
+
+/** A thread is called by its first words. */
+function nameOf({ messages }) {
+  const content = messages.find(({ role, subagentRunId }) => role === "user" && !subagentRunId)?.content;
+  if (content === undefined) return "";
+  const text = typeof content === "string" ? content : content.map((part) => part.text ?? `[${part.type}]`).join(" ");
+  const line = text.replaceAll(/\s+/g, " ").trim();
+  return line.length > MAX_NAME ? `${line.slice(0, MAX_NAME - 1)}…` : line;
+}
+
+function read(key) {
+  try {
+    return JSON.parse(localStorage.getItem(key));
+  } catch {
+    return null; // The browser allows no storage, or something else wrote there.
+  }
+}
+
+function write(key, value) {
+  try {
+    localStorage.setItem(key, JSON.stringify(value));
+    return true;
+  } catch {
+    return false;
+  }
+}

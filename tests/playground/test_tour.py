@@ -1,0 +1,192 @@
+"""A tour of the page: what each scene looks like in light, dark and on a phone, and that axe finds nothing wrong.
+
+`make pictures` writes the screenshots into docs/pictures, which the documentation shows.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from langchain.agents import create_agent
+from langchain_core.messages import ToolMessage
+from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import interrupt
+from playwright.sync_api import Browser, Page, expect
+
+from langgraph_agui import LangGraphAgent
+from langgraph_agui.cli.demo import SUGGESTIONS, build_demo_graph
+from langgraph_agui.cli.serve import build_app
+from langgraph_agui.middleware import AGUIMiddleware
+from tests.adapter.models import Scripted, call, text_chunk
+from tests.deep import deep
+from tests.docs.blocks import ROOT
+from tests.http.serving import serving
+from tests.playground.sites import ask, opened
+
+# Where the screenshots go; unset, they are taken and thrown away.
+PICTURES = os.environ.get("PICTURES")
+
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "date": {"type": "string", "title": "Date", "description": "When you travel."},
+        "people": {"type": "integer", "title": "People", "minimum": 1, "maximum": 8, "default": 2},
+        "meal": {"type": "string", "title": "Meal", "enum": ["none", "breakfast", "half board"]},
+        "quiet": {"type": "boolean", "title": "Quiet room"},
+    },
+    "required": ["date", "people"],
+}
+
+
+@tool
+def book() -> str:
+    """Book a room."""
+    return json.dumps(interrupt({"message": "Which room do you want?", "response_schema": SCHEMA}))
+
+
+def clerk(messages: list[Any]) -> Any:
+    """Book a room, or paint what the page paints."""
+    if isinstance(messages[-1], ToolMessage):
+        return [text_chunk(f"The answer was: {messages[-1].text}")]
+    return [call("paint" if "paint" in messages[-1].text else "book", f"c{len(messages)}")]
+
+
+class Look(NamedTuple):
+    """How the page is looked at."""
+
+    scheme: Any
+    width: int
+    height: int
+
+
+LOOKS = {"light": Look("light", 1280, 800), "dark": Look("dark", 1280, 800), "phone": Look("light", 390, 844)}
+
+
+def conversation(page: Page) -> None:
+    ask(page, "Is it warmer in Rome or in Oslo?")
+    page.locator(".reasoning summary").first.click()
+    expect(page.locator(".reasoning .body").first).to_be_visible()
+
+
+def approval(page: Page) -> None:
+    ask(page, "Send an email to ada@example.com saying the demo works", "Waiting for you")
+    page.locator("#questions").get_by_label("to").fill("bob@example.com")
+    expect(page.get_by_role("button", name="Approve with changes")).to_be_visible()
+
+
+def rejected(page: Page) -> None:
+    ask(page, "Send an email to ada@example.com saying the demo works", "Waiting for you")
+    page.get_by_label("Reason (optional)").fill("Not before Monday.")
+    page.get_by_role("button", name="Reject").click()
+    expect(page.locator("#status")).to_have_text("Finished")
+    expect(page.locator(".tool[data-state=rejected]")).to_contain_text("Not before Monday.")
+
+
+def edit(page: Page) -> None:
+    ask(page, "What is 12 * 7?")
+    page.locator(".text[data-role=user]").get_by_role("button", name="Edit").click()
+
+
+def state(page: Page) -> None:
+    ask(page, "Remember that the demo works offline")
+    if page.get_by_role("button", name="Details").is_visible():
+        page.get_by_role("button", name="Details").click()
+    page.get_by_role("button", name="Edit state").click()
+
+
+def attachment(page: Page) -> None:
+    plan: Any = {"name": "plan.txt", "mimeType": "text/plain", "buffer": b"x"}
+    page.get_by_label("Files to attach").set_input_files([plan])
+    expect(page.get_by_label("Attachments")).to_contain_text("plan.txt")
+
+
+def subagents(page: Page) -> None:
+    ask(page, "Plan a day in Rome and one in Oslo")
+
+
+def error(page: Page) -> None:
+    ask(page, "Please crash", "Failed")
+    expect(page.get_by_role("button", name="Retry")).to_be_visible()
+
+
+def timing(page: Page) -> None:
+    ask(page, "Is it warmer in Rome or in Oslo?")
+    page.get_by_role("tab", name="Timing").click()
+
+
+def replay(page: Page) -> None:
+    ask(page, "Is it warmer in Rome or in Oslo?")
+    for _ in range(3):
+        page.get_by_role("button", name="Previous").click()
+    expect(page.get_by_text("You see a recording.")).to_be_visible()
+
+
+def frontend_tools(page: Page) -> None:
+    page.get_by_role("button", name="Tools").click()
+    page.get_by_label("Name", exact=True).fill("paint")
+    page.get_by_label("Description").fill("Paint the page.")
+    page.get_by_role("button", name="Add tool").click()
+    expect(page.locator("#tools li")).to_contain_text("paint")
+
+
+def frontend_call(page: Page) -> None:
+    frontend_tools(page)
+    page.get_by_role("button", name="Close").click()
+    ask(page, "paint it", "Waiting for you")
+
+
+def question(page: Page) -> None:
+    ask(page, "book a room", "Waiting for you")
+    expect(page.get_by_label("Date")).to_be_visible()
+
+
+SCENES: dict[str, Callable[[Page], None]] = {
+    scene.__name__: scene
+    for scene in (
+        *(conversation, approval, rejected, edit, state, attachment, subagents, error, timing, replay, frontend_tools),
+        *(frontend_call, question),
+    )
+}
+# The scenes of `make test`.
+FEW = {"conversation", "approval", "state"}
+# The scenes that need the clerk, not the demo agent.
+CLERK = {frontend_call, question}
+
+
+@pytest.fixture(scope="module")
+def sites() -> Iterator[dict[bool, str]]:
+    """The addresses of the demo agent and of the clerk, by whether it is the clerk."""
+    graph = create_agent(Scripted(script=clerk), [book], middleware=[AGUIMiddleware()], checkpointer=InMemorySaver())
+    demo = build_app(LangGraphAgent(graph=build_demo_graph(delay=0)), "Demo agent", suggestions=SUGGESTIONS)
+    with serving(demo) as first, serving(build_app(LangGraphAgent(graph=graph), "Clerk")) as second:
+        yield {False: first.url(), True: second.url()}
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=() if name in FEW else deep) for name in SCENES])
+def test_a_scene(browser: Browser, sites: dict[bool, str], name: str) -> None:
+    scene, found = SCENES[name], []
+    with opened(browser, sites[scene in CLERK]) as page:
+        page.emulate_media(reduced_motion="reduce")  # a flash that fades would be measured in between
+        scene(page)
+        for look, (scheme, width, height) in LOOKS.items():
+            page.emulate_media(color_scheme=scheme)
+            page.set_viewport_size({"width": width, "height": height})
+            if PICTURES:
+                page.screenshot(path=Path(PICTURES) / f"{name}-{look}.jpg", type="jpeg", quality=85)
+            problems = Axe().run(page).response["violations"]
+            found += [(look, one["id"], node["html"][:200]) for one in problems for node in one["nodes"]]
+            overflow = page.evaluate("() => document.documentElement.scrollWidth - innerWidth")
+            found += [(look, "wider than the screen", str(overflow))] if overflow > 0 else []
+    assert found == []
+
+
+def test_the_documentation_shows_every_scene() -> None:
+    shown = {path.stem for path in (ROOT / "docs" / "pictures").iterdir()}
+    assert shown == {f"{name}-{look}" for name in SCENES for look in LOOKS}
