@@ -27,7 +27,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--only", default=",".join([*BUILDERS, *SECTIONS]), help="workloads, for example W1,S,H,R")
     parser.add_argument("--subjects", default=",".join(keys), help=f"of {','.join(keys)}; raw is always there")
     parser.add_argument("--scale", type=float, default=1.0, help="smaller workloads, to try things out")
-    parser.add_argument("--write", action="store_true", help="put the tables into docs/performance.md and the README")
+    parser.add_argument(
+        "--write", action="store_true", help="put the tables into docs/operations/performance.md and the README"
+    )
     parser.add_argument("--profile", metavar="W1", help="print where the CPU of one workload goes instead")
     parser.add_argument("--profile-subject", default="sse", choices=keys)
     return parser.parse_args()

@@ -179,7 +179,7 @@ def w6(scale: float) -> Workload:
 
 def w7(scale: float) -> Workload:
     count = scaled(5000, scale)
-    return _text("W7", f"as W1, over HTTP (uvicorn, {count:,} tokens)", 0.8, count, http=True)
+    return _text("W7", f"one node, over HTTP (uvicorn, {count:,} tokens)", 0.8, count, http=True)
 
 
 BUILDERS: dict[str, Callable[[float], Workload]] = {

@@ -16,12 +16,10 @@ from uuid import uuid4
 
 from ag_ui.core import AgentCapabilities, BaseEvent, Event, RunAgentInput
 from langchain_core.runnables import RunnableConfig
-from langgraph.pregel import Pregel
-from langgraph.pregel.remote import RemoteGraph
 from pydantic import BaseModel
 
-from langgraph_agui.aio import use_own_executor
-from langgraph_agui.capabilities import InputReaders, capabilities_of
+from langgraph_agui.aio import awaited, run_in_loop_of, use_own_executor
+from langgraph_agui.capabilities import InputReaders, capabilities_of, warn_of_unknown_tools
 from langgraph_agui.configs import merge_run_configs
 from langgraph_agui.connect import ThreadSnapshot
 from langgraph_agui.conventions import NODE_CONVENTIONS, GraphConventions, interrupt_sink
@@ -34,11 +32,11 @@ from langgraph_agui.messages.to_langchain import ProviderFilter
 from langgraph_agui.protocol.cleaning import clean_input
 from langgraph_agui.protocol.sse import encode
 from langgraph_agui.run import Run
-from langgraph_agui.settings import AgentContext, RunSettings
+from langgraph_agui.settings import AgentContext, RunSettings, check_type
 from langgraph_agui.state.contract import StateContract
 from langgraph_agui.state.options import StateOptions
 from langgraph_agui.threads import locks_for
-from langgraph_agui.translate.event_sinks import EventSink, Sink, SSESink, Subscription
+from langgraph_agui.translate.event_sinks import EventSink, MakeSink, SSESink, Subscription
 from langgraph_agui.translate.old_clients import sink_for_client
 from langgraph_agui.translate.run_events import refused_run
 
@@ -56,6 +54,8 @@ _NO_THREAD = f"langgraph-agui-{uuid4()}"
 class LangGraphAgent:
     """Runs a graph for AG-UI front ends.
 
+    The switches of `ag-ui-langgraph`, such as `subagent_visibility`, are options too (docs/migrating.md).
+
     Args:
         graph: A compiled `StateGraph`, a `create_agent` agent, or a functional-API entrypoint; with or without a
             checkpointer. Or a `RemoteGraph`, on a LangGraph server. The thread id of the input is its `thread_id`.
@@ -69,35 +69,35 @@ class LangGraphAgent:
             included: for debugging only.
         expose_errors: Whether `RUN_ERROR.message` is the exception's text. Such texts hold secrets; the log has
             them in any case, under the `correlationId` of the event's metadata.
-        reasoning: Who sees the model's reasoning, and how it travels (docs/reasoning.md). By default all of it is
+        reasoning: Who sees the model's reasoning, and how it travels (guides/reasoning.md). By default all of it is
             shown, and comes back on the next turn.
-        subagents: What clients see of subagents, the graphs inside the graph (docs/subagents.md): their messages under
-            their own ids (`"attributed"`), the same as messages of the agent (`"inline"`), or nothing (`"hidden"`).
-            By default (`"auto"`) clients of before AG-UI 1.0 get them inline, and others attributed.
-        client_protocol: In which form clients get events (docs/frontends.md): in that of AG-UI 1.0, in that of before
-            (`"0.x"`), or (`"auto"`) in that of before if the input has no `protocolVersion`.
+        subagents: What clients see of subagents, the graphs inside the graph (guides/subagents.md): their messages
+            under their own ids (`"attributed"`), the same as messages of the agent (`"inline"`), or nothing
+            (`"hidden"`). By default (`"auto"`) clients of before AG-UI 1.0 get them inline, and others attributed.
+        client_protocol: In which form clients get events (reference/clients.md): in that of AG-UI 1.0, in that of
+            before (`"0.x"`), or (`"auto"`) in that of before if the input has no `protocolVersion`.
         inner_models: What clients see of models that tools call: what they write, until the tool's node has ended
             (`"live"`), or nothing (`"hidden"`).
-        interrupts: How clients are asked (docs/approvals.md): by the outcome of `RUN_FINISHED`, by events as those of
+        interrupts: How clients are asked (guides/approvals.md): by the outcome of `RUN_FINISHED`, by events as those of
             `ag-ui-langgraph` (`"legacy"`), or by both, which is the default (`"auto"`) for clients of before AG-UI 1.0.
             Answers are taken in either form.
         unknown_threads: What becomes of the history that a client sends with a thread that the server does not know: it
             is imported, as without a checkpointer, or ignored but for the user's messages. Nothing imported counts as
             an approval, and no imported call is run.
         approvals: How approvals are shown: as AG-UI interrupts, or (`"tool_call"`), for clients that know none, as
-            calls of a client tool `request_approval` (docs/approvals.md).
+            calls of a client tool `request_approval` (guides/approvals.md).
         approval_timeout: For how long an interrupt may be answered; it can be cancelled at any time. An interrupt whose
             value has an `expiresAt` of its own keeps that.
-        on_approval: Called with each answer before the graph resumes (docs/approvals.md); may be async. If it raises,
+        on_approval: Called with each answer before the graph resumes (guides/approvals.md); may be async. If it raises,
             nothing runs. The default writes a line to the log.
         input_while_paused: What happens to a new user message while interrupts are open: it is refused, or it cancels
             all of them and runs.
         client_instructions: Whether the client's system and developer messages reach the model.
         media_urls: Which URLs the media in a client's messages may have, because provider packages may fetch them on
             the server: `https` to public hosts (`"public"`), `"any"`, `"none"`, or those for which a function of the
-            URL returns True. Inline data is always taken. A run with another URL is refused (docs/frontends.md).
+            URL returns True. Inline data is always taken. A run with another URL is refused (operations/limits.md).
         on_busy: What happens to a run while another one is going on in its thread: it is refused (`thread_busy`), or it
-            waits. This holds across workers if the checkpointer is on Postgres (docs/scaling.md).
+            waits. This holds across workers if the checkpointer is on Postgres (operations/scaling.md).
         run_timeout: Seconds, or a `timedelta`, after which a run is stopped with the code `run_timeout`. The time in
             which it waits for its thread does not count.
         idle_timeout: The same for a run that emits nothing for so long, also because its model thinks in hiding.
@@ -106,13 +106,12 @@ class LangGraphAgent:
         max_waiting: How many runs wait in one thread, if `on_busy` is `"wait"`; one more is refused (`thread_busy`).
         max_readers: How many clients follow one run; one more is refused (`too_many_readers`).
         max_unread: The bytes that wait for a client that does not read. With more it gets `reader_too_slow` in their
-            place, and has left the run, as `on_disconnect` says.
-        state: What clients see of the graph's state, and what they may change (docs/state.md). By default the keys of
+            place, and has left the run, as `on_disconnect` decides.
+        state: What clients see of the graph's state, and what they may change (guides/state.md). By default the keys of
             the output schema and of the input schema, without the messages.
         state_schema: A pydantic model of the state as clients see it. The state that a client sends is checked against
             it before anything runs; with `check_output` in `state`, the graph's too. The capabilities publish it.
         capabilities: Sections that replace what is found of the agent's capabilities.
-        switches: Those of `ag-ui-langgraph`, such as `subagent_visibility` (docs/migrating.md).
     """
 
     def __init__(
@@ -128,15 +127,20 @@ class LangGraphAgent:
         capabilities: AgentCapabilities | None = None,
         **options: Unpack[AgentOptions],
     ) -> None:
-        if not isinstance(graph, Pregel | RemoteGraph):
-            raise TypeError(f"graph must be a compiled graph (did you call .compile()?), not {type(graph).__name__}")
+        adapter = adapt_graph(graph)
+        if adapter.has_checkpointer and (problem := adapter.checkpointer_problem()):
+            raise TypeError(problem)
+        check_type("description", description, str | None)
+        check_type("state", state, StateOptions | None)
+        check_type("capabilities", capabilities, AgentCapabilities | None)
+        if state_schema is not None and not (isinstance(state_schema, type) and issubclass(state_schema, BaseModel)):
+            raise TypeError(f"state_schema must be a pydantic model, not {state_schema!r}")
         reasoning = reasoning or ReasoningOptions()
         settings = RunSettings(**read_options(options), reasoning=reasoning)
         self.graph = graph
         self.name = name
         self.description = description
         self.config = config
-        adapter = adapt_graph(graph)
         conventions = GraphConventions(adapter)
         show = redactor_for(reasoning)
         contract = StateContract(
@@ -148,6 +152,7 @@ class LangGraphAgent:
         providers = ProviderFilter(reasoning.providers) if known else ProviderFilter(found, learns=True)
         self._capabilities = capabilities or AgentCapabilities()
         self._readers = InputReaders(contents, conventions.fields_read())
+        warn_of_unknown_tools(contract.predict, contents, self._readers)
         self._context = AgentContext(
             adapter, settings, contract, conventions, NODE_CONVENTIONS, providers, self._readers.report_unread
         )
@@ -194,7 +199,7 @@ class LangGraphAgent:
 
     async def begin(
         self,
-        sink: Callable[[Callable[[T], object]], Sink],
+        sink: MakeSink[T],
         run_input: RunAgentInput,
         *,
         config: RunnableConfig | None = None,
@@ -223,9 +228,7 @@ class LangGraphAgent:
             lease = await locks.acquire(run_input.thread_id)
         try:
             self._check_room(len(self._running))  # others may have begun meanwhile
-            run = Run(
-                self._context, run_input, config, context, reader, lease, locks if lease is None else None, weight
-            )
+            run = Run(self._context, run_input, config, context, reader, lease, locks, weight)
         except BaseException:
             if lease is not None:
                 lease.let_go()
@@ -255,11 +258,7 @@ class LangGraphAgent:
         return _events_of(run_input, partial(self.subscribe, EventSink, run_input, config=config))
 
     def subscribe(
-        self,
-        sink: Callable[[Callable[[T], object]], Sink],
-        run_input: RunAgentInput,
-        *,
-        config: RunnableConfig | None = None,
+        self, sink: MakeSink[T], run_input: RunAgentInput, *, config: RunnableConfig | None = None
     ) -> Subscription[T]:
         """Connect to the thread and return the reader; `sink` is that of `begin`. See `connect`.
 
@@ -279,7 +278,7 @@ class LangGraphAgent:
         shown.task.add_done_callback(lambda _task: self._shown.discard(shown))
         return reader
 
-    def _subscription(self, sink: Callable[[Callable[[T], object]], Sink], run_input: RunAgentInput) -> Subscription[T]:
+    def _subscription(self, sink: MakeSink[T], run_input: RunAgentInput) -> Subscription[T]:
         reader = Subscription(sink, self._context.settings.max_unread)
         sink_of_client = sink_for_client(reader.sink, self._context, run_input)
         reader.sink = interrupt_sink(sink_of_client, self._context.settings, run_input)
@@ -300,8 +299,13 @@ class LangGraphAgent:
         before the application starts do it by themselves.
 
         It also gives the event loop an executor with room for synchronous nodes and tools that hang, unless the
-        application has set one. uvloop does not tell: there, set one of your own inside.
+        application has set one. uvloop does not show that: there, set one of your own inside.
+
+        Raises:
+            ValueError: The graph must pause, or run asynchronously, and its checkpointer does not allow it.
         """
+        if problem := self._context.graph.checkpointer_problem():
+            raise ValueError(problem)
         use_own_executor()
         self._serving += 1
         try:
@@ -320,7 +324,7 @@ class LangGraphAgent:
         """
         self._stopping = True
         going: list[Run | ThreadSnapshot] = [*self._running, *self._shown]
-        await asyncio.gather(*(one.end(ErrorCode.SERVER_STOPPING, grace) for one in going))
+        await asyncio.gather(*(run_in_loop_of(one.task, one.end(ErrorCode.SERVER_STOPPING, grace)) for one in going))
 
     async def is_ready(self) -> bool:
         """Return whether the agent takes runs: it is not stopping, and the store of its threads answers."""
@@ -358,8 +362,7 @@ async def _events_of(
 ) -> AsyncGenerator[Event, None]:
     """Yield the events of the subscription that `begin` returns; those of a refusal if it refuses."""
     try:
-        begun = begin()
-        reader = begun if isinstance(begun, Subscription) else await begun
+        reader = await awaited(begin())
     except CodedError as error:
         for refusal in refused_run(run_input, error):
             yield cast("Event", refusal)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+import inspect
+from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
@@ -30,6 +31,11 @@ _kept: set[asyncio.Task[None]] = set()
 def seconds(duration: Duration | None) -> float | None:
     """Return a duration in seconds."""
     return duration.total_seconds() if isinstance(duration, timedelta) else duration
+
+
+async def awaited(value: T | Awaitable[T]) -> T:
+    """Return `value`; if it is awaitable, what it gives. For functions that may be async or not."""
+    return await value if inspect.isawaitable(value) else value
 
 
 def keep_alive(task: asyncio.Task[None]) -> None:

@@ -6,7 +6,7 @@ The contents of a graph enter. `AgentCapabilities` leave, and warnings of what a
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 from ag_ui.core import AgentCapabilities
@@ -19,15 +19,12 @@ from langgraph_agui.graphs.contents import GraphContents
 from langgraph_agui.protocol.wire import JsonValue
 from langgraph_agui.quoting import quoted_list
 from langgraph_agui.settings import AgentContext
+from langgraph_agui.state.options import PredictState
 
 logger = logging.getLogger(__name__)
 
 # The fields of an input that a graph reads if its code has these names.
-_FUNCTIONS: Final = {
-    "frontend_tools": ("tools",),
-    "agui_context": ("context",),
-    "forwarded_props": ("forwardedProps",),
-}
+_FUNCTIONS: Final = {"frontend_tools": ("tools",), "agui_context": ("context",), "forwarded_props": ("forwardedProps",)}
 # Those that these read in the graph itself; subagents do not get the tools.
 _MIDDLEWARE: Final = {"AGUIMiddleware": ("tools", "context")}
 _STRUCTURED: Final = frozenset({"AutoStrategy", "ToolStrategy", "ProviderStrategy"})
@@ -88,6 +85,24 @@ class InputReaders:
             logger.warning(" ".join(warnings))
 
 
+def warn_of_unknown_tools(
+    predict: Iterable[PredictState], contents: GraphContents | None, readers: InputReaders
+) -> None:
+    """Warn of predictions for tools that were not found, where clients, subagents and models bring no others.
+
+    It is no error: a node may bind a tool that it makes when it runs.
+    """
+    if contents is None or not contents.tools or contents.subagents or _STRUCTURED & contents.classes:
+        return
+    known = contents.tools.keys() | contents.names | contents.classes
+    unknown = sorted({one.tool for one in predict}.difference(known))
+    if unknown and readers.reads("tools") is False:
+        tools = quoted_list(sorted(contents.tools))
+        logger.warning(
+            "PredictState names tools that the graph does not have: %s. It has %s.", quoted_list(unknown), tools
+        )
+
+
 def _names(tools: JsonValue) -> list[str]:
     return [str(tool["name"]) for tool in tools if isinstance(tool, dict)] if isinstance(tools, list) else []
 
@@ -101,7 +116,7 @@ def _node_name(props: JsonValue) -> str | None:
 def capabilities_of(
     agent: AgentContext, readers: InputReaders, name: str | None, description: str | None
 ) -> AgentCapabilities:
-    """Return what an agent can do (AG-UI 1.0, capabilities); None in a field says that it is not known.
+    """Return what an agent can do (AG-UI 1.0, capabilities); None in a field means that it is not known.
 
     Args:
         agent: What the agent shares with its runs.
@@ -111,6 +126,7 @@ def capabilities_of(
     """
     contract, contents, stored = agent.contract, agent.graph.contents, agent.graph.has_checkpointer
     reasoning, client_tools = agent.settings.reasoning.visibility != "off", readers.reads("tools")
+    custom = {"stateSchema": contract.json_schema, "writableState": contract.writable_keys()}
     found: dict[str, object] = {
         "identity": {"name": name, "type": "langgraph", "description": description},
         "transport": {"streaming": True},
@@ -118,7 +134,7 @@ def capabilities_of(
         "state": {"snapshots": True, "deltas": contract.deltas, "persistentState": stored},
         "reasoning": dict.fromkeys(("supported", "streaming", "encrypted"), reasoning),
         "humanInTheLoop": dict.fromkeys(("supported", "approvals", "interrupts", "approveWithEdits"), stored),
-        "custom": {"stateSchema": contract.json_schema} if contract.json_schema is not None else None,
+        "custom": {key: value for key, value in custom.items() if value is not None} or None,
     }
     return AgentCapabilities.model_validate(
         found if contents is None else {**found, **_found_in(contents, client_tools)}
@@ -126,7 +142,7 @@ def capabilities_of(
 
 
 def _found_in(contents: GraphContents, client_tools: bool | None) -> dict[str, object]:
-    """Return the sections that tell what is in a graph."""
+    """Return the sections about what is in a graph."""
     tools = [item for tool in contents.tools.values() if (item := _tool_item(tool)) is not None]
     has_tools, has_subagents = bool(tools or client_tools), bool(contents.subagents)
     subagents = [{"name": name, "description": text} for name, text in contents.subagents.items()]

@@ -8,7 +8,7 @@ from typing import TypeVar
 from ag_ui.core import RunAgentInput
 from langchain_core.runnables import RunnableConfig
 
-from langgraph_agui.aio import run_in_loop_of, seconds
+from langgraph_agui.aio import seconds
 from langgraph_agui.configs import merge_run_configs
 from langgraph_agui.errors import CodedError, ErrorCode, as_state_error
 from langgraph_agui.interrupts.pending import PendingInterrupts
@@ -46,10 +46,7 @@ class ThreadSnapshot:
         reader.on_leave = self._leave
 
     async def end(self, code: ErrorCode, grace: float = 0) -> None:
-        """End it with an error if it has not ended within `grace` seconds. May be called in any event loop."""
-        await run_in_loop_of(self.task, self._end_in_time(code, grace))
-
-    async def _end_in_time(self, code: ErrorCode, grace: float) -> None:
+        """End it with an error if it has not ended within `grace` seconds, in its own event loop."""
         await asyncio.wait({self.task}, timeout=grace)
         if self.task.cancel():
             self._translation.fail_run(CodedError(code))

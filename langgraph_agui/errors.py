@@ -46,19 +46,23 @@ class ErrorCode(StrEnum):
     TOO_MANY_RUNS = "too_many_runs", "The agent is busy. Try again later."
     # As many clients follow the run as the agent allows.
     TOO_MANY_READERS = "too_many_readers", "Too many clients follow this run."
+    # No such run is going on in this process, so it cannot be stopped here.
+    RUN_UNKNOWN = "run_unknown", "No such run is going on in this server process. It may have ended."
     # The server is stopping: it begins no run, or has ended this one.
     SERVER_STOPPING = "server_stopping", "The server is stopping. Try again later."
     # The server did not accept an answer (`on_approval` raised); nothing was run.
     APPROVAL_REFUSED = "approval_refused", "The answer was not accepted."
     # The thread's checkpoints could not be read or written. No guarded tool has run without a record of its approval.
     STATE_ERROR = "state_error", "The conversation could not be loaded or saved."
+    # The graph wants to pause, and has no checkpointer to keep the thread until the answer.
+    NO_CHECKPOINTER = "no_checkpointer", "The agent cannot ask: its graph needs a checkpointer."
     # The client changed a key of the state that it may not change; nothing was run.
     STATE_REFUSED = "state_refused", "This part of the state cannot be changed."
     # The client's state does not fit the graph's schema, and nothing was run; or, in development, the graph's own.
     STATE_INVALID = "state_invalid", "The state does not fit its schema."
     # The run, or its silence, took longer than the agent allows.
     RUN_TIMEOUT = "run_timeout", "The agent took too long and was stopped."
-    # The client did not read what the run sent. The run goes on, or not, as `on_disconnect` says.
+    # The client did not read what the run sent. The run goes on, or not, as `on_disconnect` decides.
     READER_TOO_SLOW = "reader_too_slow", "This client reads too slowly. Connect to the thread again."
     # The graph took more steps than its recursion limit allows.
     RECURSION_LIMIT = "recursion_limit", "The agent took too many steps and was stopped."
@@ -75,7 +79,7 @@ class ErrorCode(StrEnum):
 
 
 class CodedError(Exception):
-    """An error of ours that ends a run. Its text is for the log, unless a subclass says otherwise."""
+    """An error of ours that ends a run. Its text is for the log, unless a subclass decides otherwise."""
 
     def __init__(self, code: ErrorCode, message: str | None = None) -> None:
         super().__init__(message or code.message)
@@ -110,7 +114,7 @@ class ErrorClassifier:
         """Note that the part of the graph that `code` names raised `error`; the first note stands."""
         self._recorded.setdefault(id(error), (error, code))
 
-    def classify(self, error: BaseException, otherwise: ErrorCode) -> ErrorCode:
+    def classify(self, error: BaseException, otherwise: ErrorCode = ErrorCode.GRAPH_ERROR) -> ErrorCode:
         """Return the code of a run that failed with `error`; `otherwise`, if nothing is known of it."""
         for cause in _causes(error):
             if isinstance(cause, CodedError):

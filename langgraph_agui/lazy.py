@@ -2,22 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import ast
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from importlib import import_module
+from pathlib import Path
+from typing import Final
+
+# The extra that brings each package.
+_EXTRAS: Final = {"ag_ui_a2ui_toolkit": "a2ui", "fastapi": "fastapi", "httpx2": "client", "langchain": "middleware"}
 
 
-def lazy_names(package: str, public: Mapping[str, str]) -> tuple[list[str], Callable[[str], object]]:
-    """Return `__all__` and `__getattr__` of a package.
+def lazy_names(package: str, file: str) -> tuple[Callable[[], list[str]], Callable[[str], object]]:
+    """Return `__dir__` and `__getattr__` of a package. Its `__all__` leaves out names whose extra is not installed.
+
+    The public names are those that its stub, the `.pyi` beside it, imports (Scientific Python's SPEC 1).
 
     Args:
         package: The package's full name.
-        public: The names of each module, separated by spaces, by the module's name inside the package.
+        file: The package's `__init__.py`.
     """
-    modules = {name: module for module, names in public.items() for name in names.split()}
+    stub = ast.parse(Path(file).with_suffix(".pyi").read_bytes())
+    imports = [node for node in stub.body if isinstance(node, ast.ImportFrom)]
+    modules = {one.name: node.module or "" for node in imports for one in node.names if node.module != package}
 
     def get_attribute(name: str) -> object:
         if name in modules:
-            return getattr(import_module(f"{package}.{modules[name]}"), name)
+            with named_extras():
+                return getattr(import_module(modules[name]), name)
+        if name == "__all__":  # all of them are about to be imported
+            return [one for one in modules if _is_there(modules[one])]
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
-    return [*modules], get_attribute
+    return lambda: sorted({*vars(sys.modules[package]), *modules}), get_attribute
+
+
+@contextmanager
+def named_extras() -> Iterator[None]:
+    """Import packages of extras inside: the error for a missing one names its extra."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package in _EXTRAS:
+            remedy = f'"langgraph-agui[{_EXTRAS[package]}]"'
+        elif package.startswith("langchain_"):  # a provider's
+            remedy = package.replace("_", "-")
+        else:
+            raise
+        raise ModuleNotFoundError(f"{package} is missing: pip install {remedy}", name=error.name) from error
+
+
+def _is_there(module: str) -> bool:
+    with suppress(ImportError):
+        return bool(import_module(module))
+    return False

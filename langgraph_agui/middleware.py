@@ -15,16 +15,15 @@ from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
 from langgraph_agui.frontend import ServerTool, agui_context, frontend_tools, is_frontend_call, is_root
+from langgraph_agui.lazy import named_extras
 from langgraph_agui.messages.to_agui import open_tool_calls
 from langgraph_agui.messages.to_langchain import for_provider
 from langgraph_agui.models.find import provider_of
 from langgraph_agui.state.options import PredictState, emit_predictions
 
-try:
+with named_extras():
     from langchain.agents.middleware import AgentMiddleware, hook_config
     from langchain.agents.structured_output import AutoStrategy, ProviderStrategy, ToolStrategy
-except ImportError as error:
-    raise ImportError('LangChain is missing: pip install "langgraph-agui[middleware]"') from error
 
 if TYPE_CHECKING:
     from langchain.agents import AgentState
@@ -133,14 +132,8 @@ def _with_json_results(request: ToolCallRequest) -> ToolCallRequest:
     async def arun(*args: object, **kwargs: object) -> object:
         return _as_json(await acall(*args, **kwargs)) if acall is not None else None
 
-    return request.override(
-        tool=tool.model_copy(
-            update={
-                "func": wraps(call)(run) if call is not None else None,
-                "coroutine": wraps(acall)(arun) if acall is not None else None,
-            }
-        )
-    )
+    functions = {"func": call and wraps(call)(run), "coroutine": acall and wraps(acall)(arun)}
+    return request.override(tool=tool.model_copy(update=functions))
 
 
 def _as_json(result: object) -> object:

@@ -17,7 +17,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.errors import GraphDrained
 from langgraph.graph import END
 
-from langgraph_agui.aio import await_shielded, keep_alive, run_here, run_in_loop_of, run_in_thread, seconds
+from langgraph_agui.aio import await_shielded, keep_alive, run_here, run_in_thread, seconds
 from langgraph_agui.configs import merge_run_configs
 from langgraph_agui.errors import CodedError, ErrorCode, RunInputError, as_state_error, is_data_refused
 from langgraph_agui.frontend import KEY, SentInput, frontend_config
@@ -54,7 +54,7 @@ _CANCEL_INTERVAL = 0.4
 def start_translation(agent: AgentContext, run_input: RunAgentInput, sink: Sink) -> Translation:
     """Return the translation of a run into `sink`, which has emitted `RUN_STARTED`."""
     settings, cache = agent.settings, agent.client_states.get(run_input.thread_id)
-    translation = Translation(
+    return Translation(
         run_input,
         sink,
         agent.node_conventions,
@@ -64,19 +64,19 @@ def start_translation(agent: AgentContext, run_input: RunAgentInput, sink: Sink)
         keeps_messages=partial(agent.graph.keeps_messages, settings.messages_key),
         hides_inner=settings.inner_models == "hidden",
         expose_errors=settings.expose_errors,
+        messages_key=settings.messages_key,
+        emit_raw=settings.emit_raw,
     )
-    translation.emit_run_started()
-    return translation
 
 
 def emit_pending(agent: AgentContext, pending: PendingInterrupts, translation: Translation) -> list[Interrupt]:
     """Emit approvals as tool calls, if the agent decides so; return the interrupts for the run's outcome."""
     if agent.settings.approvals == "interrupt":
-        return translation.attribute_interrupts([request.interrupt for request in pending.requests])
+        return translation.subagents.attribute_interrupts([request.interrupt for request in pending.requests])
     calls, interrupts = split_approvals(pending)
     if calls:
-        translation.emit_approval_calls(AIMessage("", tool_calls=calls))
-    return translation.attribute_interrupts(interrupts)
+        translation.messages.emit_approval_calls(AIMessage("", tool_calls=calls))
+    return translation.subagents.attribute_interrupts(interrupts)
 
 
 class _PauseAbandoned(Exception):  # noqa: N818  # not an error: the client's wish
@@ -91,9 +91,9 @@ class Run:
         run_input: What the client sent.
         config: The run's configuration.
         context: The graph's runtime context.
-        reader: The first reader. When it leaves, the run goes on or stops as the settings say.
+        reader: The first reader. When it leaves, the run goes on or stops as the settings decide.
         lease: The right to run in the thread. The run releases it before its terminal event.
-        locks: Where the run waits for that right, if it has no lease yet.
+        locks: Where the run waits for that right if it has no lease; None if the graph keeps no threads.
         weight: How much work the input is, see `clean_input`.
 
     Attributes:
@@ -132,20 +132,9 @@ class Run:
         reader.on_leave = partial(self._first_reader_left, reader)
         self._translation = start_translation(agent, run_input, self._broadcaster)
         self._planner = RunPlanner(agent, run_input, self._config, run_in_thread if weight > _HEAVY else run_here)
-        self._runner = graph_runner_for(
-            self._graph,
-            self._translation,
-            messages_key=settings.messages_key,
-            emit_raw=self._broadcaster.event if settings.emit_raw else None,
-            fail=self._translation_failed,
-        )
+        self._runner = graph_runner_for(self._graph, self._translation, self._translation_failed)
         self.task = asyncio.create_task(self._work(), name=f"agui-run-{run_input.run_id}")
         self.task.add_done_callback(self._ended)
-
-    @property
-    def finished(self) -> bool:
-        """Whether the terminal event was emitted."""
-        return self._translation.finished
 
     def may_be_joined(self, run_input: RunAgentInput) -> bool:
         """Return whether the input of `connect` asks for this run.
@@ -153,7 +142,7 @@ class Run:
         Raises:
             RunInputError: It does, and as many clients follow the run as may (`too_many_readers`).
         """
-        if self.finished or self.input.thread_id != run_input.thread_id:
+        if self._translation.finished or self.input.thread_id != run_input.thread_id:
             return False
         if not self._graph.has_checkpointer and self.input.run_id != run_input.run_id:
             return False  # nobody guards the ids of threads that nobody keeps
@@ -188,11 +177,8 @@ class Run:
     async def end(self, code: ErrorCode, grace: float = 0) -> None:
         """End the run with an error if it has not ended within `grace` seconds; wait until its readers have it.
 
-        They are given a short time. May be called in any event loop.
+        They are given a short time. It must run in the event loop of the run.
         """
-        await run_in_loop_of(self.task, self._end_in_time(code, grace))
-
-    async def _end_in_time(self, code: ErrorCode, grace: float) -> None:
         await asyncio.wait({self.task}, timeout=grace)
         self._end(code)
         await asyncio.wait({self.task}, timeout=_LEAVE_TIMEOUT)
@@ -283,7 +269,7 @@ class Run:
         Raises:
             _PauseAbandoned: The input cancels the pause of the thread, and brings nothing else.
         """
-        if self._locks is not None:
+        if self._lease is None and self._locks is not None:
             self._lease = await self._locks.acquire(self.input.thread_id, self._agent.settings.max_waiting)
         self._start_timers()
         plan = await self._planner.plan()
@@ -291,7 +277,7 @@ class Run:
         if isinstance(plan, Resume | Abandon) and not pending:
             followup = await self._planner.plan_followup(plan)
             if isinstance(plan, Abandon) and isinstance(followup, Show):
-                self._translation.update_state(followup.values)
+                self._translation.state.values((), followup.values)
                 self._translation.emit_messages_snapshot()
                 raise _PauseAbandoned
             pending = await self._carry_out(followup)
@@ -312,20 +298,20 @@ class Run:
             self._translation.remove_client_results([request.interrupt for request, *_ in plan.resolution.decisions])
         match plan:
             case Show():
-                self._translation.update_state(plan.values)
+                self._translation.state.values((), plan.values)
                 return plan.pending
             case Execute():
                 # The stream answers no calls of the client's own tools (AG-UI 1.0, frontend tools).
                 client_tools = {tool.name for tool in self.input.tools or ()}
                 healed = [one for one in plan.healed if one.name not in client_tools]
                 for start in range(0, len(healed), _BATCH):
-                    self._translation.emit_added_results(healed[start : start + _BATCH])
+                    self._translation.messages.emit_added_results(healed[start : start + _BATCH])
                     await asyncio.sleep(0)  # other runs go on meanwhile: a hostile history has thousands
                 if plan.settle_first:
                     await self._settle()
                 return await self._run_graph(plan.input, plan.config)
             case Resume():
-                self._translation.resume_superstep(plan.superstep)
+                self._translation.state.resume_superstep(plan.superstep)
                 return await self._run_graph(plan.command, plan.config)
             case Abandon():
                 await self._abandon(plan)
@@ -347,10 +333,11 @@ class Run:
             self._agent.report_unread(self._sent)
             return PendingInterrupts() if self._graph.has_checkpointer else None
         if not self._graph.has_checkpointer:
-            raise RuntimeError("The graph paused, but has no checkpointer to resume from: compile it with one")
+            remedy = "The graph paused, but has no checkpointer that keeps the thread. Compile it with one."
+            raise CodedError(ErrorCode.NO_CHECKPOINTER, remedy)
         self._translation.paused = False
         stored = await self._graph.load_state(self._config)
-        self._translation.update_state(stored.values)  # with what the superstep's finished tasks have written
+        self._translation.state.values((), stored.values)  # with what the finished tasks have written
         return await self._agent.interrupt_reader().read(stored, self._config)
 
     async def _abandon(self, plan: Abandon) -> None:
@@ -365,7 +352,7 @@ class Run:
                 await self._graph.update_state(config, {self._agent.settings.messages_key: results}, node)
             except Exception:  # the update runs the graph's own routers, which may not expect these messages
                 logger.warning("The cancelled calls are answered with the next message", exc_info=True)
-            self._translation.emit_added_results(results)
+            self._translation.messages.emit_added_results(results)
         await self._graph.update_state(config, None, END)
 
 

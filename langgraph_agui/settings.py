@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Literal, Protocol, TypeAlias, TypedDict, get_args, get_origin, get_type_hints
+from difflib import get_close_matches
+from types import UnionType
+from typing import Literal, NamedTuple, Protocol, TypeAlias, TypedDict, Union, get_args, get_origin, get_type_hints
 
 from ag_ui.core import RunAgentInput
 from langchain_core.messages import BaseMessage
@@ -57,6 +59,32 @@ def check_choice(name: str, value: object, choices: object) -> None:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, not {value!r}")
 
 
+def check_names(owner: str, given: Collection[str], known: Collection[str]) -> None:
+    """Check that `owner` takes all options that it is given.
+
+    Raises:
+        TypeError: It does not take one of them.
+    """
+    for name in sorted(set(given).difference(known)):
+        close = get_close_matches(name, known, 1)
+        raise TypeError(f"{owner} takes no option {name!r}" + (f": did you mean {close[0]!r}?" if close else ""))
+
+
+def check_type(name: str, value: object, annotation: object) -> None:
+    """Check that the option `name` is of one of the classes in `annotation`; anything fits one that is not of classes.
+
+    Raises:
+        TypeError: It is of another class.
+    """
+    kinds = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
+    classes = tuple(kind for kind in (get_origin(kind) or kind for kind in kinds) if isinstance(kind, type))
+    if len(classes) < len(kinds) or isinstance(value, classes) or (float in classes and isinstance(value, int)):
+        return
+    names = [kind.__name__ for kind in classes if kind is not type(None)]
+    hint = f": write {name}={names[0]}(...)" if isinstance(value, dict) and classes[0] is not str else ""
+    raise TypeError(f"{name} must be {' or '.join(names)}, not {type(value).__name__}{hint}")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSettings:
     """What an agent decides for all of its runs; see `LangGraphAgent`.
@@ -91,8 +119,8 @@ class RunSettings:
 
     def __post_init__(self) -> None:
         for name, annotation in get_type_hints(type(self)).items():
-            if get_origin(annotation) is Literal:
-                check_choice(name, getattr(self, name), annotation)
+            check = check_choice if get_origin(annotation) is Literal else check_type
+            check(name, getattr(self, name), annotation)
         if not callable(self.media_urls):
             check_choice("media_urls", self.media_urls, MediaUrlPolicy)
         for name in ("run_timeout", "idle_timeout", "max_concurrent_runs", "max_waiting", "max_readers", "max_unread"):
@@ -171,21 +199,27 @@ class Conventions(Protocol):
         """Return the answers to interrupts that a client sends in another way than by `resume`; None if it does not.
 
         Raises:
-            RunInputError: They are for other questions, or do not say for which of several.
+            RunInputError: They are for other questions, or do not name which of several.
         """
 
 
-class NodeConventions(Protocol):
-    """What nodes written for other adapters say of their model calls, and ask for by custom events."""
+# The message or state that a custom event asks to show.
+ShownByEvent: TypeAlias = BaseMessage | Mapping[str, object] | None
 
-    def silence_of(self, metadata: Mapping[str, object]) -> Silence:
-        """Return what clients do not see of a model call with this metadata."""
 
-    def predictions_of(self, metadata: Mapping[str, object]) -> Sequence[PredictState]:
-        """Return what a model call with this metadata predicts of the state."""
+class NodeConventions(NamedTuple):
+    """What nodes written for other adapters set on their model calls, and ask for by custom events.
 
-    def read_event(self, name: str, value: object) -> tuple[str, object, BaseMessage | Mapping[str, object] | None]:
-        """Return name and value of a custom event as clients get it, and the message or state that it asks to show."""
+    Attributes:
+        silence_of: Returns what clients do not see of a model call with this metadata.
+        predictions_of: Returns what a model call with this metadata predicts of the state.
+        read_event: Returns name and value of a custom event as clients get it, and the message or state that it asks to
+            show.
+    """
+
+    silence_of: Callable[[Mapping[str, object]], Silence]
+    predictions_of: Callable[[Mapping[str, object]], Sequence[PredictState]]
+    read_event: Callable[[str, object], tuple[str, object, ShownByEvent]]
 
 
 @dataclass(frozen=True, slots=True)

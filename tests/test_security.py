@@ -1,4 +1,4 @@
-"""docs/security.md names tests that exist."""
+"""docs/operations/security.md names tests that exist."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 TESTS = Path(__file__).parent
-PAGE = (TESTS.parent / "docs" / "security.md").read_text("utf-8")
+PAGE = (TESTS.parent / "docs" / "operations" / "security.md").read_text("utf-8")
 
 
 @pytest.mark.parametrize("name", sorted(set(re.findall(r"`(\w+/test_\w+\.py(?:::\w+)?)`", PAGE))))

@@ -105,8 +105,8 @@ class AGUICallbackHandler(BaseCallbackHandler):
             the same and emits nothing more. Without it the events wait for `events()`.
         thread_id: The AG-UI thread id of the runs; a random one by default.
         messages_key: The state channel that holds the conversation, where a graph runs.
-        reasoning: Who sees the model's reasoning, and how it travels (docs/reasoning.md).
-        subagents: What clients see of subagents (docs/subagents.md).
+        reasoning: Who sees the model's reasoning, and how it travels (guides/reasoning.md).
+        subagents: What clients see of subagents (guides/subagents.md).
         stream_tokens: Whether chat models stream under `invoke` too, as they would under `stream`. LangChain lets one
             handler of a run do that: `astream_events` around the same run may see less of parsers.
 
@@ -136,9 +136,12 @@ class AGUICallbackHandler(BaseCallbackHandler):
         self._on_event = cast("Callable[[BaseEvent], object] | None", on_event)
         self._thread_id = thread_id or str(uuid4())
         self._lock = threading.RLock()
-        self._messages_key = messages_key
         self._make_translation = partial(
-            Translation, reasoning=reasoning, subagents=subagents, conventions=NODE_CONVENTIONS
+            Translation,
+            reasoning=reasoning,
+            subagents=subagents,
+            conventions=NODE_CONVENTIONS,
+            messages_key=messages_key,
         )
         self._runs: dict[UUID, _ActiveRun] = {}
         self._queue = RunEventQueue(keep=on_event is None)
@@ -197,13 +200,12 @@ class AGUICallbackHandler(BaseCallbackHandler):
         with self._lock:
             slot = self._serializer.open()
             translation = self._make_translation(run_input, EventSink(partial(self._serializer.put, slot)))
-            run = RootRun(translation, self._messages_key, self._lock)
+            run = RootRun(translation, self._lock)
             root = self._runs[run_id] = _ActiveRun(run, slot, [run_id])
         if calls and task is not None:
             root.task, root.alone = task, calls == 1
             root.on_done = lambda _task: self._end(root, asyncio.CancelledError())
             task.add_done_callback(root.on_done)
-        run.start()
         try:
             self._serializer.flush(slot)
         except BaseException:

@@ -40,12 +40,11 @@ class RootRun(CallbackSource):
 
     Args:
         translation: The run's translation.
-        messages_key: The state channel that holds the conversation, where a graph runs.
         lock: Held while the translation works.
     """
 
-    def __init__(self, translation: Translation, messages_key: str, lock: threading.RLock) -> None:
-        super().__init__(translation, messages_key)
+    def __init__(self, translation: Translation, lock: threading.RLock) -> None:
+        super().__init__(translation)
         self._lock = lock
         self._outermost: UUID | None = None
         self._graphs: set[UUID] = set()
@@ -64,10 +63,6 @@ class RootRun(CallbackSource):
             raise RunStopped
         with self._lock:
             self._messages.receive_chunk(call, message)
-
-    def start(self) -> None:
-        """Emit `RUN_STARTED`."""
-        self.deliver(None, self._translation.emit_run_started)
 
     def finish(self, *, snapshot: bool = False) -> None:
         """The Runnable has returned. Emit the end of the run, after a `MESSAGES_SNAPSHOT` if asked for."""
@@ -127,7 +122,7 @@ class RootRun(CallbackSource):
 
     def _emit_output(self, output: object) -> None:
         """Emit what a Runnable that is no graph returns: new messages, or else the result of the run."""
-        for message, streamed_id in self._translation.find_copies("", self._answers(output)):
+        for message, streamed_id in self._messages.copies.find_all("", self._answers(output)):
             if message.id is None:
                 if streamed_id is not None:
                     continue
@@ -171,8 +166,8 @@ async def astream_agui(
         run_input: The client's input (AG-UI 1.0, `RunAgentInput`): the ids of the run, the messages that it holds.
         config: Configuration of the Runnable.
         messages_key: The state channel that holds the conversation, where a graph runs.
-        reasoning: Who sees the model's reasoning, and how it travels (docs/reasoning.md).
-        subagents: What clients see of subagents (docs/subagents.md).
+        reasoning: Who sees the model's reasoning, and how it travels (guides/reasoning.md).
+        subagents: What clients see of subagents (guides/subagents.md).
         expose_errors: Whether `RUN_ERROR.message` is the exception's text, which may hold secrets.
 
     Raises:
@@ -180,17 +175,16 @@ async def astream_agui(
     """
     check_choice("subagents", subagents, Subagents)
     queue = RunEventQueue(keep=True)
-    sink = EventSink(queue.put)
     translation = Translation(
         run_input,
-        sink,
+        EventSink(queue.put),
         NODE_CONVENTIONS,
         reasoning=reasoning,
         subagents=subagents,
         expose_errors=expose_errors,
+        messages_key=messages_key,
     )
-    run = RootRun(translation, messages_key, threading.RLock())
-    run.start()
+    run = RootRun(translation, threading.RLock())
     task = asyncio.create_task(_invoke(runnable, input, config, run), name=f"agui-run-{run_input.run_id}")
     in_run = True
     try:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack
 from typing import Literal, TypeAlias, TypeVar
@@ -18,13 +17,14 @@ import httpx2
 from ag_ui import core as agui
 from ag_ui.core import AgentCapabilities, Event, RunAgentInput
 
-from langgraph_agui.client import endpoint, errors, transport
+from langgraph_agui.aio import awaited
+from langgraph_agui.client import endpoint, errors
 from langgraph_agui.client.event_stream import EventStream, run_at_once
 from langgraph_agui.client.limits import DEFAULT_LIMITS, ClientLimits, Deadline
 from langgraph_agui.protocol.fold import Fold
 from langgraph_agui.protocol.schema import log_notes
 from langgraph_agui.protocol.sse import SSEDecoder
-from langgraph_agui.protocol.verify import Verifier
+from langgraph_agui.protocol.verify import Verifier, check_interrupt_ids
 from langgraph_agui.protocol.wire import ProtocolError, to_jsonable
 
 T = TypeVar("T")
@@ -107,7 +107,7 @@ class AGUIClient:
         return RemoteRun(self, "/connect", run_input)
 
     async def capabilities(self) -> AgentCapabilities:
-        """Return what the agent says it can do, from `GET <url>/capabilities`.
+        """Return what the agent states that it can do, from `GET <url>/capabilities`.
 
         AG-UI 1.0 defines the form of capabilities but no route for them.
 
@@ -116,28 +116,45 @@ class AGUIClient:
             AgentStatusError: The answer is an HTTP error.
             NotAnEventStreamError: The answer is something other than capabilities.
         """
-        url = self._route("/capabilities")
-        deadline = Deadline(self.limits.run_timeout, blocking=False)
-        try:
-            if isinstance(self._http, httpx2.Client):
-                return await deadline.wait(asyncio.to_thread(run_at_once, self._capabilities(url, blocking=True)))
-            return await deadline.wait(self._capabilities(url, blocking=False))
-        except httpx2.RequestError as error:
-            raise endpoint.connection_error(url, error) from error
-
-    async def _capabilities(self, url: httpx2.URL, *, blocking: bool) -> AgentCapabilities:
-        async with AsyncExitStack() as stack:
-            http = await self._connect(stack, blocking)
-            request = http.build_request("GET", url, headers=self._headers, timeout=self._timeout)
-            response = await transport.send(http, request)
-            body = await transport.read_body(response, self.limits.max_event, blocking=blocking)
-        if not response.is_success:
-            raise endpoint.response_error(response, body)
+        url, body = await self._ask("GET", "/capabilities")
         try:
             return AgentCapabilities.model_validate_json(body)
         except ValueError as error:
-            where = endpoint.public(response.request.url)
-            raise errors.NotAnEventStreamError(f"{where} answered no AG-UI capabilities.") from error
+            raise errors.NotAnEventStreamError(f"{endpoint.public(url)} answered no AG-UI capabilities.") from error
+
+    async def cancel(self, thread_id: str, run_id: str) -> None:
+        """Ask the agent to stop a run that outlives its client, with `POST <url>/cancel`.
+
+        AG-UI 1.0 does not define this route; `langgraph-agui serve` has it.
+
+        Raises:
+            AgentUnreachableError: Nobody answers.
+            AgentStatusError: The answer is an HTTP error, such as 404 from an agent without this route.
+        """
+        await self._ask("POST", "/cancel", {"threadId": thread_id, "runId": run_id})
+
+    async def _ask(self, method: str, path: str, content: object = None) -> tuple[httpx2.URL, bytes]:
+        """Return where one of the agent's routes has answered, and what."""
+        url = self._route(path)
+        deadline = Deadline(self.limits.run_timeout, blocking=False)
+        try:
+            blocking = isinstance(self._http, httpx2.Client)
+            answer = self._answer(method, url, content, blocking=blocking)
+            return await deadline.wait(asyncio.to_thread(run_at_once, answer) if blocking else answer)
+        except httpx2.RequestError as error:
+            raise endpoint.connection_error(url, error) from error
+
+    async def _answer(
+        self, method: str, url: httpx2.URL, content: object, *, blocking: bool
+    ) -> tuple[httpx2.URL, bytes]:
+        async with AsyncExitStack() as stack:
+            http = await self._connect(stack, blocking)
+            request = http.build_request(method, url, headers=self._headers, json=content, timeout=self._timeout)
+            response = await endpoint.send(http, request)
+            body = await endpoint.read_body(response, self.limits.max_event, blocking=blocking)
+        if not response.is_success:
+            raise endpoint.response_error(response, body)
+        return response.request.url, body
 
     def _route(self, path: str) -> httpx2.URL:
         """Return the URL of one of the agent's routes: `""` for runs, or a path such as `/connect`."""
@@ -173,11 +190,11 @@ class RemoteRun(EventStream):
 
     `messages`, `state`, `outcome`, `interrupts`, `pending_tool_call_ids`, `usage` and `result` describe the run as far
     as it has come; `input` is what is sent. A stream may hold several runs, as a replay does; then they describe the
-    last of them. It raises the errors of :mod:`langgraph_agui.client.errors`, each after the events that came before
+    last of them. It raises the errors of `langgraph_agui.client.errors`, each after the events that came before
     it, `RUN_ERROR` included.
 
     When you stop reading, the connection closes, and so the agent stops;
-    :class:`~langgraph_agui.client.event_stream.EventStream` lists the ways to stop.
+    docs/guides/client.md lists the ways to stop.
     """
 
     def __init__(self, client: AGUIClient, path: str, run_input: RunAgentInput) -> None:
@@ -257,7 +274,7 @@ class RemoteRun(EventStream):
         try:
             for frame in self._decoder.finish() if chunk is None else self._decoder.feed(chunk):
                 for event in self._verifier.feed(frame):
-                    _check_interrupt_ids(event, frame)
+                    check_interrupt_ids(event)
                     self._apply(event)
                     yield event
             self._decoder.feed(b"")  # raises the error of a frame that came behind valid ones
@@ -307,7 +324,7 @@ class RemoteRun(EventStream):
             async with AsyncExitStack() as stack:
                 http = await self._client._connect(stack, blocking)
                 response = await deadline.wait(self._open(http, deadline, blocking))
-                chunks = await stack.enter_async_context(transport.body_of(response, blocking=blocking))
+                chunks = await stack.enter_async_context(endpoint.body_of(response, blocking=blocking))
                 try:
                     async for chunk in chunks if limits.run_timeout is None else deadline.each(chunks):
                         received += len(chunk)
@@ -339,7 +356,7 @@ class RemoteRun(EventStream):
             cause: httpx2.RequestError | None = None
             retry_after = ""
             try:
-                response = await transport.send(http, request)
+                response = await endpoint.send(http, request)
             except httpx2.RequestError as error:
                 deadline.left()
                 cause, fault = error, endpoint.connection_error(request.url, error)
@@ -347,21 +364,10 @@ class RemoteRun(EventStream):
                 if endpoint.is_event_stream(response):
                     return response
                 limit = 0 if response.is_success else endpoint.MAX_BODY
-                fault = endpoint.response_error(response, await transport.read_body(response, limit, blocking=blocking))
+                fault = endpoint.response_error(response, await endpoint.read_body(response, limit, blocking=blocking))
                 retry_after = response.headers.get("retry-after", "")
             delay = endpoint.retry_delay(attempt, cause or fault, retry_after)
             if delay is None or attempt >= self._client._retries:
                 raise fault from cause
-            await transport.resolve(sleep(min(delay, deadline.left())))
+            await awaited(sleep(min(delay, deadline.left())))
             attempt += 1
-
-
-def _check_interrupt_ids(event: Event, wire: Mapping[str, object]) -> None:
-    """Refuse interrupts that share an id (AG-UI 1.0, interrupts): an answer could not tell them apart."""
-    match event:
-        case agui.RunFinishedEvent(outcome=agui.RunFinishedInterruptOutcome(interrupts=interrupts)):
-            for name, count in Counter(interrupt.id for interrupt in interrupts).most_common(1):
-                if count > 1:
-                    raise ProtocolError(
-                        "duplicate-interrupt", f"RUN_FINISHED: two interrupts have the id {name!r}.", wire
-                    )

@@ -1,7 +1,7 @@
-"""How to reach an agent over HTTP, without the socket (AG-UI 1.0, HTTP transport).
+"""How to reach an agent over HTTP (AG-UI 1.0, HTTP transport): one code for clients that block and that await.
 
-In: an address, headers, answers to interrupts, failed requests. Out: what to send, when to repeat it, and errors.
-`agent.py` sends the requests.
+In: an address, headers, answers to interrupts, requests. Out: what to send, when to repeat it, responses and their
+bodies in chunks, and errors.
 """
 
 from __future__ import annotations
@@ -11,24 +11,17 @@ import json
 import random
 import re
 import ssl
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterator, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager, suppress
 from functools import cache
 from typing import Final, TypeAlias
 
+import httpx2
 from ag_ui.core import Interrupt, ResumeEntry
 
+from langgraph_agui.aio import awaited
 from langgraph_agui.client import errors
 from langgraph_agui.protocol.wire import has_expired
-
-try:
-    import httpx2
-except ModuleNotFoundError as missing:
-    if missing.name != "httpx2":
-        raise
-    raise ModuleNotFoundError(
-        "The AG-UI client needs httpx2. Try: pip install 'langgraph-agui[client]'", name="httpx2"
-    ) from missing
 
 HTTPClient: TypeAlias = httpx2.AsyncClient | httpx2.Client
 
@@ -38,6 +31,7 @@ RETRIES: Final = 2
 # How many bytes of an HTTP error's body are kept.
 MAX_BODY: Final = 64 * 1024
 
+_MAX_REDIRECTS: Final = 5
 _MAX_WAIT: Final = 30.0
 # The run has not started. 504 is not among them: the run may be going on behind the gateway.
 _RETRY_STATUSES: Final = frozenset({429, 502, 503})
@@ -45,6 +39,61 @@ _RETRY_ERRORS: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ReadE
 
 HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _HEADER_VALUE: Final = re.compile(r"(?:[!-~](?:[\t -~]*[!-~])?)?")
+
+
+async def send(http: HTTPClient, request: httpx2.Request) -> httpx2.Response:
+    """Send a request; return the response, its body unread. Redirects are followed within the origin.
+
+    Raises:
+        RedirectError: A redirect leads elsewhere, or is one too many.
+        httpx2.RequestError: There is no response.
+    """
+    for _ in range(_MAX_REDIRECTS + 1):
+        response = await awaited(http.send(request, stream=True, follow_redirects=False))
+        if (following := response.next_request) is None:
+            return response
+        await close(response, blocking=isinstance(http, httpx2.Client))
+        if following.url.origin != request.url.origin:
+            fault = f"a redirect to {public(following.url)}, which is another origin. Nothing was sent there."
+            break
+        request = following
+    else:
+        fault = f"redirects, more than {_MAX_REDIRECTS}."
+    raise errors.RedirectError(public(request.url), response.status_code, fault)
+
+
+async def close(response: httpx2.Response, *, blocking: bool) -> None:
+    """Close a response, however much of it was read."""
+    if blocking:
+        response.close()
+    else:
+        await response.aclose()
+
+
+@asynccontextmanager
+async def body_of(response: httpx2.Response, *, blocking: bool) -> AsyncGenerator[AsyncIterator[bytes]]:
+    """Give the chunks of a response's body; close the response at the end."""
+    chunks = _as_async(response.iter_bytes()) if blocking else response.aiter_bytes()
+    try:
+        async with aclosing(chunks):
+            yield chunks
+    finally:
+        await close(response, blocking=blocking)
+
+
+async def _as_async(chunks: Iterator[bytes]) -> AsyncGenerator[bytes]:
+    for chunk in chunks:
+        yield chunk
+
+
+async def read_body(response: httpx2.Response, limit: int, *, blocking: bool) -> bytes:
+    """Return a response's body, cut after about `limit` bytes and where it breaks off, and close the response."""
+    body = bytearray()
+    async with body_of(response, blocking=blocking) as chunks:
+        with suppress(httpx2.RequestError):
+            while len(body) < limit and (chunk := await anext(chunks, None)) is not None:
+                body += chunk
+    return bytes(body)
 
 
 def retry_delay(attempt: int, error: Exception, retry_after: str = "") -> float | None:

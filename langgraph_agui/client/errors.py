@@ -73,7 +73,7 @@ class StreamInvalidError(AgentError):
     """The stream broke a rule of AG-UI that ends the run.
 
     Attributes:
-        code: The kebab-case name of the rule, as in :class:`~langgraph_agui.protocol.ProtocolError`.
+        code: The kebab-case name of the rule, as in `ProtocolError`.
         event: The offending event in its wire form; None when the fault is in the bytes.
     """
 
@@ -90,7 +90,7 @@ class RunLimitError(AgentError):
     """The run was stopped: it went beyond one of the client's limits.
 
     Attributes:
-        option: The name of the limit in :class:`~langgraph_agui.client.limits.ClientLimits`.
+        option: The name of the limit in `ClientLimits`.
     """
 
     def __init__(self, option: str, reason: str) -> None:

@@ -40,7 +40,7 @@ class Turn(EventStream):
     print(turn.text)
     ```
 
-    It raises what its runs raise (:mod:`langgraph_agui.client.errors`). When you stop reading, the connection closes,
+    It raises what its runs raise (`langgraph_agui.client.errors`). When you stop reading, the connection closes,
     and the session keeps what it has received.
     """
 
@@ -265,7 +265,7 @@ class AGUISession(Generic[StateT]):
     def answer(self, call_id: str, content: str | list[ContentPart], *, error: str | None = None) -> None:
         """Add the result of one of `pending_tool_calls`; it is sent with the next run.
 
-        `error` says why the tool failed, if it did. Raises `ValueError` if the call is not pending, and `RuntimeError`
+        `error` is why the tool failed, if it did. Raises `ValueError` if the call is not pending, and `RuntimeError`
         while a run is going on.
         """
         self._require_idle()

@@ -14,7 +14,6 @@ from contextlib import suppress
 from typing import Any, Final, Generic, cast
 
 from pydantic import TypeAdapter, ValidationError
-from pydantic_core import to_json
 from typing_extensions import TypeVar
 
 from langgraph_agui.protocol.wire import JsonValue, json_equal, to_jsonable
@@ -35,7 +34,7 @@ class _Unset:
 class TypedState(Generic[StateT]):
     """Keeps both forms of the state.
 
-    Data that the type does not know stays in what is sent, as :func:`three_way_merge` says. A `SecretStr` is sent as
+    Data that the type does not know stays in what is sent, by `three_way_merge`. A `SecretStr` is sent as
     pydantic writes it, as stars, so changes to it are lost, unless a serializer writes its value.
 
     A state from the agent is parsed when somebody reads `value`, and by `read`: to parse the state after each delta
@@ -168,11 +167,7 @@ class TypedState(Generic[StateT]):
         if self._adapter is None:
             return cast("StateT", to_jsonable(state))
         # From JSON text, because strict types have other rules for JSON than for Python values.
-        try:
-            text = to_json(state)
-        except ValueError:  # halves of surrogate pairs, or very deep data
-            text = json.dumps(to_jsonable(state)).encode()
-        return self._adapter.validate_json(text)
+        return self._adapter.validate_json(json.dumps(to_jsonable(state)))
 
     def _dump(self, value: StateT, by_alias: bool = True) -> JsonValue:
         if self._adapter is not None:
@@ -190,7 +185,7 @@ def three_way_merge(document: JsonValue, before: JsonValue, after: JsonValue) ->
 
     Keys that only the document has stay. So they do in the elements of a list that keeps its length, whether an element
     stays, moves or changes in its place. In a list that becomes longer or shorter, elements that stay or move are those
-    of the document; the others are as in `after`, because nothing tells which element they were.
+    of the document; the others are as in `after`, because nothing shows which element they were.
     """
     if json_equal(before, after):
         return document

@@ -9,32 +9,16 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import ag_ui_a2ui_toolkit as toolkit
+from ag_ui_a2ui_toolkit import A2UI_OPERATIONS_KEY, BASIC_CATALOG_ID, A2UIGuidelines, A2UIToolParams
+from langchain.tools import ToolRuntime, tool
 from langchain_core.messages import AIMessageChunk, BaseMessage, SystemMessage
 from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
 
-try:
-    from ag_ui_a2ui_toolkit import (
-        A2UI_OPERATIONS_KEY,
-        BASIC_CATALOG_ID,
-        RENDER_A2UI_TOOL_DEF,
-        A2UIGuidelines,
-        A2UIToolParams,
-        PreparedA2UIRequest,
-        ResolvedA2UIToolParams,
-        build_a2ui_envelope,
-        prepare_a2ui_request,
-        resolve_a2ui_tool_params,
-        run_a2ui_generation_with_recovery,
-        wrap_error_envelope,
-    )
-    from langchain.tools import ToolRuntime, tool
-except ImportError as error:
-    raise ImportError('The A2UI toolkit is missing: pip install "langgraph-agui[a2ui]"') from error
-
 __all__ = ["A2UI_OPERATIONS_KEY", "BASIC_CATALOG_ID", "A2UIGuidelines", "A2UIToolParams", "get_a2ui_tools"]
 
-_RENDER = RENDER_A2UI_TOOL_DEF["function"]["name"]
+_RENDER = toolkit.RENDER_A2UI_TOOL_DEF["function"]["name"]
 
 
 def get_a2ui_tools(params: A2UIToolParams) -> BaseTool:
@@ -43,8 +27,8 @@ def get_a2ui_tools(params: A2UIToolParams) -> BaseTool:
     Args:
         params: The model that designs it, and how; see the toolkit.
     """
-    options = resolve_a2ui_tool_params(params)
-    designer = options["model"].bind_tools([RENDER_A2UI_TOOL_DEF], tool_choice=_RENDER)
+    options = toolkit.resolve_a2ui_tool_params(params)
+    designer = options["model"].bind_tools([toolkit.RENDER_A2UI_TOOL_DEF], tool_choice=_RENDER)
 
     @tool(options["tool_name"], description=options["tool_description"])
     async def generate_a2ui(
@@ -62,7 +46,7 @@ def get_a2ui_tools(params: A2UIToolParams) -> BaseTool:
             changes: What to change of it.
         """
         history: list[BaseMessage] = runtime.state.get("messages", [])[:-1]
-        request = prepare_a2ui_request(
+        request = toolkit.prepare_a2ui_request(
             intent=intent,
             target_surface_id=target_surface_id,
             changes=changes,
@@ -71,7 +55,7 @@ def get_a2ui_tools(params: A2UIToolParams) -> BaseTool:
             guidelines=options["guidelines"],
         )
         if refusal := request.get("error"):
-            return str(wrap_error_envelope(refusal))
+            return str(toolkit.wrap_error_envelope(refusal))
         return await _designed(designer, options, request, history, target_surface_id)
 
     return generate_a2ui
@@ -79,8 +63,8 @@ def get_a2ui_tools(params: A2UIToolParams) -> BaseTool:
 
 async def _designed(
     designer: Runnable[Any, Any],
-    options: ResolvedA2UIToolParams,
-    request: PreparedA2UIRequest,
+    options: toolkit.ResolvedA2UIToolParams,
+    request: toolkit.PreparedA2UIRequest,
     history: list[BaseMessage],
     target: str | None,
 ) -> str:
@@ -90,7 +74,7 @@ async def _designed(
         return asyncio.run(_call_arguments(designer, [SystemMessage(prompt), *history]))
 
     def envelope(arguments: dict[str, Any]) -> str:
-        return build_a2ui_envelope(
+        return toolkit.build_a2ui_envelope(
             args=arguments,
             is_update=request["is_update"],
             target_surface_id=target,
@@ -101,7 +85,7 @@ async def _designed(
 
     # The toolkit's loop is synchronous: it tries again while a surface is not valid.
     result = await asyncio.to_thread(
-        run_a2ui_generation_with_recovery,
+        toolkit.run_a2ui_generation_with_recovery,
         base_prompt=request["prompt"],
         catalog=options["catalog"],
         config=options["recovery"],

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
-from functools import partial
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from typing import Any, Final, Protocol, runtime_checkable
 
 from ag_ui.core import BaseEvent, RunAgentInput
+from langgraph.graph import StateGraph
 from langgraph.pregel import Pregel
 from langgraph.pregel.remote import RemoteGraph
 from pydantic import BaseModel
 
+from langgraph_agui.aio import awaited
 from langgraph_agui.errors import ErrorCode
 from langgraph_agui.protocol.sse import encode
 from langgraph_agui.translate.run_events import is_last, run_error
@@ -37,14 +38,14 @@ def check_agent(agent: object) -> None:
     """Check that an object can be served as an agent.
 
     Raises:
-        TypeError: It cannot; the text says what to do.
+        TypeError: It cannot; the text names the remedy.
     """
-    if isinstance(agent, Pregel | RemoteGraph):
-        raise TypeError("This is a graph. Serve an agent: LangGraphAgent(graph)")
+    if isinstance(agent, StateGraph | Pregel | RemoteGraph):
+        raise TypeError("This is a graph. Serve an agent: LangGraphAgent(graph).")
     if isinstance(agent, type):
-        raise TypeError(f"{agent.__name__} is a class. Serve an object of it")
+        raise TypeError(f"{agent.__name__} is a class. Serve an object of it.")
     if not callable(getattr(agent, "run", None)):
-        raise TypeError(f"An agent has run(input), which yields AG-UI events; {type(agent).__name__} has none")
+        raise TypeError(f"An agent has run(input), as LangGraphAgent(graph) has; {type(agent).__name__} has none.")
 
 
 def accepted(method: Callable[..., object], **options: object) -> dict[str, object]:
@@ -75,24 +76,20 @@ def opener(agent: RunsInputs, method: str, **factories: object) -> Callable[...,
     accepted(getattr(agent, method), **factories)
 
     def open_events(run_input: RunAgentInput, **options: object) -> AgentEvents:
-        return AgentEvents(partial(_events_of, agent, method, run_input, options), run_input)
+        def begin() -> AsyncIterator[BaseEvent]:
+            clone = getattr(agent, "clone", None)
+            called = getattr(clone() if clone is not None else agent, method)
+            events: AsyncIterator[BaseEvent] = called(run_input, **accepted(called, **options))
+            return events
+
+        return AgentEvents(begin, run_input)
 
     return open_events
 
 
-def _events_of(
-    agent: RunsInputs, method: str, run_input: RunAgentInput, options: Mapping[str, object]
-) -> AsyncIterator[BaseEvent]:
-    clone = getattr(agent, "clone", None)
-    called = getattr(clone() if clone is not None else agent, method)
-    events: AsyncIterator[BaseEvent] = called(run_input, **accepted(called, **options))
-    return events
-
-
 async def published(agent: object) -> object:
     """Return the capabilities of an agent that has `get_capabilities()`, which may be async, as JSON data."""
-    found = agent.get_capabilities()  # type: ignore[attr-defined]  # the route is only there for these
-    found = await found if inspect.isawaitable(found) else found
+    found = await awaited(agent.get_capabilities())  # type: ignore[attr-defined]  # the route is only there for these
     return found.model_dump(by_alias=True, mode="json") if isinstance(found, BaseModel) else found
 
 
@@ -131,7 +128,7 @@ class AgentEvents:
 async def _ended(
     begin: Callable[[], AsyncIterator[BaseEvent]], run_input: RunAgentInput
 ) -> AsyncGenerator[BaseEvent, None]:
-    """Yield the events of an agent up to its terminal one; if it has none, one that says so."""
+    """Yield the events of an agent up to its terminal one; if it has none, an error."""
     events: AsyncIterator[BaseEvent] | None = None
     try:
         events = begin()

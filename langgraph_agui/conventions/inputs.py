@@ -6,23 +6,19 @@ The input of a run enters; values for the graph's own state keys, and for its ru
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, Final, get_args, get_origin, is_typeddict
+from typing import Final, is_typeddict
 
 from ag_ui.core import Context, RunAgentInput, Tool
 
+from langgraph_agui.conventions.interrupts import command_answers, question
 from langgraph_agui.graphs import GraphAdapter
-from langgraph_agui.state.schema import Unread, alternatives, hints_of
+from langgraph_agui.state.schema import KeyType, types_of
 
-# The state keys, and the fields of the client's input in each. Graphs index them directly, so each one that a graph has
-# gets a value in every run. The runtime context has the last one too.
-TOOLS: Final = "tools"
-COPILOTKIT: Final = "copilotkit"
-FIELDS: Final[Mapping[str, Sequence[str]]] = {
-    TOOLS: ("tools",),
-    "ag-ui": ("tools", "context"),
-    COPILOTKIT: ("tools", "context"),
-}
-STATE_KEYS: Final = frozenset(FIELDS)
+# The state keys. Graphs index them directly, so each one that a graph has gets a value in every run. All hold the
+# client's tools, and all but the first its context. The runtime context has the last one too.
+_TOOLS: Final = "tools"
+_AGUI: Final = "ag-ui"
+_COPILOTKIT: Final = "copilotkit"
 
 _MIDDLEWARE: Final = "CopilotKitMiddleware"
 
@@ -33,52 +29,79 @@ _A2UI_SCHEMA: Final = (
 )
 
 
-def keys_to_fill(graph: GraphAdapter) -> frozenset[str]:
-    """Return which of these keys of a graph's state are filled: not `tools`, if they are something else there."""
-    if graph.contents is None:  # before its server is asked, nothing is known of a remote graph
-        return STATE_KEYS - {TOOLS}
-    hints = [hint for schema in graph.schemas for key, hint in hints_of(schema).items() if key == TOOLS]
-    others = {TOOLS} if not all(map(_may_hold_tools, hints)) else set[str]()
-    return STATE_KEYS.intersection(graph.channels) - others
-
-
-def _may_hold_tools(hint: object) -> bool:
-    """Return whether an annotation is that of a list in which dicts may be."""
-    for kind in alternatives(hint):
-        origin = get_origin(kind) or kind
-        if origin in (list, Sequence, Iterable):
-            items = [item for argument in get_args(kind) for item in alternatives(argument)]
-            return all(_may_be_dict(item) for item in items)
-        if origin in (Any, object) or isinstance(origin, Unread):
-            return True
-    return False
-
-
-def _may_be_dict(item: object) -> bool:
-    kind = get_origin(item) or item
-    return kind in (Any, object, Tool) or is_typeddict(kind) or (isinstance(kind, type) and issubclass(kind, Mapping))
-
-
-def state_values(names: Collection[str], run_input: RunAgentInput, stored: Mapping[str, object]) -> dict[str, object]:
-    """Return the values of these keys for a run.
+class GraphConventions:
+    """The conventions that concern one graph.
 
     Args:
-        names: Those that the graph has.
-        run_input: What the client sent.
-        stored: The thread's state before the run.
+        graph: The graph.
+
+    Attributes:
+        state_keys: The keys of the graph's state that the adapter fills in each run, and clients do not see.
     """
-    if not names:
-        return {}
-    tools = _tools(run_input, stored.get(TOOLS))
-    values: dict[str, object] = {
-        TOOLS: tools,
-        "ag-ui": _agui_values(run_input, tools),
-        COPILOTKIT: _copilotkit_values(run_input, tools, stored.get(COPILOTKIT)),
-    }
-    return {key: values[key] for key in sorted(names)}
+
+    question = staticmethod(question)
+    command_answers = staticmethod(command_answers)
+
+    def __init__(self, graph: GraphAdapter) -> None:
+        self._graph = graph
+        self.state_keys = _keys_to_fill(graph)
+        self._has_context = _reads_runtime_context(graph)
+
+    def fields_read(self) -> set[str]:
+        """Return which fields of the client's input the graph may read by these conventions: tools, context."""
+        names = self._filled_keys | ({_COPILOTKIT} if self._has_context else set())
+        return {"tools", "context"} if names - {_TOOLS} else {"tools"} if names else set()
+
+    @property
+    def _filled_keys(self) -> frozenset[str]:
+        return self.state_keys.intersection(self._graph.input_names or ())
+
+    def state_values(self, run_input: RunAgentInput, stored: Mapping[str, object]) -> dict[str, object]:
+        """Return what the adapter fills in for a run, given the thread's state before it."""
+        if not self._filled_keys:
+            return {}
+        tools = _tools(run_input, stored.get(_TOOLS))
+        values: dict[str, object] = {
+            _AGUI: _agui_values(run_input, tools),
+            _COPILOTKIT: _copilotkit_values(run_input, tools, stored.get(_COPILOTKIT)),
+            _TOOLS: tools,
+        }
+        if self._graph.needs_overwrite(_TOOLS, present=True):  # a reducer adds them to the thread's
+            known = _offered_tools({_TOOLS}, stored)
+            values[_TOOLS] = [tool.model_dump() for tool in run_input.tools or () if tool.name not in known]
+        return {key: value for key, value in values.items() if key in self._filled_keys}
+
+    def offered_tools(self, stored: Mapping[str, object]) -> set[str]:
+        """Return the names of the client's tools, not the graph's, that a thread's state holds since its last run."""
+        own = self._graph.contents.tools if self._graph.contents is not None else {}
+        return _offered_tools(self._filled_keys, stored).difference(own)
+
+    def runtime_context(self, context: object, run_input: RunAgentInput) -> object:
+        """Return the runtime context of a run, with `copilotkit`, where `CopilotKitMiddleware` looks in subgraphs."""
+        if not self._has_context or not (context is None or isinstance(context, Mapping)):
+            return context
+        given = dict(context or {})
+        return {**given, _COPILOTKIT: _copilotkit_values(run_input, _tools(run_input), given.get(_COPILOTKIT))}
 
 
-def offered_tools(names: Collection[str], stored: Mapping[str, object]) -> set[str]:
+def _keys_to_fill(graph: GraphAdapter) -> frozenset[str]:
+    """Return which of these keys of a graph's state are filled: not `tools`, if they are something else there."""
+    keys = frozenset({_TOOLS, _AGUI, _COPILOTKIT})
+    if graph.contents is None:  # before its server is asked, nothing is known of a remote graph
+        return keys - {_TOOLS}
+    kinds = [kind for schema in graph.schemas for key, kind in types_of(schema).items() if key == _TOOLS]
+    others = {_TOOLS} if not all(map(_may_hold_tools, kinds)) else set[str]()
+    return keys.intersection(graph.channels) - others
+
+
+def _may_hold_tools(kind: KeyType) -> bool:
+    """Return whether a key takes a list of the client's tools as it is."""
+    tool = Tool(name="", description="", parameters={})
+    loaded, problems = kind.load(_TOOLS, [tool.model_dump()])
+    return not problems and isinstance(loaded, Iterable) and [*loaded] in ([tool.model_dump()], [tool])
+
+
+def _offered_tools(names: Collection[str], stored: Mapping[str, object]) -> set[str]:
     """Return the names of the client's tools in these keys of a thread's state. No client can write them."""
     values = [stored.get(name) for name in names]
     lists = [value.get("actions", value.get("tools")) if isinstance(value, Mapping) else value for value in values]
@@ -86,7 +109,7 @@ def offered_tools(names: Collection[str], stored: Mapping[str, object]) -> set[s
     return {str(tool["name"]) for tool in tools if isinstance(tool, Mapping) and "name" in tool}
 
 
-def reads_runtime_context(graph: GraphAdapter) -> bool:
+def _reads_runtime_context(graph: GraphAdapter) -> bool:
     """Return whether something in a graph may look for the key `copilotkit` of the runtime context.
 
     Others do not get it: tools that are given their runtime would warn of a context that their graph does not declare.
@@ -94,16 +117,10 @@ def reads_runtime_context(graph: GraphAdapter) -> bool:
     schema, contents = graph.context_schema, graph.contents
     if schema is not None and not is_typeddict(schema):
         return False
-    declared = COPILOTKIT in getattr(schema, "__annotations__", ())
+    declared = _COPILOTKIT in getattr(schema, "__annotations__", ())
     if contents is None:
         return declared
-    return declared or COPILOTKIT in contents.names or _MIDDLEWARE in contents.classes | contents.inner_classes
-
-
-def runtime_context(context: Mapping[str, object] | None, run_input: RunAgentInput) -> dict[str, object]:
-    """Return a runtime context with the key `copilotkit`, where `CopilotKitMiddleware` looks inside subgraphs."""
-    given = dict(context or {})
-    return {**given, COPILOTKIT: _copilotkit_values(run_input, _tools(run_input), given.get(COPILOTKIT))}
+    return declared or _COPILOTKIT in contents.names or _MIDDLEWARE in contents.classes | contents.inner_classes
 
 
 def _copilotkit_values(run_input: RunAgentInput, tools: list[object], own: object) -> dict[str, object]:

@@ -20,12 +20,11 @@ from langgraph_agui.interrupts.decisions import InvalidAnswer
 from langgraph_agui.interrupts.pending import InterruptRequest, PendingInterrupts
 from langgraph_agui.interrupts.resume import CommandAnswers
 from langgraph_agui.interrupts.used import fingerprint, first_id, graph_id
-from langgraph_agui.messages.blocks import BlockKind
 from langgraph_agui.protocol.cleaning import clean_json
 from langgraph_agui.protocol.limits import read_json_in_text
 from langgraph_agui.protocol.wire import to_jsonable
 from langgraph_agui.settings import RunSettings
-from langgraph_agui.translate.event_sinks import Sink, Writer
+from langgraph_agui.translate.event_sinks import Sink
 
 ON_INTERRUPT: Final = "on_interrupt"
 
@@ -64,10 +63,7 @@ class LegacyInterruptSink:
     def __init__(self, sink: Sink, *, with_outcome: bool) -> None:
         self._sink = sink
         self._with_outcome = with_outcome
-
-    def writer(self, kind: BlockKind, block_id: str, subagent_run_id: str | None = None) -> Writer:
-        """Return what receives the fragments of a block."""
-        return self._sink.writer(kind, block_id, subagent_run_id)
+        self.writer = sink.writer
 
     def event(self, event: BaseEvent) -> None:
         """Pass an event on; ask before the end of a run that waits."""
@@ -86,7 +82,7 @@ def on_interrupt_events(interrupts: Sequence[Interrupt]) -> list[agui.CustomEven
         asked = [*group]
         value = _value(asked)
         if isinstance(value, Mapping) and asked[0].id != first_id(asked[0].id):
-            value = {**value, _NEW_ID: asked[0].id}  # tells it from the question that was asked before
+            value = {**value, _NEW_ID: asked[0].id}  # distinguishes it from the question that was asked before
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         events.append(agui.CustomEvent(name=ON_INTERRUPT, value=text, subagent_run_id=asked[0].subagent_run_id))
     return events
@@ -116,7 +112,7 @@ def command_answers(run_input: RunAgentInput, pending: PendingInterrupts) -> Com
     """Return the answers in `forwardedProps.command.resume`; None if the client does not answer so, or by `resume` too.
 
     Raises:
-        RunInputError: The answer is to a question that is not open, or does not tell which of several it is for.
+        RunInputError: The answer is to a question that is not open, or does not name the one of several that it is for.
     """
     props = run_input.forwarded_props
     command = props.get("command") if isinstance(props, Mapping) else None
@@ -204,7 +200,7 @@ def _parsed(answer: object) -> object:
 
 
 def _loaded(answer: object, request: InterruptRequest) -> object:
-    """Return the answer to a question: what its text says as JSON, as in `ag-ui-langgraph`.
+    """Return the answer to a question: its text read as JSON, as in `ag-ui-langgraph`.
 
     Other text stays as it is, and so does text that the graph's own schema takes.
     """

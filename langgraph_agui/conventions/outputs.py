@@ -1,4 +1,4 @@
-"""What nodes written for `ag-ui-langgraph` or CopilotKit say of their model calls, and emit by custom events.
+"""What nodes written for `ag-ui-langgraph` or CopilotKit set on their model calls, and emit by custom events.
 
 The metadata of model calls and custom events enter; what the translation is to make of them leaves.
 """
@@ -10,10 +10,10 @@ from enum import StrEnum
 from typing import Final
 from uuid import uuid4
 
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.messages.tool import tool_call
 
-from langgraph_agui.messages.silence import NOTHING, Silence, silence_of
+from langgraph_agui.messages.silence import Silence, silence_of
 from langgraph_agui.messages.template import parsed
 from langgraph_agui.state.options import PredictState, predictions_of
 
@@ -40,7 +40,7 @@ def read_silence(metadata: Mapping[str, object]) -> Silence:
     """
     text, calls = ([metadata.get(f"{prefix}{name}") for prefix in _PREFIXES] for name in _SILENCES)
     shown = False if False in calls else next((one for one in calls if one is not None), None)
-    return silence_of(False in text, shown) if False in text or shown is not None else NOTHING
+    return silence_of(False in text, shown)
 
 
 def read_predictions(metadata: Mapping[str, object]) -> Sequence[PredictState]:
@@ -49,33 +49,24 @@ def read_predictions(metadata: Mapping[str, object]) -> Sequence[PredictState]:
     return predictions_of({"predict_state": asked}) if asked is not None else ()
 
 
-def emitted_message(name: str, value: object) -> AIMessage | None:
-    """Return the message that a custom event asks to be shown; None if it asks for none."""
-    kind = name.removeprefix("copilotkit_")
+def _emitted(name: str, value: object) -> BaseMessage | Mapping[str, object] | None:
+    """Return the message or state that a custom event asks to be shown; None if it asks for none."""
     if not isinstance(value, Mapping):
         return None
-    if kind == CustomEventNames.ManuallyEmitMessage.value and isinstance(value.get("message"), str):
+    kind = name.removeprefix("copilotkit_")
+    if kind == CustomEventNames.ManuallyEmitMessage and isinstance(value.get("message"), str):
         return AIMessage(value["message"], id=str(value.get("message_id") or uuid4()))
-    if (
-        kind == CustomEventNames.ManuallyEmitToolCall.value
-        and isinstance(value.get("id"), str)
-        and isinstance(value.get("name"), str)
-    ):
-        return AIMessage("", id=f"{value['id']}:message", tool_calls=[_call(value)])
-    return None
+    own_id, tool = value.get("id"), value.get("name")
+    if kind == CustomEventNames.ManuallyEmitToolCall and isinstance(own_id, str) and isinstance(tool, str):
+        args = value.get("args")
+        args = parsed(args) if isinstance(args, str) else args
+        call = tool_call(name=tool, args=args if isinstance(args, dict) else {}, id=own_id)
+        return AIMessage("", id=f"{own_id}:message", tool_calls=[call])
+    return value if name in _STATE else None
 
 
-def _call(value: Mapping[str, object]) -> dict[str, object]:
-    args = value.get("args")
-    args = parsed(args) if isinstance(args, str) else args
-    return {**tool_call(name=str(value["name"]), args=args if isinstance(args, dict) else {}, id=str(value["id"]))}
-
-
-def emitted_state(name: str, value: object) -> Mapping[str, object] | None:
-    """Return the state that a custom event asks to be shown; None if it asks for none."""
-    return value if name in _STATE and isinstance(value, Mapping) else None
-
-
-def is_exit(name: str) -> bool:
-    """Return whether a custom event tells CopilotKit that the agent is done."""
-    return name in _EXIT
+def read_event(name: str, value: object) -> tuple[str, object, BaseMessage | Mapping[str, object] | None]:
+    """Return name and value of a custom event as clients get it, and the message or state that it asks to show."""
+    if name in _EXIT:  # for CopilotKit: the agent is done
+        return "Exit", True, None
+    return name, value, _emitted(name, value)

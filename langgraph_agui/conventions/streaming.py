@@ -10,13 +10,9 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from langchain.agents.middleware import AgentMiddleware
 from langchain_core.messages import ToolMessage
 from langchain_core.runnables.config import ensure_config, var_child_runnable_config
-
-try:
-    from langchain.agents.middleware import AgentMiddleware
-except ImportError as error:
-    raise ImportError('langchain is missing: pip install "langgraph-agui[middleware]"') from error
 
 if TYPE_CHECKING:
     from langchain.agents.middleware import ModelRequest

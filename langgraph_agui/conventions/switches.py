@@ -6,7 +6,7 @@ import logging
 from typing import Final, Literal, TypedDict, cast
 
 from langgraph_agui.protocol.wire import to_jsonable
-from langgraph_agui.settings import RunOptions, SubagentsOption
+from langgraph_agui.settings import RunOptions, SubagentsOption, check_names
 
 logger = logging.getLogger(__name__)
 
@@ -17,32 +17,21 @@ SUBAGENT_VISIBILITY_HIDDEN: Final = "hidden"
 # What `ag-ui-langgraph` calls this function.
 make_json_safe = to_jsonable
 
-_EVENTS: Final = "override run() and change the events that it yields"
-_INPUT: Final = "override run() and change its input"
-_STATE: Final = "give the agent StateOptions(include=..., exclude=...)"
-# The methods that its subclasses override and that nothing calls here, and what to do instead.
+# The methods that its subclasses override and that nothing calls here, by what to do instead.
 _HOOKS: Final = {
-    "_dispatch_event": _EVENTS,
-    "_handle_single_event": _EVENTS,
-    "_handle_stream_events": _EVENTS,
-    "get_state_and_messages_snapshots": _EVENTS,
-    "handle_node_change": _EVENTS,
-    "handle_reasoning_event": _EVENTS,
-    "start_step": _EVENTS,
-    "end_step": _EVENTS,
-    "langgraph_default_merge_state": _INPUT,
-    "prepare_stream": _INPUT,
-    "prepare_regenerate_stream": _INPUT,
-    "get_stream_kwargs": "give run() a config and a context, or the router a config_factory and a context_factory",
-    "get_schema_keys": _STATE,
-    "get_state_snapshot": _STATE,
+    "override run() and change the events that it yields": "_dispatch_event _handle_single_event _handle_stream_events "
+    "get_state_and_messages_snapshots handle_node_change handle_reasoning_event start_step end_step",
+    "override run() and change its input": "langgraph_default_merge_state prepare_stream prepare_regenerate_stream",
+    "give run() a config and a context, or the router a config_factory and a context_factory": "get_stream_kwargs",
+    "give the agent StateOptions(include=..., exclude=...)": "get_schema_keys get_state_snapshot",
 }
 
 
 def warn_of_hooks(agent_class: type) -> None:
     """Warn of each method that a class of agents overrides in vain."""
-    for name in _HOOKS.keys() & vars(agent_class).keys():
-        logger.warning("%s.%s is never called: %s.", agent_class.__name__, name, _HOOKS[name])
+    for remedy, names in _HOOKS.items():
+        for name in vars(agent_class).keys() & names.split():
+            logger.warning("%s.%s is never called: %s.", agent_class.__name__, name, remedy)
 
 
 class Switches(TypedDict, total=False):
@@ -66,8 +55,7 @@ def read_options(given: AgentOptions) -> RunOptions:
         TypeError: There is no such option.
         ValueError: Two switches contradict each other.
     """
-    if unknown := given.keys() - AgentOptions.__annotations__.keys():
-        raise TypeError(f"LangGraphAgent takes no option {', '.join(map(repr, sorted(unknown)))}")
+    check_names("LangGraphAgent", given, AgentOptions.__annotations__)
     switches = cast("Switches", {name: value for name, value in given.items() if name in Switches.__annotations__})
     options = cast("RunOptions", {name: value for name, value in given.items() if name not in switches})
     if "emit_raw_events" in switches:

@@ -1,4 +1,7 @@
-"""The body of a request. Its bytes enter `read_input`, a `RunAgentInput` leaves; what is wrong is a 4xx."""
+"""The body of a request. Its bytes enter `read_input`, a `RunAgentInput` leaves; what is wrong is a 4xx.
+
+The playground's own routes read theirs with `read_body`.
+"""
 
 from __future__ import annotations
 
@@ -20,17 +23,22 @@ from langgraph_agui.protocol.wire import ProtocolError
 _SMALL: Final = 32 * 1024
 
 
-async def read_input(request: Request, limits: InputLimits) -> RunAgentInput:
-    """Return the input in the body of a request. Raises `HTTPException` if there is none."""
-    content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if content_type != "application/json":
-        # Browsers ask before they send JSON to another site; other types they just send.
-        raise HTTPException(415, "Send RunAgentInput as application/json.")
-    body = await _body(request, limits.max_bytes)
+async def read_input(request: Request, limits: InputLimits) -> tuple[RunAgentInput, list[str]]:
+    """Return the input in the body of a request, and what of it is ignored. Raises `HTTPException` if there is none."""
+    body = await read_body(request, limits.max_bytes)
     return await run_in_thread(_parse, body, limits) if len(body) > _SMALL else _parse(body, limits)
 
 
-async def _body(request: Request, max_bytes: int) -> bytes:
+async def read_body(request: Request, max_bytes: int, what: str = "RunAgentInput") -> bytes:
+    """Return the body of a request, which `what` names in errors.
+
+    Raises:
+        HTTPException: It is not sent as JSON (415), is larger than `max_bytes` (413), or breaks off (400).
+    """
+    content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if content_type != "application/json":
+        # Browsers ask before they send JSON to another site; other types they just send.
+        raise HTTPException(415, f"Send {what} as application/json.")
     body = bytearray()
     try:
         async for chunk in request.stream():
@@ -42,7 +50,8 @@ async def _body(request: Request, max_bytes: int) -> bytes:
     return bytes(body)
 
 
-def _parse(body: bytes, limits: InputLimits) -> RunAgentInput:
+def _parse(body: bytes, limits: InputLimits) -> tuple[RunAgentInput, list[str]]:
+    notes: list[str] = []
     try:
         text = body.decode("utf-8-sig")  # `json` would take other encodings, in which the limits see no JSON
         values = check_json(body, limits)
@@ -52,7 +61,7 @@ def _parse(body: bytes, limits: InputLimits) -> RunAgentInput:
         if _other_major(value.get("protocolVersion")):
             raise HTTPException(422, f"This agent speaks AG-UI {PROTOCOL_VERSION}.")
         check_items(value, limits, values)
-        return clean_input(parse_input(value))[0]
+        return clean_input(parse_input(value, notes))[0], notes
     except (ProtocolError, RunInputError) as error:
         raise HTTPException(422, str(error)) from error
     except (ValueError, RecursionError) as error:

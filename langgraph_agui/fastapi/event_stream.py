@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import TypeAlias
 
@@ -10,6 +11,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from langgraph_agui.conventions.agents import AgentEvents
+from langgraph_agui.protocol.schema import summary
 from langgraph_agui.translate.event_sinks import Subscription
 
 Reader: TypeAlias = "Subscription[bytes] | AgentEvents"
@@ -32,11 +34,13 @@ class EventStream(Response):
 
     media_type = "text/event-stream"
 
-    def __init__(self, reader: Reader, keep_alive: float | None) -> None:
+    def __init__(self, reader: Reader, keep_alive: float | None, notes: Sequence[str]) -> None:
         super().__init__(headers=_HEADERS)
         del self.headers["content-length"]
         self._reader = reader
         self._keep_alive = keep_alive
+        # A client skips comments; who looks at the stream sees what of the input was ignored.
+        self._first = f": ignored: {summary(notes)}\n\n".encode() if notes else b""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer the request (ASGI)."""
@@ -58,6 +62,8 @@ class EventStream(Response):
     async def _send(self, send: Send) -> None:
         """Send what the reader gets, and a comment whenever it gets nothing for `keep_alive` seconds."""
         async with self._reader as reader:
+            if self._first:
+                await send({"type": "http.response.body", "body": self._first, "more_body": True})
             while True:
                 try:
                     async with asyncio.timeout(self._keep_alive):

@@ -1,16 +1,16 @@
-"""What the OpenAPI schema of an application says of the routes that take an input. They read the body themselves."""
+"""The part of an application's OpenAPI schema about the routes that take an input. They read the body themselves."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cache
 from typing import Any, Final
 
 from ag_ui.core import RunAgentInput
+from langchain_core.utils.json_schema import dereference_refs
 
 _STATUSES: Final = {
     400: "The body is not JSON.",
-    409: "The thread does not take a run now: `code` says why.",
+    409: "The thread does not take a run now: see `code`.",
     413: "The body has more bytes than `max_bytes`.",
     415: "The body is not sent as application/json.",
     422: "The body is no `RunAgentInput`, or exceeds a limit.",
@@ -23,14 +23,26 @@ _DETAIL: Final = {
     "required": ["detail"],
 }
 
+_REFUSAL: Final = {"application/json": {"schema": _DETAIL}}
+
 # The answers of the routes, by status.
 RESPONSES: Final[dict[int | str, dict[str, Any]]] = {
     200: {"description": "The events of the run.", "content": {"text/event-stream": {"schema": {"type": "string"}}}},
-    **{
-        status: {"description": description, "content": {"application/json": {"schema": _DETAIL}}}
-        for status, description in _STATUSES.items()
-    },
+    **{status: {"description": description, "content": _REFUSAL} for status, description in _STATUSES.items()},
 }
+
+CANCEL_RESPONSES: Final[dict[int | str, dict[str, Any]]] = {
+    204: {"description": "The run stops: its stream ends as cancelled."},
+    404: {**RESPONSES[409], "description": "No such run is going on in this process: see `code`."},
+    **{status: RESPONSES[status] for status in (400, 413, 415, 422)},
+}
+
+
+def cancel_body() -> dict[str, Any]:
+    """Return `openapi_extra` of the route that stops a run."""
+    names = ["threadId", "runId"]
+    schema = {"type": "object", "properties": {name: {"type": "string"} for name in names}, "required": names}
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
 
 
 @cache
@@ -39,20 +51,18 @@ def input_body() -> dict[str, Any]:
 
     The schema has no references: an application's schema has no place for the definitions of a single route.
     """
-    schema = RunAgentInput.model_json_schema(by_alias=True)
-    inlined = _inlined(schema, schema.pop("$defs"))
-    return {"requestBody": {"required": True, "content": {"application/json": {"schema": inlined}}}}
+    schema = _tidied(dereference_refs(RunAgentInput.model_json_schema(by_alias=True)))
+    del schema["$defs"]
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
 
 
-def _inlined(value: Any, definitions: Mapping[str, Any]) -> Any:
-    """Return a schema with definitions in place of references, and without the null that optional fields may not be."""
+def _tidied(value: Any) -> Any:
+    """Return a schema without the null that optional fields may not be, and without what needs references."""
     if isinstance(value, list):
-        return [_inlined(inner, definitions) for inner in value]
+        return [_tidied(inner) for inner in value]
     if not isinstance(value, dict):
         return value
-    if "$ref" in value:
-        return _inlined(definitions[value["$ref"].rpartition("/")[2]], definitions)
     kept = {key: inner for key, inner in value.items() if key != "discriminator" and (key, inner) != ("default", None)}
     if "anyOf" in kept:
         kept["anyOf"] = [one for one in kept["anyOf"] if one != {"type": "null"}]
-    return {key: _inlined(inner, definitions) for key, inner in kept.items()}
+    return {key: _tidied(inner) for key, inner in kept.items()}

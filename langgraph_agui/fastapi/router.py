@@ -1,7 +1,8 @@
 """An agent as FastAPI routes.
 
-`POST path` runs it, `POST path/connect` shows a thread as it stands, `GET path/capabilities` describes it. `GET
-path/health` says that the process serves, `GET path/ready` that the store of the threads answers too.
+`POST path` runs it, `POST path/connect` shows a thread as it stands, `POST path/cancel` stops a run, `GET
+path/capabilities` describes the agent. `GET path/health` answers while the process serves, `GET path/ready` while the
+store of the threads answers too.
 
 A request body enters, SSE leaves (AG-UI 1.0, HTTP binding). A request that is wrong is answered with a 4xx before a
 stream is opened or a checkpoint is read; what fails later is a `RUN_ERROR` in the stream.
@@ -9,7 +10,6 @@ stream is opened or a checkpoint is read; what fails later is a `RUN_ERROR` in t
 
 from __future__ import annotations
 
-import inspect
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
@@ -24,12 +24,14 @@ from langchain_core.runnables import RunnableConfig
 from starlette.responses import Response
 
 from langgraph_agui.agent import LangGraphAgent
+from langgraph_agui.aio import awaited
 from langgraph_agui.conventions.agents import RunsInputs, check_agent, opener, published
 from langgraph_agui.errors import ErrorCode, RunInputError, StateError
 from langgraph_agui.fastapi.body import read_input
 from langgraph_agui.fastapi.event_stream import EventStream, Reader
-from langgraph_agui.fastapi.openapi import RESPONSES, input_body
+from langgraph_agui.fastapi.openapi import CANCEL_RESPONSES, RESPONSES, cancel_body, input_body
 from langgraph_agui.protocol.limits import InputLimits
+from langgraph_agui.settings import check_names
 from langgraph_agui.translate.event_sinks import SSESink
 
 logger = logging.getLogger(__name__)
@@ -41,7 +43,12 @@ Maybe: TypeAlias = T | Awaitable[T]
 KEEP_ALIVE = 15.0
 
 # The statuses of refusals; the others are conflicts with what goes on in the thread.
-_STATUSES = {ErrorCode.TOO_MANY_RUNS: 429, ErrorCode.TOO_MANY_READERS: 429, ErrorCode.SERVER_STOPPING: 503}
+_STATUSES = {
+    ErrorCode.RUN_UNKNOWN: 404,
+    ErrorCode.TOO_MANY_RUNS: 429,
+    ErrorCode.TOO_MANY_READERS: 429,
+    ErrorCode.SERVER_STOPPING: 503,
+}
 
 
 class RouteOptions(TypedDict, total=False):
@@ -64,7 +71,8 @@ def agui_router(agent: RunsInputs, path: str = "/", **options: Unpack[RouteOptio
 
     Args:
         agent: A `LangGraphAgent`, or any object with `run(input)` that yields AG-UI events. If it has `clone()`, each
-            request gets a clone; `connect(input)` and `get_capabilities()` are served if it has them.
+            request gets a clone; `connect(input)` and `get_capabilities()` are served if it has them. The runs of a
+            `LangGraphAgent` can be stopped.
         path: Where it is served.
         dependencies: FastAPI dependencies of every route, for example `[Depends(current_user)]`.
         config_factory: Makes the run's configuration from the request (`configurable`, `metadata`, `callbacks`, ...).
@@ -82,19 +90,13 @@ def agui_router(agent: RunsInputs, path: str = "/", **options: Unpack[RouteOptio
         TypeError: `agent` is no agent, its `run` does not take what a factory makes, or there is no such option.
     """
     check_agent(agent)
-    if unknown := options.keys() - RouteOptions.__annotations__.keys():
-        raise TypeError(f"agui_router takes no option {', '.join(map(repr, sorted(unknown)))}")
+    check_names("agui_router", options, RouteOptions.__annotations__)
     routes = _Routes(agent, options)
     path = f"/{path}" if path and not path.startswith("/") else path
     base = path.rstrip("/")
     router = APIRouter(dependencies=list(options.get("dependencies") or ()), lifespan=partial(_serving, agent))
     takes_input = partial(
-        router.post,
-        status_code=200,
-        response_model=None,
-        response_class=EventStream,
-        responses=RESPONSES,
-        openapi_extra=input_body(),
+        router.post, status_code=200, response_class=EventStream, responses=RESPONSES, openapi_extra=input_body()
     )
     takes_input(
         path,
@@ -105,6 +107,10 @@ def agui_router(agent: RunsInputs, path: str = "/", **options: Unpack[RouteOptio
     )(routes.run)
     if hasattr(agent, "connect"):
         takes_input(f"{base}/connect")(routes.connect)
+    if isinstance(agent, LangGraphAgent):
+        router.post(f"{base}/cancel", status_code=204, responses=CANCEL_RESPONSES, openapi_extra=cancel_body())(
+            routes.cancel
+        )
     if hasattr(agent, "get_capabilities"):
         router.get(f"{base}/capabilities")(routes.capabilities)
     router.get(f"{base}/health")(routes.health)
@@ -122,44 +128,58 @@ class _Routes:
         self._authorize = options.get("authorize_thread")
         self._limits = options.get("limits") or InputLimits()
         self._keep_alive = options.get("keep_alive", KEEP_ALIVE)
-        self._begin = _run_of(agent, self._make_config, self._make_context)
+        self._begin: Callable[..., Maybe[Reader]] = opener(
+            agent, "run", config=self._make_config, context=self._make_context
+        )
+        if _is_ours(agent, "run"):
+            self._begin = partial(agent.begin, SSESink)
         if hasattr(agent, "connect"):
-            self._show = _connect_of(agent, self._make_config)
+            self._show: Callable[..., Reader] = opener(agent, "connect", config=self._make_config)
+        if _is_ours(agent, "connect"):
+            self._show = partial(agent.subscribe, SSESink)
 
     async def run(self, request: Request) -> Response:
         """Run the agent."""
-        run_input, config = await self._admit(request)
-        context = await _resolve(self._make_context(request)) if self._make_context is not None else None
-        return await self._answer(partial(self._begin, run_input, config=config, context=context))
+        run_input, config, notes = await self._admit(request)
+        context = await awaited(self._make_context(request)) if self._make_context is not None else None
+        return await self._answer(partial(self._begin, run_input, config=config, context=context), notes)
 
     async def connect(self, request: Request) -> Response:
         """Show a thread."""
-        run_input, config = await self._admit(request)
-        return await self._answer(partial(self._show, run_input, config=config))
+        run_input, config, notes = await self._admit(request)
+        return await self._answer(partial(self._show, run_input, config=config), notes)
+
+    async def cancel(self, request: Request) -> Response:
+        """Stop a run."""
+        run_input, _, _ = await self._admit(request)
+        if isinstance(self._agent, LangGraphAgent) and self._agent.cancel(run_input.thread_id, run_input.run_id):
+            return Response(status_code=204)
+        return _refusal(RunInputError(ErrorCode.RUN_UNKNOWN))
 
     async def capabilities(self) -> JSONResponse:
-        """Say what the agent can do."""
+        """Return what the agent can do."""
         return JSONResponse(await published(self._agent))
 
     async def health(self) -> dict[str, object]:
-        """Say that the process serves."""
+        """Answer that the process serves."""
         return {"status": "ok", "agent": {"name": getattr(self._agent, "name", type(self._agent).__name__)}}
 
     async def ready(self) -> JSONResponse:
-        """Say whether the agent takes runs."""
+        """Answer whether the agent takes runs."""
         is_ready = not isinstance(self._agent, LangGraphAgent) or await self._agent.is_ready()
         return JSONResponse({"status": "ready" if is_ready else "not ready"}, 200 if is_ready else 503)
 
-    async def _admit(self, request: Request) -> tuple[RunAgentInput, RunnableConfig | None]:
-        """Return the input and the configuration of a request, if it may use its thread."""
-        run_input = await read_input(request, self._limits)
-        if self._authorize is not None and await _resolve(self._authorize(request, run_input.thread_id)) is not True:
+    async def _admit(self, request: Request) -> tuple[RunAgentInput, RunnableConfig | None, list[str]]:
+        """Return the input and configuration of a request that may use its thread, and what of the input is ignored."""
+        run_input, notes = await read_input(request, self._limits)
+        if self._authorize is not None and await awaited(self._authorize(request, run_input.thread_id)) is not True:
             raise HTTPException(403, "This thread is not yours.")
-        return run_input, await _resolve(self._make_config(request)) if self._make_config is not None else None
+        config = await awaited(self._make_config(request)) if self._make_config is not None else None
+        return run_input, config, notes
 
-    async def _answer(self, begin: Callable[[], Maybe[Reader]]) -> Response:
+    async def _answer(self, begin: Callable[[], Maybe[Reader]], notes: Sequence[str]) -> Response:
         try:
-            return EventStream(await _resolve(begin()), self._keep_alive)
+            return EventStream(await awaited(begin()), self._keep_alive, notes)
         except (RunInputError, StateError) as error:
             return _refusal(error)
 
@@ -174,20 +194,6 @@ def _is_ours(agent: object, method: str) -> TypeGuard[LangGraphAgent]:
     return isinstance(agent, LangGraphAgent) and getattr(type(agent), method) is getattr(LangGraphAgent, method)
 
 
-def _run_of(agent: RunsInputs, config: object, context: object) -> Callable[..., Maybe[Reader]]:
-    """Return what begins a run; the factories of its configuration and context are None if there are none."""
-    if _is_ours(agent, "run"):
-        return partial(agent.begin, SSESink)
-    return opener(agent, "run", config=config, context=context)
-
-
-def _connect_of(agent: RunsInputs, config: object) -> Callable[..., Reader]:
-    """Return what shows a thread."""
-    if _is_ours(agent, "connect"):
-        return partial(agent.subscribe, SSESink)
-    return opener(agent, "connect", config=config)
-
-
 def add_langgraph_fastapi_endpoint(
     app: FastAPI | APIRouter, agent: RunsInputs, path: str = "/", **options: Unpack[RouteOptions]
 ) -> None:
@@ -200,7 +206,3 @@ def _refusal(error: RunInputError | StateError) -> JSONResponse:
         return JSONResponse({"detail": str(error), "code": error.code.value}, _STATUSES.get(error.code, 409))
     logger.error("The thread could not be opened", exc_info=error)
     return JSONResponse({"detail": error.code.message, "code": error.code.value}, 503)
-
-
-async def _resolve(value: Maybe[T]) -> T:
-    return await value if inspect.isawaitable(value) else value

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from langgraph.graph import StateGraph
+from langgraph.pregel import Pregel
 from langgraph.pregel.remote import RemoteGraph
 
 from langgraph_agui.graphs.adapter import ROOT_CHANNEL, Graph, GraphAdapter, Thread
@@ -11,6 +13,19 @@ from langgraph_agui.graphs.remote import RemoteGraphAdapter
 __all__ = ["ROOT_CHANNEL", "Graph", "GraphAdapter", "LocalGraphAdapter", "RemoteGraphAdapter", "Thread", "adapt_graph"]
 
 
-def adapt_graph(graph: Graph) -> GraphAdapter:
-    """Return the adapter of `graph`. The only place that tells a local graph from a remote one."""
-    return RemoteGraphAdapter(graph) if isinstance(graph, RemoteGraph) else LocalGraphAdapter(graph)
+def adapt_graph(graph: object) -> GraphAdapter:
+    """Return the adapter of `graph`. The only place that distinguishes a local graph from a remote one.
+
+    Raises:
+        TypeError: It is no graph that can run.
+    """
+    if isinstance(graph, RemoteGraph):
+        return RemoteGraphAdapter(graph)
+    if isinstance(graph, Pregel):
+        return LocalGraphAdapter(graph)
+    if isinstance(graph, StateGraph):
+        raise TypeError("This StateGraph is not compiled. Write LangGraphAgent(graph.compile()).")
+    raise TypeError(
+        f"LangGraphAgent takes a compiled graph or a RemoteGraph, not {type(graph).__name__}. "
+        "Serve any other Runnable with astream_agui or AGUICallbackHandler."
+    )

@@ -80,6 +80,10 @@ class GraphAdapter(ABC):
         """The object whose methods read and write the threads."""
         return self.lock_owner
 
+    def checkpointer_problem(self) -> str | None:
+        """Return why runs must fail, or pauses, with the checkpointer that the graph has, and what to do."""
+        return None
+
     # Whether the graph is a compiled `StateGraph`, which knows all of its keys.
     is_state_graph = False
 

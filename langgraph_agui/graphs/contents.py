@@ -59,7 +59,7 @@ def contents_of(graph: object) -> GraphContents:
         models=[found.model for found in models_at(places) if not found.auxiliary],
         providers=providers_in(places),
         tools={name: tool for name, (tool, place) in reversed(tools.items()) if place.graphs <= 1},
-        # A tool that runs several graphs says nothing of any one.
+        # A tool that runs several graphs describes none of them.
         subagents={
             name: tools[where[-1]][0].description if where[-1] in tools and ran_by.count(where[-1]) == 1 else None
             for name, where in graphs.items()
@@ -86,6 +86,6 @@ def _classes(values: Iterable[object]) -> frozenset[str]:
 
 def _names(function: FunctionType) -> list[str]:
     if package_of(function) == _OWN_PACKAGE:
-        return []  # what our own code says is not the graph's
+        return []  # what our own code refers to is not the graph's
     found = (one for code in codes_of(function) for one in (*code.co_names, *code.co_consts))
     return [one for one in found if isinstance(one, str)]

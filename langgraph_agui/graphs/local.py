@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
+from importlib import import_module
 from typing import get_origin, get_type_hints
 from uuid import NAMESPACE_OID, uuid5
 
@@ -31,6 +33,9 @@ _RESUME = "__resume__"
 _INTERRUPT = "__interrupt__"
 _CONTROL = frozenset((_INTERRUPT, _RESUME, "__error__", "__error_source_node__"))
 _RECORD = "__agui_record__"
+
+# LangChain's middleware for approvals.
+_APPROVALS = "HumanInTheLoopMiddleware"
 
 
 class LocalGraphAdapter(GraphAdapter):
@@ -74,6 +79,26 @@ class LocalGraphAdapter(GraphAdapter):
     def lock_owner(self) -> object:
         """See `GraphAdapter`."""
         return self.graph.checkpointer
+
+    def checkpointer_problem(self) -> str | None:
+        """See `GraphAdapter`."""
+        if self._saver is not None:
+            return _sync_problem(self._saver)
+        if self.has_checkpointer or not (pauses := self._pauses_by()):
+            return None
+        return f"The graph pauses by {pauses}, so it needs a checkpointer that keeps the thread: compile it with one."
+
+    def _pauses_by(self) -> str | None:
+        """Return what certainly pauses the graph; a node that calls `interrupt` looks like any other."""
+        if self.graph.interrupt_before_nodes or self.graph.interrupt_after_nodes:
+            return "interrupt_before or interrupt_after"
+        for node in self.graph.nodes.values():
+            hooks = [getattr(node.bound, name, None) for name in ("func", "afunc")]
+            owners = {getattr(hook, "__qualname__", "").partition(".")[0] for hook in hooks}
+            # A subclass that overrides them may decide by itself.
+            if owners == {_APPROVALS} and getattr(getattr(hooks[0], "__self__", None), "interrupt_on", True):
+                return _APPROVALS
+        return None
 
     @property
     def _saver(self) -> BaseCheckpointSaver[str] | None:
@@ -151,7 +176,7 @@ class LocalGraphAdapter(GraphAdapter):
     # -- pauses -------------------------------------------------------------------------------------------------------
 
     async def stopped_before(self, stored: StateSnapshot) -> tuple[str, ...]:
-        """See `GraphAdapter`. A checkpoint does not say why its graph has stopped: the breakpoints decide."""
+        """See `GraphAdapter`. A checkpoint does not hold why its graph has stopped: the breakpoints decide."""
         if not stored.next or any(task.error is not None for task in stored.tasks):
             return ()
         before, after = self.graph.interrupt_before_nodes, self.graph.interrupt_after_nodes
@@ -214,7 +239,7 @@ class LocalGraphAdapter(GraphAdapter):
         """See `GraphAdapter`.
 
         A failed task keeps its answers, and LangGraph shows its last interrupt as open even if it is answered. The id
-        of an interrupt contains how many were answered before it, which tells the two apart.
+        of an interrupt contains how many were answered before it, which distinguishes the two.
         """
         saved = await self._saver.aget_tuple(_thread_config(config)) if self._saver is not None else None
         if saved is None:
@@ -236,6 +261,22 @@ class LocalGraphAdapter(GraphAdapter):
                 yield saved
             elif not isinstance(saver, InMemorySaver):
                 return  # database savers list the newest checkpoint first, whatever its namespace
+
+
+def _sync_problem(saver: BaseCheckpointSaver[str]) -> str | None:
+    """Return what to use instead of a checkpointer that is for synchronous graphs only.
+
+    Its asynchronous methods are not missing: they do nothing but raise `NotImplementedError`.
+    """
+    code = getattr(saver.aget_tuple, "__code__", None)
+    if code is None or code.co_names[:1] != ("NotImplementedError",):
+        return None
+    better = "an asynchronous one"
+    for cls in type(saver).__mro__:
+        name, module = f"Async{cls.__name__}", f"{cls.__module__}.aio"
+        with suppress(ImportError):
+            better = f"{name} of {module}" if hasattr(import_module(module), name) else better
+    return f"The checkpointer {type(saver).__name__} is synchronous, and runs are not: use {better}."
 
 
 def _first_parameter(graph: CompiledGraph) -> object:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator, Collection, Mapping
+from contextlib import suppress
 from typing import cast
 from uuid import UUID, uuid5
 
@@ -15,7 +16,8 @@ from langgraph_sdk.errors import APIStatusError, NotFoundError
 
 from langgraph_agui.configs import merge_run_configs
 from langgraph_agui.graphs.adapter import GraphAdapter, InputForm, InterruptHolder
-from langgraph_agui.messages.extract import MessageDecoder, encode_for_server
+from langgraph_agui.messages.extract import MessageDecoder, as_mapping, encode_for_server
+from langgraph_agui.protocol.wire import to_jsonable
 
 logger = logging.getLogger(__name__)
 
@@ -35,13 +37,17 @@ _GRAPHS_PER_TASK = 8
 _INTERRUPTS_PER_TASK = 32
 
 
-def server_config(config: RunnableConfig) -> RunnableConfig:
-    """Return `config` with a thread id that a LangGraph server takes: servers take UUIDs only, AG-UI any string."""
-    thread = str(config["configurable"]["thread_id"])
+def server_config(config: RunnableConfig, context: object = None) -> RunnableConfig:
+    """Return `config` with a thread id that a LangGraph server takes: servers take UUIDs only, AG-UI any string.
+
+    The runtime context is in it too: a server refuses to take both, and builds the context from `configurable`.
+    """
+    thread, given = str(config["configurable"]["thread_id"]), to_jsonable(as_mapping(context))
     # A server takes a checkpoint id only together with its namespace.
     root = {"checkpoint_ns": ""} if "checkpoint_id" in config["configurable"] else {}
+    fields = {**(given if isinstance(given, dict) else {}), **root, **config["configurable"]}
     thread_id = thread if _is_uuid(thread) else str(uuid5(_THREADS, thread))
-    return merge_run_configs(config, {"configurable": {**root, **config["configurable"], "thread_id": thread_id}})
+    return merge_run_configs(config, {"configurable": {**fields, "thread_id": thread_id}})
 
 
 class RemoteGraphAdapter(GraphAdapter):
@@ -137,15 +143,11 @@ class RemoteGraphAdapter(GraphAdapter):
         self, config: RunnableConfig, metadata: Mapping[str, object] | None = None
     ) -> AsyncIterator[StateSnapshot]:
         """See `GraphAdapter`. Reads at most 1,000 states."""
-        decoder = MessageDecoder()
-        wanted = dict(metadata) if metadata else None
-        try:
-            async for stored in self.graph.aget_state_history(
-                server_config(config), filter=wanted, limit=_HISTORY_LIMIT
-            ):
+        decoder, wanted = MessageDecoder(), dict(metadata) if metadata else None
+        states = self.graph.aget_state_history(server_config(config), filter=wanted, limit=_HISTORY_LIMIT)
+        with suppress(NotFoundError):
+            async for stored in states:
                 yield _decoded(stored, decoder)
-        except NotFoundError:
-            return
 
     async def update_state(self, config: RunnableConfig, values: object, as_node: str | None = None) -> None:
         """See `GraphAdapter`."""
@@ -162,12 +164,9 @@ class RemoteGraphAdapter(GraphAdapter):
 
     async def find_holders(self, config: RunnableConfig, interrupt_ids: Collection[str]) -> dict[str, InterruptHolder]:
         """See `GraphAdapter`. Looks only into graphs inside the root graph."""
-        found: dict[str, InterruptHolder] = {}
         root = await self.load_state(config, subgraphs=True)
-        for interrupt_id in interrupt_ids:
-            async for holder in self._holders(config, root, interrupt_id):
-                found[interrupt_id] = holder
-        return found
+        found = {interrupt_id: await self._find_holder(config, root, interrupt_id) for interrupt_id in interrupt_ids}
+        return {interrupt_id: holder for interrupt_id, holder in found.items() if holder is not None}
 
     async def load_records(self, pause: StateSnapshot) -> list[Mapping[str, object]]:
         """See `GraphAdapter`. A server takes no writes beside a checkpoint: the thread's metadata has the records."""
@@ -185,24 +184,25 @@ class RemoteGraphAdapter(GraphAdapter):
         kept = {"checkpoint_id": point.get("checkpoint_id"), "records": records}
         await self._client.threads.update(point["thread_id"], metadata={_RECORDS: kept})
 
-    async def _holders(
+    async def _find_holder(
         self, config: RunnableConfig, root: StateSnapshot, interrupt_id: str
-    ) -> AsyncIterator[InterruptHolder]:
+    ) -> InterruptHolder | None:
         """Follow the tasks that hold an interrupt, from the root graph down to the task that raised it.
 
         A server returns declared subgraphs with the root's state, and any other graph when asked for it.
         """
         around: StateSnapshot | None = root
-        namespace = ""
+        namespace, holder = "", None
         while around is not None and (task := _task_with(around, interrupt_id)) is not None:
             own = f"{namespace}|{task.name}:{task.id}" if namespace else f"{task.name}:{task.id}"
             if _raised_by(own, interrupt_id):
-                return
+                break
             known = task.state if isinstance(task.state, StateSnapshot) else None
             around = known or await self._graph_of_task(config, own, interrupt_id)
             if around is not None:
                 namespace = str(around.config["configurable"].get("checkpoint_ns", ""))
-                yield InterruptHolder(namespace, around.values, around.created_at)
+                holder = InterruptHolder(namespace, around.values, around.created_at)
+        return holder
 
     async def _graph_of_task(self, config: RunnableConfig, task: str, interrupt_id: str) -> StateSnapshot | None:
         """Return the state of the graph that a task runs and that holds the interrupt; None if that is unclear.

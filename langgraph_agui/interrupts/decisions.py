@@ -1,6 +1,6 @@
 """Answers to one interrupt: a client's payload enters, a LangChain decision leaves, or the payload is refused.
 
-Deny by default: only a strict `true`, or a decision that says `approve` or `edit`, lets a call run. Answers to other
+Deny by default: only a strict `true`, or the decision `approve` or `edit`, lets a call run. Answers to other
 interrupts are checked against their JSON Schema.
 """
 
@@ -50,7 +50,7 @@ class _EditedAction(_Form):
 
 
 class _LangChainDecision(_Form):
-    """A decision as LangChain has it. It may also say what the schema asks for: whether the call may run."""
+    """A decision as LangChain has it. It may also hold what the schema asks for: whether the call may run."""
 
     approved: StrictBool | None = None
 
@@ -168,7 +168,7 @@ def answer_schema(allowed: tuple[str, ...], args_schema: Mapping[str, object] | 
         allowed: The decisions that the graph takes.
         args_schema: The schema of edited arguments, where it is known.
     """
-    text = {"type": "string", "description": "Why the call may not run, or what to say instead."}
+    text = {"type": "string", "description": "Why the call may not run, or what to answer instead."}
     properties: dict[str, object] = {"type": {"enum": list(allowed)}}
     if allowed == ("respond",):
         return {"type": "object", "properties": {**properties, "message": text}, "required": ["type", "message"]}

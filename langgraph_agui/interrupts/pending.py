@@ -37,16 +37,15 @@ from langgraph_agui.protocol.wire import to_jsonable
 # Makes of a graph's value what a client may see of it, as JSON data.
 Redact: TypeAlias = Callable[[object], object]
 
+# Finds the question in a value of another form than docs/guides/approvals.md describes; None if it finds none.
+Question: TypeAlias = Callable[[object], str | None]
+
 # Reason of the interrupt for a static breakpoint.
 BREAKPOINT = "langgraph:breakpoint"
 
 _BREAKPOINT_DECISIONS = ("approve", "reject")
 _AGUI_REASONS = frozenset({"tool_call", "input_required", "confirmation"})  # any other is `framework:name`
 _MESSAGE_KEYS = ("message", "question", "description")
-
-
-def _no_question(value: object) -> None:
-    """Find no question: values have the form that docs/approvals.md describes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,14 +113,14 @@ class PendingInterruptReader:
         messages_key: The state channel that holds the conversation.
         redact: Makes of values what a client may see of them.
         timeout: For how long a request may be answered; None for ever. A request with an expiry of its own keeps it.
-        question: Finds the question in a value of another adapter's form; returns None if it finds none.
+        question: Finds the question in a value of another adapter's form.
     """
 
     graph: GraphAdapter
     messages_key: str = "messages"
     redact: Redact = to_jsonable
     timeout: timedelta | None = None
-    question: Callable[[object], str | None] = _no_question
+    question: Question | None = None
 
     async def read(self, stored: StateSnapshot, config: RunnableConfig) -> PendingInterrupts:
         """Return what a thread waits for, by its checkpoint."""
@@ -136,17 +135,15 @@ class PendingInterruptReader:
         waiting = [interrupt for interrupt in stored.interrupts if interrupt.id not in failed]
         if not waiting:
             return await self._read_breakpoint(stored, used)
-        root_calls = open_tool_calls(self.graph.thread_messages(stored, self.messages_key))
+        messages = self.graph.thread_messages(stored, self.messages_key)
         holders = await self.graph.find_holders(config, [interrupt.id for interrupt in waiting])
         if not all(holder.is_open for holder in holders.values()):
             return PendingInterrupts(used=used)  # to go on would be to run again, with old answers, what was killed
         pending: list[InterruptRequest] = []
         for interrupt in waiting:
             holder = holders.get(interrupt.id, InterruptHolder("", None, stored.created_at))
-            calls = (
-                open_tool_calls(extract_messages(holder.values, self.messages_key)) if holder.namespace else root_calls
-            )
-            for request in interrupt_requests(interrupt, calls, self.redact, self.question):
+            inner = extract_messages(holder.values, self.messages_key) if holder.namespace else messages
+            for request in interrupt_requests(interrupt, open_tool_calls(inner), self.redact, self.question):
                 request.interrupt.id = used.next_id(request.id)
                 request.interrupt.subagent_run_id = _subagent_at(holder.namespace, stored)
                 self._set_expiry(request.interrupt, holder.created_at)
@@ -193,10 +190,7 @@ def _subagent_at(namespace: str, stored: StateSnapshot) -> str | None:
 
 
 def interrupt_requests(
-    interrupt: GraphInterrupt,
-    calls: Sequence[ToolCall],
-    redact: Redact = to_jsonable,
-    question: Callable[[object], str | None] = _no_question,
+    interrupt: GraphInterrupt, calls: Sequence[ToolCall], redact: Redact, question: Question | None = None
 ) -> list[InterruptRequest]:
     """Return the requests in a LangGraph interrupt.
 
@@ -212,7 +206,7 @@ def interrupt_requests(
     if approval is not None and len(approval.action_requests) == len(approval.review_configs):
         return _batched(interrupt.id, approval, calls, redact)
     value = redact(interrupt.value)
-    return [_plain(interrupt, value, question(value))]
+    return [_plain(interrupt, value, question(value) if question is not None else None)]
 
 
 # -- HumanInTheLoopMiddleware (langchain.agents.middleware.human_in_the_loop) -----------------------------------------

@@ -6,7 +6,6 @@ name one pause of one task, so an answer is for exactly the call and the argumen
 
 from __future__ import annotations
 
-import inspect
 import logging
 from collections import Counter
 from collections.abc import Sequence
@@ -15,6 +14,7 @@ from dataclasses import dataclass, field
 from ag_ui.core import ResumeEntry, RunAgentInput
 from langchain_core.runnables import RunnableConfig
 
+from langgraph_agui.aio import awaited
 from langgraph_agui.errors import CodedError, ErrorCode, RunInputError
 from langgraph_agui.interrupts.decisions import Approval, Decision, InvalidAnswer, OnApproval, rejection
 from langgraph_agui.interrupts.pending import InterruptRequest, PendingInterrupts
@@ -62,9 +62,7 @@ class Resolution:
                 context=context,
             )
             try:
-                done = on_approval(approval)
-                if inspect.isawaitable(done):
-                    await done
+                await awaited(on_approval(approval))
             except Exception as error:
                 raise CodedError(ErrorCode.APPROVAL_REFUSED) from error
 
@@ -75,7 +73,7 @@ class CommandAnswers:
 
     Attributes:
         entries: The same as entries of `resume`, for what is open now.
-        fingerprint: Tells the same input, sent again, from another that says the same.
+        fingerprint: Distinguishes the same input, sent again, from another with the same content.
     """
 
     entries: Sequence[ResumeEntry]

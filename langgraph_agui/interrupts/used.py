@@ -1,7 +1,7 @@
 """Which answers a pause has been resumed with: each use is recorded beside the pause before the graph goes on.
 
 A graph that is killed, or whose checkpoints cannot be written, leaves its pause open though a tool may have run. The
-records tell: an answer in them counts no more, and what is still open is asked again, under another id.
+records show: an answer in them counts no more, and what is still open is asked again, under another id.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class AnswerUse:
         pause: The state of the paused thread.
         used: What was used of the pause's answers before.
         entries: The answers.
-        mark: Tells the input that brings them.
+        mark: Identifies the input that brings them.
         values: What the graph is resumed with, by the ids of its interrupts.
     """
 
@@ -109,6 +109,6 @@ class AnswerUse:
     async def record(self, graph: GraphAdapter) -> None:
         """Record the use, once and for all. Raises what `GraphAdapter.store_record` raises."""
         given = {entry.interrupt_id: fingerprint([entry]) for entry in self.entries}
-        # The id tells this record from one that another process writes in its place.
+        # The id distinguishes this record from one that another process writes in its place.
         record = {"id": str(uuid4()), "mark": self.mark, "given": given, "values": dict(self.values)}
         await graph.store_record(self.pause, len(self.used.records), record)

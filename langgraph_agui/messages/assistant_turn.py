@@ -90,10 +90,10 @@ class AssistantTurn:
         message_id: The public id of the assistant message; its text and calls have it.
         taken: Ids of other messages. A provider's id for a reasoning block is not used if it is among them.
         values: Encodes the opaque values; has the options for reasoning.
-        provider: Who made the message, by LangChain's name.
-        model: The name of the model.
         source: Which agent wrote it.
         public_call: Returns the client's id for a call, from the model's id.
+        provider: Who made the message, by LangChain's name.
+        model: The name of the model.
         silence: What of the message clients do not see.
     """
 
@@ -102,11 +102,11 @@ class AssistantTurn:
         message_id: str,
         taken: Collection[str] = (),
         values: EncryptedValueCodec | None = None,
+        source: MessageSource = AGENT,
+        public_call: Callable[[str], str] = str,
         *,
         provider: str | None = None,
         model: str | None = None,
-        source: MessageSource = AGENT,
-        public_call: Callable[[str], str] = str,
         silence: Silence = NOTHING,
     ) -> None:
         self.message_id = message_id
@@ -157,17 +157,8 @@ class AssistantTurn:
         """
         metadata = message.response_metadata
         provider = metadata.get("model_provider") if like is None else like.provider
-        model = metadata.get("model_name")
-        turn = cls(
-            message_id,
-            taken,
-            values,
-            provider=provider,
-            model=model,
-            source=source,
-            public_call=public_call,
-            silence=silence_in(message),
-        )
+        model, silence = metadata.get("model_name"), silence_in(message)
+        turn = cls(message_id, taken, values, source, public_call, provider=provider, model=model, silence=silence)
         for delta in [*turn.split(read_blocks(message, whole=True)), *turn.flush()]:
             turn.block(delta).grow(delta.text)
         for block in turn.blocks:
@@ -311,7 +302,7 @@ class AssistantTurn:
     def _envelopes(self, message: AIMessage) -> Iterator[tuple[Holder, Block | None, Envelope]]:
         options = self._values.options
         if options.seal is None and self._silence != NOTHING:
-            return  # nothing tells what is silenced from what a client has made up
+            return  # what is silenced looks like what a client has made up
         if options.seal is None and hides_reasoning(message, options):
             warn_reasoning_dropped()
             return

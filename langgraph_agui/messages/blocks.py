@@ -27,7 +27,7 @@ BlockKind: TypeAlias = Literal["text", "reasoning", "call"]
 class BlockDelta(NamedTuple):
     """A piece of one block.
 
-    `key` tells blocks of the same kind apart within a message; None means the current block. `text` is the visible
+    `key` distinguishes blocks of the same kind within a message; None means the current block. `text` is the visible
     text, or a fragment of the arguments of a call. `id` is the provider's block id, or the call's id. `name` is the
     tool's name.
     """
@@ -176,7 +176,7 @@ def _text(value: object) -> str:
 
 
 def _key(index: object, fallback: Hashable) -> Hashable:
-    """Return what tells a block apart: its index, if it has one as packages give them."""
+    """Return what identifies a block: its index, if it has one as packages give them."""
     return index if isinstance(index, int | str) else fallback
 
 

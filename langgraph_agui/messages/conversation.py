@@ -7,7 +7,6 @@ behind the message that holds its call.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Sequence
 from functools import partial
 
@@ -34,12 +33,9 @@ class Conversation:
     """
 
     def __init__(self, held: Sequence[Message] = ()) -> None:
-        self._order = [message.id for message in held]
         self._messages: dict[str, Message] = {message.id: message for message in held}
-        # The last message that is no result.
-        self._last = self._find_last()
-        # Results that are not in the order yet, by the message that they go behind.
-        self._behind: defaultdict[str, list[str]] = defaultdict(list)
+        # The messages that are no results, in order, each with the results behind it; None has those before all.
+        self._order: dict[str | None, list[str]] = {None: []}
         self._streamed: dict[str, Callable[[], Message]] = {}
         self.ids: set[str] = {message.id for message in held}
         self.turns: dict[str, AssistantTurn] = {}
@@ -49,15 +45,18 @@ class Conversation:
         self.sources = {one.id: MessageSource(one.subagent_run_id) for one in held if one.subagent_run_id}
         self.subagent_only: set[str] = set()
         self._emptied: set[str] = set()
-        for message in held:
+        for message in self._messages.values():
+            if isinstance(message, ToolMessage):
+                self._order[self._last].append(message.id)
+                continue
+            self._order[message.id] = []
             for call in (message.tool_calls or ()) if isinstance(message, AssistantMessage) else ():
                 self._add_call(call.id, call.function.name, message.id)
 
-    def _find_last(self) -> str | None:
-        return next((one for one in reversed(self._order) if not self._is_result(one)), None)
-
-    def _is_result(self, message_id: str) -> bool:
-        return isinstance(self._messages.get(message_id), ToolMessage)
+    @property
+    def _last(self) -> str | None:
+        """The last message that is no result."""
+        return next(reversed(self._order))
 
     def find(self, message_id: str) -> AssistantTurn | Message:
         """Return the message of this run with this id; raise `KeyError` if there is none."""
@@ -99,8 +98,7 @@ class Conversation:
             self._emptied.remove(message_id)
             self._streamed[message_id] = message
         elif message_id not in self.ids:
-            self._order.append(message_id)
-            self._last = message_id
+            self._order[message_id] = []
             self.ids.add(message_id)
             self._streamed[message_id] = message
         self.turns[turn.message_id] = turn
@@ -114,10 +112,8 @@ class Conversation:
             self.begin_assistant(turn)
 
     def add(self, message: Message, source: MessageSource = AGENT) -> None:
-        """Add a user or tool message at the end."""
-        self._order.append(message.id)
-        if not isinstance(message, ToolMessage):
-            self._last = message.id
+        """Add a user message at the end."""
+        self._order.setdefault(message.id, [])
         self._add(message, source)
 
     def _add(self, message: Message, source: MessageSource) -> None:
@@ -138,24 +134,10 @@ class Conversation:
 
     def answer(self, result: ToolMessage, source: MessageSource = AGENT) -> None:
         """Put a tool result behind the message that holds its call, after the results already there."""
-        holder = self.holders.get(result.tool_call_id)
-        place = self._order if holder is None or holder == self._last else self._behind[holder]
-        place.append(result.id)
+        holder = self.holders.get(result.tool_call_id, self._last)
+        self._order.get(holder, self._order[self._last]).append(result.id)
         self._add(result, source)
         self.answered.add(result.tool_call_id)
-
-    def _settle(self) -> None:
-        """Put the results that wait for it into the order, all at once: there may be thousands."""
-        order: list[str] = []
-        results: list[str] = []
-        for message_id in reversed(self._order if self._behind else ()):
-            if self._is_result(message_id):
-                results.append(message_id)
-                continue
-            order += [*reversed(self._behind.pop(message_id, ())), *results, message_id]
-            results.clear()
-        if order:
-            self._order = [*reversed(results), *reversed(order)]
 
     def remove_results(self, call_ids: Container[str | None]) -> bool:
         """Remove the results of these calls; return whether there were any."""
@@ -169,9 +151,11 @@ class Conversation:
         return [one for one in messages if isinstance(one, ToolMessage) and one.tool_call_id in call_ids]
 
     def _remove(self, message_ids: set[str]) -> None:
-        self._settle()
-        self._order = [message_id for message_id in self._order if message_id not in message_ids]
-        self._last = self._find_last()
+        order, self._order = self._order, {}
+        for message_id, results in order.items():
+            if message_id not in message_ids:
+                self._order[message_id] = []
+            self._order[self._last] += [one for one in results if one not in message_ids]
         self.ids -= message_ids
         for message_id in message_ids:
             self._streamed.pop(message_id, None)
@@ -196,9 +180,9 @@ class Conversation:
 
     def messages(self) -> list[Message]:
         """Return all messages, in the client's order."""
-        self._settle()
+        ids = (one for message_id, results in self._order.items() for one in (message_id, *results) if one is not None)
         streamed = self._streamed
-        return [streamed[one]() if one in streamed else self._messages[one] for one in self._order]
+        return [streamed[one]() if one in streamed else self._messages[one] for one in ids]
 
 
 def merge_messages(held: Sequence[Message], truth: Iterable[tuple[str, Sequence[Message]]]) -> list[Message]:

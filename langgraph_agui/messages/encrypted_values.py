@@ -1,6 +1,7 @@
 """`encryptedValue` strings: envelopes, encoded and decoded for one thread.
 
-An envelope is a JSON object `{"v": 1, "p": <provider>, ...}` (docs/reasoning.md). It travels as base64url of its JSON.
+An envelope is a JSON object `{"v": 1, "p": <provider>, ...}`. It travels as base64url of its JSON.
+reference/reasoning-format.md describes it.
 That of an assistant message with reasoning travels inside the envelope of its last reasoning message, because some
 clients keep the values of reasoning messages only.
 With a `ReasoningSeal` the JSON is encrypted first, and bound to the thread and to the message or call that carries it.

@@ -9,7 +9,6 @@ send a message.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
 from typing import TypeAlias, cast
 
 from ag_ui.core import AssistantMessage, ReasoningMessage
@@ -146,7 +145,8 @@ class EnvelopeEncoder:
             if key == "reasoning" and isinstance(value, Mapping):
                 kept[key] = self._reasoning(value, value)
             elif key == GEMINI_SIGNATURES and isinstance(value, Mapping):
-                kept[key] = {json_key(call): self._signature(call, inner) for call, inner in value.items()}
+                numbers = {call.id: number for number, call in reversed([*enumerate(self._visible_calls)])}
+                kept[key] = {json_key(call): self._signature(numbers.get(call), one) for call, one in value.items()}
             else:
                 kept[json_key(key)] = self._text.to_template(value)
         return kept
@@ -175,22 +175,17 @@ class EnvelopeEncoder:
         self._blocks[number] = {**self._head, "b": self._text.to_template(block)}
         return ["$b", number]
 
-    def _signature(self, call_id: object, signature: object) -> object:
-        number = self._call_numbers.get(call_id)
+    def _signature(self, number: int | None, signature: object) -> object:
         if number is None:
             return self._text.to_template(signature)
         self._calls[number] = {**self._head, "s": self._text.to_template(signature)}
         return ["$s", number]
 
-    @cached_property
-    def _call_numbers(self) -> dict[object, int]:
-        return {call.id: number for number, call in reversed([*enumerate(self._visible_calls)])}
-
     def _metadata(self) -> dict[str, object]:
         metadata = self._message.response_metadata
         kept = {key: self._text.to_template(metadata[key]) for key in _SENT if metadata.get(key) is not None}
         if self._provider == "bedrock_converse" or maker_of(metadata) != self._provider:
-            # The provider's name does not tell who made the reasoning. langchain-aws reads the model's name, too.
+            # The provider's name does not show who made the reasoning. langchain-aws reads the model's name, too.
             kept["model_name"] = self._text.to_template(metadata.get("model_name"))
         if isinstance(metadata.get("id"), str) and metadata["id"].startswith("resp_"):
             kept["id"] = metadata["id"]  # langchain-openai: `use_previous_response_id`

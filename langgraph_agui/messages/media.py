@@ -142,7 +142,7 @@ def _block(part: MediaPart, source: Source, place: str) -> dict[str, object]:
 def _names(kind: Kind, filename: str | None, mime: str | None, inline: str | None) -> dict[str, str]:
     """Return a file's name under the keys where packages look for it. Only inline documents always need one.
 
-    A made-up name has the extension that tells OpenAI what the file is. `inline` tells inline documents apart.
+    A made-up name has the extension by which OpenAI knows the type. `inline` distinguishes inline documents.
     """
     names = {"filename": filename} if filename else {}
     if kind != "document":
@@ -204,7 +204,7 @@ def _part(block: object) -> agui.ContentPart | None:
 
 
 def _flat(kind: str, block: ContentBlock) -> tuple[ContentBlock, str | None]:
-    """Return `block` with the members of its inner objects on top, and the provider of its file id, as its shape tells.
+    """Return `block` with the members of its inner objects on top, and the provider of its file id, as its shape shows.
 
     Inner objects are those of `image_url`, `input_audio`, `file`, Bedrock's `document` and its like, and any `source`.
     """
@@ -279,7 +279,7 @@ def _as_sent(own: ContentBlock, kind: Kind, mime: str | None) -> tuple[Kind, str
 
 
 def _metadata(flat: ContentBlock) -> dict[str, object] | None:
-    """Return what a block that `content_blocks` did not make says of its file, with the name as AG-UI's `filename`."""
+    """Return what a block that `content_blocks` did not make has of its file, with the name as AG-UI's `filename`."""
     about = {name: value for name in _ABOUT if (value := flat.get(name)) is not None}
     holders = [one for one in (flat.get("metadata"), flat.get("extras"), about) if isinstance(one, Mapping)]
     items = [item for holder in holders for item in holder.items()]
@@ -314,7 +314,7 @@ def _inlined(source: Source) -> Source | None:
 
 
 def _accepted_mime(mime: str | None) -> str | None:
-    """Return `mime` as providers spell it, without parameters; None if it says nothing."""
+    """Return `mime` as providers spell it, without parameters; None if it is unspecific."""
     plain = (mime or "").partition(";")[0].strip().lower()
     return _ACCEPTED_MIME.get(plain, plain) if "/" in plain and plain != OCTETS else None
 

@@ -71,7 +71,7 @@ def _urls_in(value: object, *, in_media: bool = False) -> Iterator[str]:
 
 
 def is_public(url: str) -> bool:
-    """Return whether a URL is `https` to a host that is public as far as its name tells, without a user name."""
+    """Return whether a URL is `https` to a host that is public as far as its name shows, without a user name."""
     if not url.isascii() or not url.isprintable() or set(url) & set(" \\"):
         return False  # clients of HTTP do not agree on what these mean; IDNA has a spelling in ASCII
     try:

@@ -25,7 +25,7 @@ Visibility = Literal["full", "summary", "hidden", "off"]
 
 # Providers whose reasoning blocks are summaries: their APIs never return the reasoning word for word. OpenAI:
 # "Reasoning summaries" (`summary` of a reasoning item); Gemini: "Thought summaries" (`include_thoughts`). Claude is not
-# among them: some of its models summarize, and a message does not say whether its model does.
+# among them: some of its models summarize, and a message does not show whether its model does.
 SUMMARISING = frozenset({"openai", "azure", "google_genai", "google_vertexai"})
 
 # The first byte of sealed data; plain data is JSON, which begins with `{`.
@@ -53,7 +53,7 @@ class RejectReason(StrEnum):
 
 
 class InvalidEnvelope(Exception):  # noqa: N818  # a state of the data, not a fault of the program
-    """A sealed value does not open, or an envelope does not fit what the client sent with it; `reason` says why.
+    """A sealed value does not open, or an envelope does not fit what the client sent with it; `reason` is why.
 
     It holds nothing of the data or the keys.
     """
@@ -94,9 +94,7 @@ class ReasoningSeal:
         try:
             from cryptography.hazmat.primitives.ciphers.aead import AESGCM
         except ImportError as error:
-            raise ImportError(
-                "ReasoningSeal needs the extra \"seal\": pip install 'langgraph-agui[seal]'", name=error.name
-            ) from error
+            raise ImportError('cryptography is missing: pip install "langgraph-agui[seal]"', name=error.name) from error
         if isinstance(keys, str | bytes):
             raise ValueError("ReasoningSeal takes a sequence of keys, such as [key], not a key.")
         checked = [_key(key, position) for position, key in enumerate(keys)]
@@ -124,7 +122,7 @@ class ReasoningSeal:
         """Return what was sealed as `data` with this `context`.
 
         Raises:
-            InvalidEnvelope: It cannot be opened; `reason` says why.
+            InvalidEnvelope: It cannot be opened; `reason` is why.
         """
         from cryptography.exceptions import InvalidTag
 
@@ -158,7 +156,7 @@ def _key_id(key: bytes) -> bytes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReasoningOptions:
-    """How the client sees reasoning, and how it comes back for the provider (docs/reasoning.md).
+    """How the client sees reasoning, and how it comes back for the provider (guides/reasoning.md).
 
     Args:
         visibility: `"full"` shows all reasoning. `"summary"` shows what a provider itself calls a summary (OpenAI
@@ -270,8 +268,6 @@ class ThinkTagSplitter:
 
         The splitter buffers what may be the beginning of a tag, and whitespace that may belong to one.
         """
-        if self._is_plain(text):
-            return self._deltas(text)
         text = self._buffer + text
         deltas: list[BlockDelta] = []
         start = 0
@@ -315,12 +311,6 @@ class ThinkTagSplitter:
             return [BlockDelta("reasoning", (TAGGED, self._stretch), text)]
         return [BlockDelta("text", None, text)]
 
-    def _is_plain(self, text: str) -> bool:
-        """Find out quickly whether `text` has no part of a tag; most chunks have none."""
-        if not text or self._buffer or self._after_tag or self._tag[0] in text:
-            return False
-        return not text[-1].isspace() or not (self._reasoning or self._leading)
-
 
 _VENDORS = {
     "amazon_bedrock": "bedrock",
@@ -339,7 +329,7 @@ def vendor(name: str) -> str:
 def maker_of(metadata: Mapping[str, object]) -> str | None:
     """Return the provider of a message from its `response_metadata`; None if they do not name it.
 
-    langchain-xai names OpenAI as the provider of its Responses messages; the name of the model tells them apart.
+    langchain-xai names OpenAI as the provider of its Responses messages; the name of the model distinguishes them.
     """
     provider, model = metadata.get("model_provider"), metadata.get("model_name")
     if provider == "openai" and isinstance(model, str) and model.startswith("grok"):

@@ -54,23 +54,21 @@ class Silence(NamedTuple):
 
     def marked(self, message: Message) -> Message:
         """Return the message with the mark of what is hidden: a copy, if its mark is another. Caches share messages."""
-        if silence_in(message) == self:
-            return message
-        return message.model_copy(update={"response_metadata": self._metadata(message)})
+        copy = message if silence_in(message) == self else message.model_copy()
+        self.mark(copy)
+        return copy
 
     def mark(self, message: BaseMessage) -> None:
         """Put the mark of what is hidden into a message."""
-        if silence_in(message) != self:
-            message.response_metadata = self._metadata(message)
-
-    def _metadata(self, message: BaseMessage) -> dict[str, object]:
+        if silence_in(message) == self:
+            return
         metadata = {key: value for key, value in message.response_metadata.items() if key != HIDDEN}
         if self.is_total:
             metadata[HIDDEN] = True
         elif self != NOTHING:
             tools = None if self.shown_tools is None else [*self.shown_tools]
             metadata[HIDDEN] = {"text": self.text, "shown_tools": tools}
-        return metadata
+        message.response_metadata = metadata
 
 
 NOTHING: Final = Silence()
@@ -88,7 +86,7 @@ def silence_in(message: BaseMessage) -> Silence:
 
 
 def silence_of(text: bool, calls: object) -> Silence:
-    """Return what is hidden if `text` is, and calls are shown as `calls` says: not (False), of these tools, or all."""
+    """Return what is hidden if `text` is, and calls are shown as `calls` sets: not (False), of these tools, or all."""
     match calls:
         case False:
             return Silence(text, ())

@@ -2,7 +2,7 @@
 
 Content and kwargs of a message enter `VisibleText.to_template`. From the AG-UI message that the client sends back,
 `VisibleText.from_template` fills the holes again. A hole is a list that begins with a `"$"` string; the table is in
-docs/reasoning.md. A template never changes a value: what no hole describes exactly is written out.
+docs/reference/reasoning-format.md. A template never changes a value: what no hole describes exactly is written out.
 """
 
 from __future__ import annotations

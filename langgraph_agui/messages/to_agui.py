@@ -33,7 +33,7 @@ logger = logging.getLogger(__name__)
 # Metadata of the result of a tool that failed; `TOOL_CALL_RESULT` has no field for it (AG-UI 1.0, tools).
 FAILED = {"status": "error"}
 
-# The `error` of a tool message whose content is no text. It says no more than `metadata.status`.
+# The `error` of a tool message whose content is no text. It adds nothing to `metadata.status`.
 FAILED_WITHOUT_TEXT = "tool failed"
 
 # `lc_source` of the user messages that LangChain's `SummarizationMiddleware` makes for the model.
@@ -247,12 +247,12 @@ def user_or_tool_message(
         name: Its name by default.
         envelope: What the message holds besides.
         sealed: Whether nobody but the server can have made the envelope. If not, a model gets nothing but what the
-            client sees: the envelope only says how that is cut into blocks, that a result has no name, which call it
+            client sees: the envelope only holds how that is cut into blocks, that a result has no name, which call it
             answers, and what a remote agent calls it.
         call_id: The id of the call that a result answers, as its assistant message has it.
 
     Raises:
-        InvalidEnvelope: The envelope is of another message, the visible content has changed, or the envelope says more
+        InvalidEnvelope: The envelope is of another message, the visible content has changed, or the envelope holds more
             than it may.
     """
     visible = tool_content(message) if isinstance(message, agui.ToolMessage) else message.content
@@ -310,7 +310,7 @@ def _joined(content: object) -> object:
 
 
 def tool_content(message: agui.ToolMessage) -> Content:
-    """Return what a tool's result tells the model: the content, and `error` if the content does not hold it."""
+    """Return what the model reads of a tool's result: the content, and `error` if the content does not hold it."""
     content, error = message.content, message.error
     if not error or error == FAILED_WITHOUT_TEXT or (isinstance(content, str) and error in content):
         return content

@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from ag_ui import core as agui
@@ -32,13 +32,13 @@ from langgraph_agui.messages.envelope import decode_envelope, derived_id, to_lan
 from langgraph_agui.messages.options import InvalidEnvelope, ReasoningOptions, RejectReason, maker_of
 from langgraph_agui.messages.template import canonical_json
 from langgraph_agui.messages.to_agui import langchain_messages_to_agui, user_or_tool_message
-from langgraph_agui.protocol.schema import known_messages
+from langgraph_agui.protocol.schema import known_messages, messages_in
 
 logger = logging.getLogger(__name__)
 
 
 def agui_messages_to_langchain(
-    messages: Iterable[Message | Mapping[str, object]] | MessagesSnapshotEvent,
+    messages: Iterable[Message | Mapping[str, object]] | MessagesSnapshotEvent | str | bytes,
     *,
     reasoning: ReasoningOptions | None = None,
     thread_id: str = "",
@@ -51,22 +51,27 @@ def agui_messages_to_langchain(
     message that it led to, so that the provider gets exactly the bytes it would have received without AG-UI in between.
     Activity messages are left out (AG-UI 1.0, activities). So are system and developer messages, unless `instructions`
     accepts them: instructions are the server's.
-    Nothing raises: malformed, unknown and foreign content is left out with a warning. Arguments that are not a JSON
-    object make an invalid tool call.
+    Malformed, unknown and foreign content is left out with a warning. Arguments that are not a JSON object make an
+    invalid tool call.
 
     Args:
-        messages: Messages, as objects or as the JSON that a client sends, or the event that holds them all.
+        messages: Messages, as objects or as the JSON that a client sends (data or text), or the event that holds them
+            all.
         reasoning: The options under which the messages were sent to the client.
         thread_id: The thread of the messages. Sealed values open in no other thread.
         provider: Who is about to get the messages, by LangChain's name or names (`model_provider`). Messages of other
             providers keep text and calls only. The default is `reasoning.provider`; with neither, nothing is filtered.
         instructions: `"accept"` makes system messages of system and developer messages, at their place. A
             developer's is marked as such, as LangChain does for OpenAI.
+
+    Raises:
+        ValueError: `messages` is a text, and no JSON list of messages.
     """
+    if isinstance(messages, str | bytes):
+        messages = messages_in(messages)
     options = reasoning or ReasoningOptions()
-    names = (provider,) if isinstance(provider, str) else tuple(provider or ())
-    providers = ProviderFilter(names or options.providers)
-    return HistoryConverter(thread_id, options, instructions, providers).to_langchain(messages)
+    options = replace(options, provider=provider or options.provider)
+    return HistoryConverter(thread_id, options, instructions, ProviderFilter(options.providers)).to_langchain(messages)
 
 
 def for_provider(messages: Iterable[BaseMessage], *providers: str) -> list[BaseMessage]:
@@ -126,7 +131,7 @@ class ProviderFilter:
 
 @dataclass(frozen=True, slots=True)
 class HistoryConverter:
-    """Converts the messages of one thread, both ways, as the agent's options say.
+    """Converts the messages of one thread, both ways, as the agent's options set.
 
     Attributes:
         thread_id: The thread; sealed values are bound to it.
@@ -300,7 +305,7 @@ class _History:
     def _check_shown(
         self, restored: AIMessage, message: agui.AssistantMessage, thoughts: Sequence[agui.ReasoningMessage]
     ) -> None:
-        """Refuse a message that says, thinks or calls something else than the client sees. Anybody can have made it."""
+        """Refuse a message whose text, thoughts or calls differ from what the client sees. Anybody can have made it."""
         turn, calls = AssistantTurn.from_message(restored, message.id, values=self._values), message.tool_calls or ()
         made, shown_text = turn.of_kind("call"), "".join(block.text for block in turn.of_kind("text"))
         blocks = [one for one in restored.content if isinstance(one, Mapping) and str(one.get("type")) in CALL_BLOCKS]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from langchain_core.messages import BaseMessage
 from langchain_deepseek import ChatDeepSeek
 
 from langgraph_agui.models.openai import ReplayingChatOpenAI
-from langgraph_agui.models.replay import KEPT, give_back
+from langgraph_agui.models.replay import KEPT
 
 
 class ReasoningChatDeepSeek(ReplayingChatOpenAI, ChatDeepSeek):
@@ -25,10 +24,7 @@ class ReasoningChatDeepSeek(ReplayingChatOpenAI, ChatDeepSeek):
 
     _provider: ClassVar[str] = "deepseek"
 
-    def _give_back(self, payload: dict[str, Any], history: Sequence[BaseMessage]) -> None:
+    def _field(self, payload: Mapping[str, Any]) -> tuple[str, str | None]:
         thinking = (payload.get("extra_body") or {}).get("thinking")
         is_off = isinstance(thinking, dict) and thinking.get("type") == "disabled"  # DeepSeek's default is on
-        missing = "" if payload.get("tools") and not is_off else None
-        give_back(
-            payload["messages"], history, self.replay_reasoning, provider=self._provider, name=KEPT, missing=missing
-        )
+        return KEPT, "" if payload.get("tools") and not is_off else None

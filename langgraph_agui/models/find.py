@@ -153,7 +153,7 @@ def _globals(function: FunctionType) -> list[object]:
 
 
 def package_of(function: FunctionType) -> str:
-    """Return the package that a function is of; empty if it does not say."""
+    """Return the package that a function is of; empty if that is not known."""
     return (function.__module__ or "").partition(".")[0]
 
 
@@ -193,7 +193,7 @@ def family_of(model: BaseChatModel) -> str | None:
 def provider_of(model: BaseChatModel) -> str | None:
     """Return the name that the messages of `model` carry as `response_metadata["model_provider"]`; None if unknown.
 
-    xAI's Responses messages carry OpenAI's name; `messages.options.maker_of` tells them apart.
+    xAI's Responses messages carry OpenAI's name; `messages.options.maker_of` distinguishes them.
 
     The nearest class of a known package decides, so a subclass of one is of its provider. Classes of other LangChain
     packages give LangSmith a name. The name that LangChain makes up from a class's name does not count.

@@ -26,5 +26,5 @@ class ReasoningChatGroq(ChatGroq):
         self, messages: list[BaseMessage], stop: list[str] | None
     ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
         sent, params = super()._create_message_dicts(messages, stop)
-        give_back(sent, messages, self.replay_reasoning, name="reasoning", provider="groq", model=self.model_name)
+        give_back(sent, messages, self.replay_reasoning, "reasoning", "groq", model=self.model_name)
         return sent, params

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Any, ClassVar, Final, Literal
 
 from langchain_core.language_models import LanguageModelInput
@@ -12,7 +12,7 @@ from langchain_openai import ChatOpenAI
 from langchain_openai.chat_models.base import BaseChatOpenAI
 from pydantic import PrivateAttr
 
-from langgraph_agui.models.replay import KEPT, Replay, find_reasoning, give_back
+from langgraph_agui.models.replay import KEPT, Replay, give_back
 
 _NAMES: Final = ("reasoning", "reasoning_content")
 
@@ -33,18 +33,19 @@ class ReplayingChatOpenAI(BaseChatOpenAI):
     ) -> dict[str, Any]:
         payload: dict[str, Any] = super()._get_request_payload(input_, stop=stop, **kwargs)
         if "messages" in payload:
-            self._give_back(payload, self._convert_input(input_).to_messages())
+            history, (name, missing) = self._convert_input(input_).to_messages(), self._field(payload)
+            give_back(payload["messages"], history, self.replay_reasoning, name, self._provider, missing=missing)
         return payload
 
     def _create_chat_result(self, response: Any, generation_info: dict[str, Any] | None = None) -> ChatResult:
         result = super()._create_chat_result(response, generation_info)
         if result.llm_output:
-            result.llm_output["model_provider"] = self._provider  # "openai" here, though the message says otherwise
+            result.llm_output["model_provider"] = self._provider  # "openai" here, though the message differs
         return result
 
-    def _give_back(self, payload: dict[str, Any], history: Sequence[BaseMessage]) -> None:
-        """Put the reasoning of `history` into the messages of `payload`."""
-        give_back(payload["messages"], history, self.replay_reasoning, provider=self._provider, name=KEPT)
+    def _field(self, payload: Mapping[str, Any]) -> tuple[str, str | None]:
+        """Return the field for reasoning, and what stands in it in messages without reasoning; None for no field."""
+        return KEPT, None
 
 
 class ReasoningChatOpenAI(ReplayingChatOpenAI, ChatOpenAI):
@@ -69,9 +70,8 @@ class ReasoningChatOpenAI(ReplayingChatOpenAI, ChatOpenAI):
     _provider: ClassVar[str] = "openai_compatible"
     _last_field: str = PrivateAttr(default=KEPT)
 
-    def _give_back(self, payload: dict[str, Any], history: Sequence[BaseMessage]) -> None:
-        name = self.reasoning_field or self._last_field
-        give_back(payload["messages"], history, self.replay_reasoning, provider=self._provider, name=name)
+    def _field(self, payload: Mapping[str, Any]) -> tuple[str, str | None]:
+        return self.reasoning_field or self._last_field, None
 
     def _create_chat_result(self, response: Any, generation_info: dict[str, Any] | None = None) -> ChatResult:
         result = super()._create_chat_result(response, generation_info)
@@ -98,5 +98,8 @@ class ReasoningChatOpenAI(ReplayingChatOpenAI, ChatOpenAI):
 
     def _keep(self, message: BaseMessage, answer: object) -> None:
         message.response_metadata["model_provider"] = self._provider
-        if found := find_reasoning(answer, _NAMES):
-            self._last_field, message.additional_kwargs[KEPT] = found
+        for name in _NAMES:
+            text = answer.get(name) if isinstance(answer, Mapping) else getattr(answer, name, None)
+            if isinstance(text, str) and text:
+                self._last_field, message.additional_kwargs[KEPT] = name, text
+                break

@@ -24,7 +24,7 @@ class Finding:
     """What is known of a model.
 
     `out` and `back` are None if that is not known, or if there is no reasoning. `provider` is that of `provider_of`.
-    `advice` says what to change, or what there is to know.
+    `advice` is what to change, or what there is to know.
     """
 
     model: BaseChatModel
@@ -193,7 +193,7 @@ def _claude(model: BaseChatModel, thinking: Mapping[str, Any], setting: str) -> 
     wanted = setting.format(_ADAPTIVE if is_adaptive(model) else _ENABLED)
     if thinking.get("type") not in ("adaptive", "enabled"):
         return False, True, (f"No reasoning is requested: {wanted}.",)
-    # Models that think by a budget say their thoughts; of the others, those of `is_adaptive` only if asked.
+    # Models that think by a budget return their thoughts; of the others, those of `is_adaptive` only if asked.
     silent = thinking["type"] == "adaptive" and is_adaptive(model)
     if thinking.get("display", "omitted" if silent else "summarized") == "omitted":
         return False, True, (f"This model thinks without saying its thoughts: {wanted}.",)
@@ -209,7 +209,7 @@ def is_adaptive(model: BaseChatModel) -> bool:
 def _replayed(
     model: BaseChatModel, better: str, fault: str = "never sends reasoning back"
 ) -> tuple[bool, tuple[str, ...]]:
-    """Whether one of our classes sends reasoning back, and what to say if not; `better` is the one to use."""
+    """Whether one of our classes sends reasoning back, and the advice if not; `better` is the one to use."""
     replay = getattr(model, "replay_reasoning", None)
     if replay is None:
         package = type(model).__module__.partition(".")[0].replace("_", "-")

@@ -8,7 +8,7 @@ messages of a history go back with their reasoning, and under which name.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final, Literal, TypeAlias
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
@@ -34,31 +34,19 @@ def chosen(history: Sequence[BaseMessage], replay: Replay) -> list[bool]:
     ]
 
 
-def reasoning_of(message: BaseMessage, provider: str, model: str | None = None) -> str | None:
-    """Return the reasoning that `message` keeps; None if another provider (or, with `model`, another model) made it.
-
-    A message that does not name its provider or model counts as the reader's own.
-    """
-    metadata = message.response_metadata
-    if metadata.get("model_provider") not in (None, provider):
-        return None
-    if model is not None and metadata.get("model_name") not in (None, model):
-        return None
-    text = message.additional_kwargs.get(KEPT)
-    return text if isinstance(text, str) else None
-
-
 def give_back(
     sent: Sequence[dict[str, Any]],
     history: Sequence[BaseMessage],
     replay: Replay,
-    *,
     name: str,
     provider: str,
+    *,
     model: str | None = None,
     missing: str | None = None,
 ) -> None:
     """Put the reasoning of `history` into `sent`, the same messages as the package serialised them.
+
+    A message that does not name its provider or model counts as the reader's own.
 
     Args:
         sent: One dict for each message of `history`; they are changed.
@@ -70,14 +58,9 @@ def give_back(
         missing: The value of that field in chosen messages without reasoning; None for no field.
     """
     for body, message, wanted in zip(sent, history, chosen(history, replay), strict=True):
-        if wanted and (text := reasoning_of(message, provider, model) or missing) is not None:
-            body[name] = text
-
-
-def find_reasoning(answer: object, names: Sequence[str]) -> tuple[str, str] | None:
-    """Return the first of `names` under which an answer's message or delta has reasoning, and the reasoning."""
-    for name in names:
-        text = answer.get(name) if isinstance(answer, Mapping) else getattr(answer, name, None)
-        if isinstance(text, str) and text:
-            return name, text
-    return None
+        about, text = message.response_metadata, message.additional_kwargs.get(KEPT)
+        is_own = about.get("model_provider") in (None, provider)
+        is_own = is_own and (model is None or about.get("model_name") in (None, model))
+        kept = text if is_own and text and isinstance(text, str) else missing
+        if wanted and kept is not None:
+            body[name] = kept

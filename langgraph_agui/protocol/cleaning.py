@@ -28,11 +28,14 @@ def clean_input(run_input: RunAgentInput) -> tuple[RunAgentInput, int]:
 
     Raises:
         RunInputError: An id holds U+0000, or half of a surrogate pair (`invalid_input`).
+        TypeError: It is no input.
     """
+    if not isinstance(run_input, RunAgentInput):
+        raise TypeError("A run takes a RunAgentInput. Make one of JSON data with RunAgentInput.model_validate(...).")
     texts = [*_texts(run_input)]
     whole = "".join(texts)
     weight = len(texts) + len(whole) // _CHARACTERS
-    if "\0" not in whole and _is_encodable(whole):
+    if clean_json(whole) == whole:
         return run_input, weight
     for name, value in _ids(run_input):
         if clean_json(value) != value:
@@ -58,13 +61,6 @@ def _texts(run_input: RunAgentInput) -> Iterator[str]:
                 yield _PLAIN.encode(value).replace("\\\\", "").replace("\\u0000", "\0")
             except (TypeError, ValueError, RecursionError):  # no JSON, so no client has sent it
                 continue
-
-
-def _is_encodable(text: str) -> bool:
-    try:
-        return text.isascii() or bool(text.encode())
-    except UnicodeEncodeError:
-        return False
 
 
 def _ids(run_input: RunAgentInput) -> Iterator[tuple[str, str | None]]:

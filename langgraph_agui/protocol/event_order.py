@@ -232,31 +232,13 @@ class _Kind(NamedTuple):
     end: Callable[..., Event]
 
 
+_TEXT: Final = agui.TextMessageStartEvent, agui.TextMessageContentEvent, agui.TextMessageEndEvent
+_CALL: Final = agui.ToolCallStartEvent, agui.ToolCallArgsEvent, agui.ToolCallEndEvent
+_REASONING: Final = agui.ReasoningMessageStartEvent, agui.ReasoningMessageContentEvent, agui.ReasoningMessageEndEvent
 _KINDS: Final = {
-    EventType.TEXT_MESSAGE_CHUNK: _Kind(
-        "text message",
-        "message_id",
-        ("role", "name"),
-        agui.TextMessageStartEvent,
-        agui.TextMessageContentEvent,
-        agui.TextMessageEndEvent,
-    ),
-    EventType.TOOL_CALL_CHUNK: _Kind(
-        "tool call",
-        "tool_call_id",
-        ("tool_call_name", "parent_message_id"),
-        agui.ToolCallStartEvent,
-        agui.ToolCallArgsEvent,
-        agui.ToolCallEndEvent,
-    ),
-    EventType.REASONING_MESSAGE_CHUNK: _Kind(
-        "reasoning message",
-        "message_id",
-        (),
-        agui.ReasoningMessageStartEvent,
-        agui.ReasoningMessageContentEvent,
-        agui.ReasoningMessageEndEvent,
-    ),
+    EventType.TEXT_MESSAGE_CHUNK: _Kind("text message", "message_id", ("role", "name"), *_TEXT),
+    EventType.TOOL_CALL_CHUNK: _Kind("tool call", "tool_call_id", ("tool_call_name", "parent_message_id"), *_CALL),
+    EventType.REASONING_MESSAGE_CHUNK: _Kind("reasoning message", "message_id", (), *_REASONING),
 }
 _CLOSES_NOTHING: Final = frozenset(
     {

@@ -5,8 +5,8 @@ Events enter, one by one; messages and state can be read at any time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, TypeAlias
+from collections.abc import AsyncIterable, Callable, Coroutine, Iterable, Mapping
+from typing import Any, Final, TypeAlias, overload
 
 from ag_ui import core as agui
 from ag_ui.core import BaseEvent, Event, Message
@@ -163,7 +163,7 @@ class Fold:
             call = self.conversation.add_call(self._holder(event), event.tool_call_id, event.tool_call_name)
         elif call.name != event.tool_call_name:
             self._warn(event, f"call {event.tool_call_id!r} was {call.name!r} and becomes {event.tool_call_name!r}")
-            call.rename(event.tool_call_name)
+            call.update(function=call.model.function.model_copy(update={"name": event.tool_call_name}))
         call.merge(event.metadata)
 
     def _holder(self, event: agui.ToolCallStartEvent) -> StoredMessage:
@@ -242,12 +242,33 @@ class Fold:
             stored.update(content=document.value, activity_type=event.activity_type)
 
 
+@overload
 def fold(
-    events: Iterable[Event | Mapping[str, object]], messages: Iterable[Message] = (), state: object = None
-) -> Fold:
-    """Return the `Fold` of a whole stream, chunks included; see there for the arguments and errors."""
+    events: Iterable[Event | Mapping[str, object]], messages: Iterable[Message] = ..., state: object = ...
+) -> Fold: ...
+@overload
+def fold(
+    events: AsyncIterable[Event | Mapping[str, object]], messages: Iterable[Message] = ..., state: object = ...
+) -> Coroutine[Any, Any, Fold]: ...
+def fold(
+    events: Iterable[Event | Mapping[str, object]] | AsyncIterable[Event | Mapping[str, object]],
+    messages: Iterable[Message] = (),
+    state: object = None,
+) -> Fold | Coroutine[Any, Any, Fold]:
+    """Return the `Fold` of a whole stream, chunks included; see there for the arguments and errors.
+
+    The result for an asynchronous stream is awaited: `await fold(agent.run(run_input))`.
+    """
     result = Fold(messages, state)
+    if isinstance(events, AsyncIterable) and not isinstance(events, Iterable):
+        return _fold_async(events, result)
     for event in events:
+        result.feed(event)
+    return result
+
+
+async def _fold_async(events: AsyncIterable[Event | Mapping[str, object]], result: Fold) -> Fold:
+    async for event in events:
         result.feed(event)
     return result
 

@@ -53,10 +53,6 @@ class StoredToolCall(_Stored[agui.ToolCall]):
         """The tool's name."""
         return self.model.function.name
 
-    def rename(self, name: str) -> None:
-        """Give the call another tool's name."""
-        self.update(function=self.model.function.model_copy(update={"name": name}))
-
     def view(self) -> agui.ToolCall:
         """Return the call as it stands."""
         if self._pieces:

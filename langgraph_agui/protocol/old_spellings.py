@@ -103,7 +103,7 @@ def _source(part: Wire) -> str | None:
 
 
 def _forms(part: object) -> list[str]:
-    """Return what tells a media part from others: its file with the file's name, if it has one, and without."""
+    """Return what identifies a media part: its file with the file's name, if it has one, and without."""
     source = part.get("source") if isinstance(part, Mapping) else None
     if not isinstance(part, Mapping) or not isinstance(source, Mapping):
         return []

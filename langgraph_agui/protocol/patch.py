@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from langgraph_agui.protocol.diff import is_refused, weigh
 from langgraph_agui.protocol.wire import json_equal
 
 # The heaviest document that patches may make.
@@ -101,35 +102,19 @@ class Document:
         """
         limit = self._allowance.max_weight
         if self._weight is None:
-            self._weight = weigh(self.value, 2 * limit)
+            self._weight = _checked_weight(self.value, 2 * limit)
         patched = _Patched(self.value, self._allowance)
         for operation in operations:
             patched.apply(operation)
         weight = self._weight + patched.written
-        self._weight = weight if weight <= 2 * limit else weigh(patched.root, limit)
+        self._weight = weight if weight <= 2 * limit else _checked_weight(patched.root, limit)
         self.value = patched.root
         return self.value
 
 
-def weigh(value: object, limit: int) -> int:
-    """Return the weight of JSON data. Raises `TooHeavyError` once it is beyond `limit`."""
-    weight = 0
-    pending: list[dict[str, object] | list[object]] = [[value]]
-    while pending:
-        container = pending.pop()
-        weight += VALUE_WEIGHT * len(container)
-        if isinstance(container, dict):
-            weight += sum(map(len, map(str, container)))  # an application's own state may have other keys
-        if weight > limit:  # before its parts are looked at, which may be many
-            break
-        for part in container.values() if isinstance(container, dict) else container:
-            if isinstance(part, str):
-                weight += len(part)
-            elif isinstance(part, dict | list):
-                pending.append(part)
-            elif isinstance(part, int):
-                weight += part.bit_length() // 4  # about its digits
-    if weight > limit:
+def _checked_weight(value: object, limit: int) -> int:
+    """Return the weight of JSON data. Raises `TooHeavyError` if it is beyond `limit`."""
+    if (weight := weigh(value, limit, VALUE_WEIGHT)) > limit:
         raise TooHeavyError("it is too heavy")
     return weight
 
@@ -167,7 +152,7 @@ class _Patched:
                 self._transfer(_tokens(operation["from"]), path, keep=name == "copy")
 
     def _weighed(self, value: object) -> object:
-        self.written += weigh(value, self._allowance.max_weight)
+        self.written += _checked_weight(value, self._allowance.max_weight)
         return value
 
     def _transfer(self, source: list[str], path: list[str], *, keep: bool) -> None:
@@ -177,7 +162,7 @@ class _Patched:
         if path:
             self._parent(path, exact=False)
         if keep:
-            weight = weigh(value, self._allowance.may_copy)
+            weight = _checked_weight(value, self._allowance.may_copy)
             self.written += weight
             self._allowance.charge(weight + sum(map(len, self._copies.values())))
             self._copies.clear()  # the value now stands in two places: neither may be written to in place
@@ -250,8 +235,7 @@ def _key(node: object, token: str, path: list[str], *, exact: bool) -> Any:
 def _tokens(pointer: object) -> list[str]:
     tokens = [token.replace("~1", "/").replace("~0", "~") for token in str(pointer).split("/")[1:]]
     for before, step in zip(["", *tokens], tokens, strict=False):
-        # The client's guard against prototype pollution.
-        if step == "__proto__" or (before, step) == ("constructor", "prototype"):
+        if is_refused(before, step):
             raise _error("the path is refused by clients", tokens)
     return tokens
 

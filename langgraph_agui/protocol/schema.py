@@ -9,6 +9,7 @@ events are of unknown type.
 
 from __future__ import annotations
 
+import json
 import logging
 import types
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,7 +23,7 @@ from pydantic import ValidationError
 
 from langgraph_agui.protocol.old_spellings import Wire, modern_event, modern_input
 from langgraph_agui.protocol.wire import ProtocolError, wire_fields
-from langgraph_agui.quoting import printable
+from langgraph_agui.quoting import printable, quoted
 
 logger = logging.getLogger(__name__)
 
@@ -63,20 +64,21 @@ def examine(event: Wire | agui.BaseEvent) -> tuple[Event | None, list[str]]:
     return cast("Event", _conform(wire, model, kind, "malformed-event", notes)), notes
 
 
-def parse_input(value: Wire) -> agui.RunAgentInput:
+def parse_input(value: Wire, notes: list[str] | None = None) -> agui.RunAgentInput:
     """Return what a client sends as a `RunAgentInput`, as a producer must read it (AG-UI 1.0, run input).
 
     Absent lists and objects count as empty. Unknown members, roles and content parts are removed with a warning, so
-    that a newer client is served.
+    that a newer client is served. The warnings are logged, and added to `notes`.
 
     Raises:
         ProtocolError: A value is malformed (`malformed-input`).
     """
-    notes: list[str] = []
+    notes = [] if notes is None else notes
     try:
         return _read_input(value, notes)
     finally:
-        _log_once(notes)
+        if notes:
+            logger.warning("AG-UI: %s", summary(notes))
 
 
 def _read_input(value: Wire, notes: list[str]) -> agui.RunAgentInput:
@@ -113,8 +115,25 @@ def known_messages(messages: object) -> list[agui.Message]:
                 notes.append(f"a message was left out: {error}")
         else:
             notes.append(f"a {type(message).__name__} is no message and was left out")
-    _log_once(notes)
+    if notes:
+        logger.warning("AG-UI: %s", summary(notes))
     return known
+
+
+def messages_in(text: str | bytes) -> list[Mapping[str, object]]:
+    """Return the messages in JSON text: a list of them, or an object with a `messages` member.
+
+    Raises:
+        ValueError: It is something else.
+    """
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"Expected AG-UI messages, or a JSON list of them; this text is no JSON: {error}") from error
+    listed = value.get("messages") if isinstance(value, dict) else value
+    if not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):
+        raise ValueError(f"Expected AG-UI messages, or a JSON list of them; this JSON is {printable(str(value), 80)!r}")
+    return listed
 
 
 def log_notes(notes: Sequence[str]) -> None:
@@ -125,11 +144,10 @@ def log_notes(notes: Sequence[str]) -> None:
         logger.warning("AG-UI: and %d more of these", len(notes) - _MOST_NOTES)
 
 
-def _log_once(notes: Sequence[str]) -> None:
-    """Log all warnings about what a client has sent as one."""
-    if notes:
-        first = "; ".join(map(printable, notes[:_SHOWN]))
-        logger.warning("AG-UI: %s%s", first, f"; … ({len(notes)} in all)" if len(notes) > _SHOWN else "")
+def summary(notes: Sequence[str]) -> str:
+    """Return the first warnings about what a client has sent, in one line."""
+    first = "; ".join(map(printable, notes[:_SHOWN]))
+    return f"{first}; … ({len(notes)} in all)" if len(notes) > _SHOWN else first
 
 
 def _conform(wire: Wire, model: type[Model], name: str, code: str, notes: list[str]) -> Model:
@@ -183,7 +201,7 @@ class _List(NamedTuple):
 
 
 class _Union(NamedTuple):
-    """A union of objects that one property tells apart."""
+    """A union of objects that one property distinguishes."""
 
     key: str
     members: dict[str, _Object]
@@ -256,10 +274,18 @@ class _Walk:
         for index, item in enumerate(values):
             kept = self.cut(item, shape.item, f"{path}/{index}")
             if kept is _DROP:
-                self.removed.append(f"{path}/{index}")
+                self.removed.append(f"{path}/{index}{_unknown_tag(item, shape.item)}")
             else:
                 result.append(kept)
         return result
+
+
+def _unknown_tag(item: object, shape: _Shape) -> str:
+    """Return the value that makes an item one of an unknown kind, and the kinds that are known."""
+    tag = item.get(shape.key) if isinstance(shape, _Union) and isinstance(item, Mapping) else None
+    if not isinstance(shape, _Union) or not isinstance(tag, str) or tag in shape.members:
+        return ""
+    return f" ({shape.key} {quoted(tag)}, not {', '.join(shape.members)})"
 
 
 @cache

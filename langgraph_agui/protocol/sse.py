@@ -9,9 +9,10 @@ from __future__ import annotations
 import codecs
 import io
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Iterator
+from itertools import chain
 from json.encoder import encode_basestring
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, overload
 
 from ag_ui.core import BaseEvent, Event
 from ag_ui.core.types import GeneratedBaseModel
@@ -139,17 +140,38 @@ class SSEDecoder:
         return objects
 
 
-def decode(chunks: Iterable[bytes]) -> Iterator[Event]:
+@overload
+def decode(chunks: Iterable[bytes]) -> Iterator[Event]: ...
+@overload
+def decode(chunks: AsyncIterable[bytes]) -> AsyncGenerator[Event, None]: ...
+def decode(chunks: Iterable[bytes] | AsyncIterable[bytes]) -> Iterator[Event] | AsyncGenerator[Event, None]:
     """Yield the events of a whole response body, each read by `parse_event`. Their order is not judged.
+
+    The events of an asynchronous body are asynchronous too: `async for event in decode(agent.stream_sse(run_input))`.
 
     Raises:
         ProtocolError: As in `SSEDecoder` and `parse_event`.
     """
     decoder = SSEDecoder()
-    for chunk in chunks:
-        yield from filter(None, map(parse_event, decoder.feed(chunk)))
-    yield from filter(None, map(parse_event, decoder.finish()))
-    decoder.feed(b"")
+    if isinstance(chunks, AsyncIterable) and not isinstance(chunks, Iterable):  # some HTTP bodies are both
+        return _decode_async(chunks, decoder)
+    return (event for chunk in chain(chunks, [None]) for event in _decode_chunk(decoder, chunk))
+
+
+async def _decode_async(chunks: AsyncIterable[bytes], decoder: SSEDecoder) -> AsyncGenerator[Event, None]:
+    async for chunk in chunks:
+        for event in _decode_chunk(decoder, chunk):
+            yield event
+    for event in _decode_chunk(decoder, None):
+        yield event
+
+
+def _decode_chunk(decoder: SSEDecoder, chunk: bytes | None) -> Iterator[Event]:
+    """Yield the events that a chunk completes; None is the end of the body."""
+    for value in decoder.finish() if chunk is None else decoder.feed(chunk):
+        if (event := parse_event(value)) is not None:
+            yield event
+    decoder.feed(b"")  # raises the error of a frame that came behind valid ones
 
 
 def _data(frame: str) -> str | None:

@@ -6,8 +6,8 @@ Wire objects or SDK events enter; conforming SDK events with chunks expanded lea
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from typing import Literal, TypeAlias
+from collections.abc import AsyncIterable, Coroutine, Iterable, Mapping
+from typing import Any, Literal, TypeAlias, overload
 
 from ag_ui import core as agui
 from ag_ui.core import BaseEvent, Event, RunAgentInput
@@ -17,6 +17,7 @@ from langgraph_agui.protocol.fold import Fold
 from langgraph_agui.protocol.schema import examine, log_notes
 from langgraph_agui.protocol.wire import ProtocolError, refuse, wire_fields
 
+_Wire: TypeAlias = Mapping[str, object] | BaseEvent
 MessageKind: TypeAlias = Literal["text", "reasoning", "tool", "activity"]
 
 
@@ -37,7 +38,7 @@ class Verifier:
         self._order = EventOrder()
         self._strict = _ProducerRules(input) if strict else None
 
-    def feed(self, event: Mapping[str, object] | BaseEvent) -> list[Event]:
+    def feed(self, event: _Wire) -> list[Event]:
         """Judge the next event, an SDK event or a wire object, and return what it expands to.
 
         Raises:
@@ -66,17 +67,50 @@ class Verifier:
         self._strict.finish()
 
 
+@overload
+def verify(events: Iterable[_Wire], *, strict: bool = ..., input: RunAgentInput | None = ...) -> list[Event]: ...
+@overload
 def verify(
-    events: Iterable[Mapping[str, object] | BaseEvent],
+    events: AsyncIterable[_Wire], *, strict: bool = ..., input: RunAgentInput | None = ...
+) -> Coroutine[Any, Any, list[Event]]: ...
+def verify(
+    events: Iterable[_Wire] | AsyncIterable[_Wire],
     *,
     strict: bool = False,
     input: RunAgentInput | None = None,  # noqa: A002
-) -> list[Event]:
-    """Judge a whole stream and return its events with chunks expanded; see `Verifier`."""
+) -> list[Event] | Coroutine[Any, Any, list[Event]]:
+    """Judge a whole stream and return its events with chunks expanded; see `Verifier`.
+
+    The result for an asynchronous stream is awaited: `await verify(agent.run(run_input))`.
+    """
     verifier = Verifier(strict, input=input)
+    if isinstance(events, AsyncIterable) and not isinstance(events, Iterable):
+        return _verify_async(events, verifier)
     expanded = [item for event in events for item in verifier.feed(event)]
     verifier.finish()
     return expanded
+
+
+async def _verify_async(events: AsyncIterable[_Wire], verifier: Verifier) -> list[Event]:
+    expanded = [item async for event in events for item in verifier.feed(event)]
+    verifier.finish()
+    return expanded
+
+
+def first_fault(events: Iterable[_Wire], run_input: RunAgentInput | None = None) -> tuple[int, ProtocolError] | None:
+    """Return where a stream breaks a rule for producers first, and the error; None if it keeps them all.
+
+    A fault of the whole stream is at the number of its events. Later faults would follow from the first.
+    """
+    verifier, index = Verifier(strict=True, input=run_input), 0
+    try:
+        for event in events:
+            verifier.feed(event)
+            index += 1
+        verifier.finish()
+    except ProtocolError as error:
+        return index, error
+    return None
 
 
 class _ProducerRules:
@@ -106,10 +140,8 @@ class _ProducerRules:
                 self._finish_run(event)
             case agui.RunErrorEvent():
                 _check_usage(event, event.usage)
-            case agui.TextMessageStartEvent():
-                self._open_message(event, "text")
-            case agui.ReasoningMessageStartEvent():
-                self._open_message(event, "reasoning")
+            case agui.TextMessageStartEvent() | agui.ReasoningMessageStartEvent():
+                self._open_message(event)
             case agui.ToolCallStartEvent():
                 self._open_call(event)
             case agui.ToolCallResultEvent():
@@ -144,21 +176,18 @@ class _ProducerRules:
             refuse("run-id", event, f"the run began as {self._run.run_id!r}")
         _check_usage(event, event.usage)
         outcome = event.outcome
-        if isinstance(outcome, agui.RunFinishedInterruptOutcome):
-            if repeated := _repeated(interrupt.id for interrupt in outcome.interrupts):
-                refuse("duplicate-interrupt", event, f"two interrupts are called {repeated!r}")
-        elif outcome is None and self._input is not None and self._input.protocol_version is None:
+        check_interrupt_ids(event)
+        if outcome is None and self._input is not None and self._input.protocol_version is None:
             return  # clients of before 1.0 count pending calls themselves, and some refuse the list
-        elif outcome is None or isinstance(outcome, agui.RunFinishedSuccessOutcome):
+        if outcome is None or isinstance(outcome, agui.RunFinishedSuccessOutcome):
             named = (outcome.pending_tool_call_ids if outcome else None) or []
             pending = [call for call in self._started_calls if call not in self._run_answers]
             if named != pending:
                 refuse("pending-tool-calls", event, f"the pending calls are {pending}, not {named}")
 
-    def _open_message(
-        self, event: agui.TextMessageStartEvent | agui.ReasoningMessageStartEvent, kind: MessageKind
-    ) -> None:
+    def _open_message(self, event: agui.TextMessageStartEvent | agui.ReasoningMessageStartEvent) -> None:
         message_id = event.message_id
+        kind: MessageKind = "text" if isinstance(event, agui.TextMessageStartEvent) else "reasoning"
         self._check_kind(event, message_id, kind)
         stored = self._fold.conversation.find(message_id)
         # A snapshot cannot delete reasoning, only empty it: then it may be streamed again.
@@ -199,8 +228,8 @@ class _ProducerRules:
             refuse("unknown-entity", event, f"the client holds no {event.subtype} {event.entity_id!r}")
 
     def _snapshot(self, event: agui.MessagesSnapshotEvent) -> None:
-        if repeated := _repeated(message.id for message in event.messages):
-            refuse("id-reused", event, f"two messages are called {repeated!r}")
+        if twice := repeated(message.id for message in event.messages):
+            refuse("id-reused", event, f"two messages are called {twice!r}")
         for message in event.messages:
             self._check_kind(event, message.id, _kind(message))
         self._answered = _answered(event.messages) | self._run_answers
@@ -220,7 +249,16 @@ def _answered(messages: Iterable[agui.Message]) -> set[str]:
     return {message.tool_call_id for message in messages if isinstance(message, agui.ToolMessage)}
 
 
-def _repeated(names: Iterable[str]) -> str | None:
+def check_interrupt_ids(event: Event) -> None:
+    """Refuse interrupts that share an id (AG-UI 1.0, interrupts): no answer could name one of them."""
+    match event:
+        case agui.RunFinishedEvent(outcome=agui.RunFinishedInterruptOutcome(interrupts=interrupts)):
+            if twice := repeated(interrupt.id for interrupt in interrupts):
+                refuse("duplicate-interrupt", event, f"two interrupts have the id {twice!r}")
+
+
+def repeated(names: Iterable[str]) -> str | None:
+    """Return the first name that comes more than once; None if there is none."""
     return next((name for name, count in Counter(names).items() if count > 1), None)
 
 
@@ -229,5 +267,5 @@ def _check_usage(event: Event, usage: list[agui.TokenUsage] | None) -> None:
         parts = (entry.input_tokens, entry.output_tokens)
         if entry.total_tokens is not None and None not in parts and entry.total_tokens != sum(filter(None, parts)):
             refuse("usage", event, f"{entry.total_tokens} tokens in total are not {parts[0]} and {parts[1]}")
-    if repeated := _repeated(f"{entry.provider} {entry.model}" for entry in usage or ()):
-        refuse("usage", event, f"two usage entries are for {repeated}")
+    if twice := repeated(f"{entry.provider} {entry.model}" for entry in usage or ()):
+        refuse("usage", event, f"two usage entries are for {twice}")

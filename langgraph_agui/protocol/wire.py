@@ -31,7 +31,7 @@ from enum import Enum
 from functools import cache
 from ipaddress import IPv4Address, IPv6Address
 from pathlib import PurePath
-from typing import NoReturn, TypeAlias
+from typing import Any, NoReturn, TypeAlias, cast
 from uuid import UUID
 
 from ag_ui.core import Event, Interrupt
@@ -132,15 +132,21 @@ def to_jsonable(value: object) -> JsonValue:
     by value; sets become sorted lists. NaN and the infinities become `None`, keys become strings, and unpaired
     surrogates become U+FFFD (a pair split in two is joined).
     """
-    if value is None or value is True or value is False or (type(value) is int and -(2**63) < value < 2**63):
-        return value
     try:
-        text = _PLAIN.encode(value)
-        if not text.isascii():
-            text.encode()
-        copy: JsonValue = json.loads(text)
+        return copy_json(value)
     except Exception:
         return _Walk().value(value)
+
+
+def copy_json(value: Any) -> JsonValue:
+    """Return a copy of JSON data that shares no dict or list with it. Raises if JSON does not have `value`."""
+    kind = type(value)
+    if value is None or kind is bool or (kind is int and -(2**63) < value < 2**63) or (kind is str and value.isascii()):
+        return cast("JsonValue", value)
+    text = _PLAIN.encode(value)
+    if not text.isascii():
+        text.encode()
+    copy: JsonValue = json.loads(text)
     return copy
 
 
@@ -189,7 +195,7 @@ class _Walk:
         if value is None or isinstance(value, bool):
             return value
         if isinstance(value, Enum):
-            return self._container(value)
+            return self.value(value.value)
         if isinstance(value, str):
             return clean_text(str.__str__(value))
         if isinstance(value, int):
@@ -216,8 +222,6 @@ class _Walk:
             self._path.discard(identity)
 
     def _open(self, value: object) -> JsonValue:
-        if isinstance(value, Enum):
-            return self.value(value.value)
         if isinstance(value, Mapping):
             return self._mapping(value.items())
         if isinstance(value, (bytes, bytearray, memoryview)):

@@ -7,6 +7,7 @@ the thread's is either a change or a leftover: a preview of a run whose stream t
 
 from __future__ import annotations
 
+import json
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,8 +23,8 @@ from langgraph.types import Overwrite, StateSnapshot
 from langgraph_agui.aio import Caller, run_here
 from langgraph_agui.graphs import GraphAdapter
 from langgraph_agui.messages.extract import as_mapping
+from langgraph_agui.messages.template import canonical_json
 from langgraph_agui.messages.to_agui import agui_role
-from langgraph_agui.protocol.sse import canonical
 from langgraph_agui.state.contract import StateContract
 from langgraph_agui.state.options import predicted_values
 
@@ -111,16 +112,8 @@ class ClientStateCaches:
 
 
 def _digest(value: object) -> bytes:
-    return blake2b(canonical(_javascript_numbers(value)), digest_size=16).digest()
-
-
-def _javascript_numbers(value: object) -> object:
-    """Return the value with whole floats as integers: JavaScript sends 10.0 back as 10."""
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    if isinstance(value, Mapping):
-        return {key: _javascript_numbers(inner) for key, inner in value.items()}
-    return [_javascript_numbers(inner) for inner in value] if isinstance(value, list) else value
+    """Return a digest of JSON data; numbers count as JavaScript has them, which sends 10.0 back as 10."""
+    return blake2b(canonical_json(json.dumps(value)).encode(), digest_size=16).digest()
 
 
 # -- what a client has changed ----------------------------------------------------------------------------------------

@@ -17,20 +17,9 @@ from langgraph_agui.errors import CodedError, ErrorCode, RunInputError
 from langgraph_agui.graphs import GraphAdapter
 from langgraph_agui.protocol.wire import JsonValue, json_equal, to_jsonable
 from langgraph_agui.quoting import quoted, quoted_list
+from langgraph_agui.state import schema as schemas
 from langgraph_agui.state.options import StateOptions
-from langgraph_agui.state.schema import (
-    Problem,
-    describe,
-    dumped,
-    hides_reducer,
-    hints_of,
-    holds_messages,
-    is_private,
-    keys_of,
-    misfits,
-    state_json_schema,
-    types_of,
-)
+from langgraph_agui.state.schema import Problem, describe, dumped
 
 logger = logging.getLogger(__name__)
 
@@ -75,22 +64,22 @@ class StateContract:
         hints = _hints(graph)
         _check_options(options, graph, hints)
         # Messages may contain prompts, which clients must not write.
-        hidden = {*hidden, *(key for key, hint in hints if holds_messages(hint))}.difference(options.include or ())
+        hidden = {*hidden, *(key for key, hint in hints if schemas.holds_messages(hint))}.difference(
+            options.include or ()
+        )
         self._hidden = {messages_key, *options.exclude, *hidden, *_private(hints)}
-        # A preview under a key that the graph does not have comes back, but nobody has changed it.
-        previews = {predict.key for predict in options.predict} if graph.is_state_graph else set[str]()
-        self._ignored = {messages_key, *options.client_keys, *previews.difference(graph.channels)}
+        self._ignored = {messages_key, *options.client_keys}
         self._shared: dict[tuple[str, ...], frozenset[str]] = {}
-        self._types = types_of(graph.input_schema)
+        self._types = schemas.types_of(graph.input_schema)
         # The agent's schema: its fields by the keys of their JSON form, and the types of those keys.
         self._fields: dict[str, str] = {}
         self.json_schema: dict[str, object] | None = None
         if schema is not None:
-            self._fields = keys_of(schema)
-            private = _private(hints_of(schema).items())
+            self._fields = schemas.keys_of(schema)
+            private = _private(schemas.hints_of(schema).items())
             self._hidden |= private | {key for key, name in self._fields.items() if name in private}
-            self.json_schema = state_json_schema(schema, self.shows)
-        described = types_of(schema)
+            self.json_schema = schemas.state_json_schema(schema, self.shows)
+        described = schemas.types_of(schema)
         self._described = {key: described[name] for key, name in self._fields.items()}
 
     # -- keys -----------------------------------------------------------------------------------------------------
@@ -124,6 +113,12 @@ class StateContract:
         if not self.shows(key) or (names is not None and key not in names):
             return False
         return writable if isinstance(writable, bool) else key in writable
+
+    def writable_keys(self) -> list[str] | None:
+        """Return the keys that clients may change; None if the graph's input is not known."""
+        writable = self._options.client_writable
+        names = self._graph.input_names if writable is True else writable or ()
+        return None if names is None else sorted(filter(self._writable, names))
 
     # -- out ------------------------------------------------------------------------------------------------------
 
@@ -206,7 +201,7 @@ class StateContract:
         return False
 
     def refuse(self, keys: Collection[str]) -> None:
-        """Refuse changes of these keys: raise `RunInputError`, or log a warning, as the options say."""
+        """Refuse changes of these keys: raise `RunInputError`, or log a warning, as the options set."""
         if not keys:
             return
         names = quoted_list(sorted(keys), most=10)
@@ -231,7 +226,7 @@ class StateContract:
         if isinstance(model, type) and issubclass(model, BaseModel):
             read = {key: value for key, value in values.items() if key in self._types and self._types[key].readable}
             # Problems of the model as a whole are about the graph's state, and this is only a part of it.
-            found = misfits(lambda: model.model_validate(read, by_alias=False, by_name=True))
+            found = schemas.misfits(lambda: model.model_validate(read, by_alias=False, by_name=True))
             problems += [problem for problem in found if problem.key in read]
         return values, problems
 
@@ -247,7 +242,7 @@ class StateContract:
         concerned = {self._fields.get(key, key) for key in data if key not in excluded}
         if not concerned:
             return []
-        problems = misfits(partial(self._schema.model_validate_json, dumped(data)))
+        problems = schemas.misfits(partial(self._schema.model_validate_json, dumped(data)))
         required = {name for name, field in self._schema.model_fields.items() if field.is_required()}
         if not required <= {self._fields.get(key) for key in data} and any(not problem.path for problem in problems):
             # A validator of the whole has met a part of it: only the types of the keys can be judged.
@@ -257,20 +252,25 @@ class StateContract:
 
 def _hints(graph: GraphAdapter) -> list[tuple[str, object]]:
     """Return the keys of all schemas of a graph, with their annotations."""
-    return [(key, hint) for schema in graph.schemas for key, hint in hints_of(schema).items()]
+    return [(key, hint) for schema in graph.schemas for key, hint in schemas.hints_of(schema).items()]
 
 
 def _private(hints: Iterable[tuple[str, object]]) -> set[str]:
-    return {key for key, hint in hints if is_private(hint)}
+    return {key for key, hint in hints if schemas.is_private(hint)}
 
 
-def _check_options(options: StateOptions, graph: GraphAdapter, hints: Iterable[tuple[str, object]]) -> None:
+def _check_options(options: StateOptions, graph: GraphAdapter, hints: Collection[tuple[str, object]]) -> None:
     """Raise `ValueError` for names that the graph does not have, and for marks in the wrong place."""
     writable = () if isinstance(options.client_writable, bool) else options.client_writable
-    for option, names in (("exclude", options.exclude), ("client_writable", writable)):
+    predicted = {one.key for one in options.predict}.difference(options.client_keys)
+    for option, names in (("exclude", options.exclude), ("client_writable", writable), ("predict", predicted)):
         unknown = sorted(set(names).difference(graph.channels)) if graph.is_state_graph else []
         if unknown:  # a misspelt key in `exclude` would show what is to be hidden
-            raise ValueError(f"StateOptions.{option} names what the graph's state does not have: {', '.join(unknown)}")
+            known = sorted({key for key, _ in hints})
+            raise ValueError(
+                f"StateOptions.{option} names what the graph's state does not have: {', '.join(unknown)}. Its keys are "
+                f"{', '.join(known)}. List keys that the graph itself does not have in StateOptions.client_keys."
+            )
     for key, hint in hints:
-        if hides_reducer(hint):  # LangGraph looks for the reducer in the last place only
+        if schemas.hides_reducer(hint):  # LangGraph looks for the reducer in the last place only
             raise ValueError(f"{key!r}: put Private before the reducer, as in Annotated[list, Private, operator.add]")

@@ -88,7 +88,7 @@ def predicted_values(predict: Iterable[PredictState], arguments: str) -> dict[st
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateOptions:
-    """What clients see of a graph's state, and what they may change (docs/state.md).
+    """What clients see of a graph's state, and what they may change (guides/state.md).
 
     Keys that are not in the graph's output schema, keys marked `Private` and messages are never shown. The state's form
     is described elsewhere: by the graph's schemas, and by the agent's `state_schema`.
@@ -121,6 +121,10 @@ class StateOptions:
         for name in ("include", "exclude", "client_writable", "client_keys"):
             if isinstance(getattr(self, name), str):
                 raise TypeError(f"StateOptions.{name} is a collection of keys, not a string")
+        if isinstance(self.predict, PredictState) or not all(isinstance(one, PredictState) for one in self.predict):
+            raise TypeError("StateOptions.predict is a list of PredictState(...)")
+        if self.refused not in ("warn", "error") or self.emit not in ("delta", "snapshot"):
+            raise ValueError('StateOptions takes refused="warn" or "error", and emit="delta" or "snapshot"')
 
 
 # -- for nodes and tools ----------------------------------------------------------------------------------------------

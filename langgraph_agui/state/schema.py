@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cached_property
 from inspect import get_annotations
-from types import UnionType
 from typing import (
     Annotated,
     Any,
@@ -21,7 +20,6 @@ from typing import (
     ForwardRef,
     NamedTuple,
     NewType,
-    Union,
     cast,
     get_args,
     get_origin,
@@ -129,11 +127,9 @@ def is_private(hint: object) -> bool:
 
 def hides_reducer(hint: object) -> bool:
     """Return whether `Private` stands behind a reducer: LangGraph looks for the reducer in the last place."""
-    for part in _parts(hint):
-        metadata = getattr(part, "__metadata__", ())
-        if metadata and isinstance(metadata[-1], type(Private)):
-            return any(callable(one) and not isinstance(one, type) for one in metadata[:-1])
-    return False
+    found = (getattr(part, "__metadata__", ()) for part in _parts(hint))
+    marked = next((metadata for metadata in found if metadata and isinstance(metadata[-1], type(Private))), ())
+    return any(callable(one) and not isinstance(one, type) for one in marked[:-1])
 
 
 def holds_messages(hint: object) -> bool:
@@ -204,14 +200,6 @@ def _opened(hint: object) -> tuple[object, list[object]]:
         else:
             break
     return hint, metadata
-
-
-def alternatives(hint: object) -> list[object]:
-    """Return the types that an annotation names beside None, without the metadata around them."""
-    bare = _opened(hint)[0]
-    if get_origin(bare) not in (Union, UnionType):
-        return [bare]
-    return [kind for part in get_args(bare) if part is not type(None) for kind in alternatives(part)]
 
 
 # -- values -----------------------------------------------------------------------------------------------------------

@@ -45,7 +45,7 @@ def _of_main_agent(client: Sequence[agui.Message], known: Collection[str | None]
 def has_seen(client: Sequence[agui.Message], thread: Sequence[BaseMessage], calls: Collection[str]) -> bool:
     """Return whether a client's messages reach up to the thread's last one, and show these calls.
 
-    If not, it may have sent the answer to an earlier question again. A client that sends nothing of the agent's tells
+    If not, it may have sent the answer to an earlier question again. A client that sends nothing of the agent's shows
     nothing of what it has seen.
 
     Args:

@@ -29,16 +29,7 @@ from langgraph_agui.messages.media_urls import check_media_urls
 from langgraph_agui.messages.to_agui import open_tool_calls
 from langgraph_agui.settings import AgentContext
 from langgraph_agui.state.client_state import ClientState
-from langgraph_agui.threads.history import (
-    append_update,
-    calls_in,
-    close_gaps,
-    find_rerun,
-    has_seen,
-    last_turn,
-    new_messages,
-    start_of_new,
-)
+from langgraph_agui.threads import history
 
 # Key in the metadata of checkpoints: a JSON list of the user messages that came with answers, to run after them.
 POSTPONED = "agui_beside"
@@ -174,7 +165,7 @@ class RunPlanner:
         effective = unused(answers, mark, thread.metadata(ANSWERED), pending)
         if effective is None and pending:
             return ask_again
-        rerun = find_rerun(self._input.messages, thread.messages)
+        rerun = history.find_rerun(self._input.messages, thread.messages)
         if answers and not effective and not pending:
             unchanged = rerun is not None and self._same_content(rerun, thread.messages[_index_of(rerun, thread)])
             # An input with answers does not ask for the same run again.
@@ -194,10 +185,12 @@ class RunPlanner:
     # -- answers --------------------------------------------------------------------------------------------------
 
     def _has_seen(self, thread: Thread, pending: PendingInterrupts) -> bool:
-        """Return whether a client that answers by a command has seen the question, or tells nothing of what it has."""
+        """Return whether a client that answers by a command has seen the question, or sends nothing of what it has."""
         hidden = self._settings.subagents_for(self._input) == "hidden"
         asked = [one.interrupt for one in pending.requests if not (hidden and one.interrupt.subagent_run_id)]
-        return has_seen(self._input.messages, thread.messages, [one.tool_call_id for one in asked if one.tool_call_id])
+        return history.has_seen(
+            self._input.messages, thread.messages, [one.tool_call_id for one in asked if one.tool_call_id]
+        )
 
     def _cancels_pause(self, rerun: agui.UserMessage | None, thread: Thread) -> bool:
         """Return whether the input brings new messages that cancel what is pending, instead of being refused."""
@@ -210,7 +203,7 @@ class RunPlanner:
     ) -> Resume | Abandon:
         resolution = resolve(effective, pending)
         # If the run pauses again, the messages that came with the answers run when it waits for nothing more.
-        new = self._input.messages[start_of_new(self._input.messages, thread.messages) :]
+        new = self._input.messages[history.start_of_new(self._input.messages, thread.messages) :]
         postponed = {message.id: None for message in new if isinstance(message, agui.UserMessage)}
         metadata: dict[str, object] = {ANSWERED: mark, POSTPONED: json.dumps([*(_postponed(thread) | postponed)])}
         values = as_mapping(thread.state.values) or {}
@@ -235,7 +228,7 @@ class RunPlanner:
         # A thread that did not end its last superstep was killed: its calls are the server's, and clients cannot answer
         # them. Nor can they answer the calls of a pause that was abandoned.
         closed = thread.state.tasks or thread.metadata(ABANDONED)
-        return new_messages(
+        return history.new_messages(
             self._input.messages,
             thread.messages,
             () if closed else self._answerable(thread.messages, thread.state.values),
@@ -247,14 +240,14 @@ class RunPlanner:
     def _answerable(self, messages: Sequence[BaseMessage], stored: object) -> set[str | None]:
         """Return the calls that the client may answer: those at the end, and of its own tools all in the last turn.
 
-        A graph may go on though the client has not answered (CopilotKit's middleware does). What the client says now
+        A graph may go on though the client has not answered (CopilotKit's middleware does). What the client sends now
         does not make a tool its own: the state has what it offered before.
         """
         calls = open_tool_calls(messages, at_end=True)
         offered = self._agent.conventions.offered_tools(as_mapping(stored) or {})
-        turn = last_turn(messages)
+        turn = history.last_turn(messages)
         answered = {message.tool_call_id for message in turn if isinstance(message, ToolMessage)}
-        late = [call for call in calls_in(turn) if call["name"] in offered and call["id"] not in answered]
+        late = [call for call in history.calls_in(turn) if call["name"] in offered and call["id"] not in answered]
         return {call["id"] for call in (*calls, *late)}
 
     def _same_content(self, message: agui.UserMessage, stored: BaseMessage) -> bool:
@@ -271,13 +264,13 @@ class RunPlanner:
     async def _plan_without_thread(self) -> Execute:
         if self._input.resume or self._agent.conventions.command_answers(self._input, PendingInterrupts()) is not None:
             raise RunInputError(ErrorCode.INTERRUPT_UNKNOWN)
-        history = await self._call(self._history)
+        messages = await self._call(self._history)
         writes = await self._call(self._client_state.initial_values)
-        return Execute(self._filled(self._graph_input(history, writes)))
+        return Execute(self._filled(self._graph_input(messages, writes)))
 
     def _history(self) -> list[BaseMessage]:
         """Return the client's whole history for the graph."""
-        return close_gaps(self._converted(self._input.messages))
+        return history.close_gaps(self._converted(self._input.messages))
 
     def _converted(self, messages: Sequence[agui.Message]) -> list[BaseMessage]:
         """Return a client's messages that are to run, for the graph."""
@@ -296,7 +289,7 @@ class RunPlanner:
                 they are not new.
             state: The client's state, unless the thread's is newer.
         """
-        postponed, start = _postponed(thread), start_of_new(self._input.messages, before, thread.messages)
+        postponed, start = _postponed(thread), history.start_of_new(self._input.messages, before, thread.messages)
         new = [
             message for index, message in enumerate(self._input.messages) if index >= start or message.id in postponed
         ]
@@ -320,9 +313,9 @@ class RunPlanner:
         converted = await self._call(self._converted, new)
         if imported and converted and isinstance(converted[-1], AIMessage) and not converted[-1].tool_calls:
             return Show(converted)  # the client asks for nothing: the history ends with its answer
-        whole = await self._call(close_gaps, [*thread.messages, *converted]) if new else thread.messages
+        whole = await self._call(history.close_gaps, [*thread.messages, *converted]) if new else thread.messages
         known = {message.id for message in (*thread.messages, *converted)}
-        update = append_update(thread.messages, whole, removes=self._graph.removes_messages(self._key))
+        update = history.append_update(thread.messages, whole, removes=self._graph.removes_messages(self._key))
         graph_input = self._graph_input(update, writes)
         # A conversation with nothing new has its answer already; a graph without one runs because it was asked to.
         if stored.created_at is not None and self._takes_messages() and not graph_input:

@@ -84,7 +84,6 @@ class CallbackSource(BaseCallbackHandler):
 
     Args:
         translation: Receives the calls.
-        messages_key: The state channel that holds the conversation.
 
     Attributes:
         runs: Where the runs of LangChain are in the graph.
@@ -95,10 +94,10 @@ class CallbackSource(BaseCallbackHandler):
     run_inline = True
     raise_error = True
 
-    def __init__(self, translation: Translation, messages_key: str) -> None:
+    def __init__(self, translation: Translation) -> None:
         self._translation = translation
         self._messages = translation.messages
-        self._key = messages_key
+        self._key = translation.messages_key
         self._inputs: dict[UUID, object] = {}
         self._calls: dict[UUID, ModelCall] = {}
         # What is silenced of the messages of this run's models, by id.
@@ -144,14 +143,14 @@ class CallbackSource(BaseCallbackHandler):
         **kwargs: object,
     ) -> None:
         """A model call begins."""
-        location = self.runs.find(parent_run_id)
+        location, metadata = self.runs.find(parent_run_id), metadata or {}
         call = ModelCall(
-            metadata or {},
+            metadata,
             location.subagent,
             nostream=TAG_NOSTREAM in (tags or ()),
-            structured=bool(options and options.get("ls_structured_output_format")),
+            structured=bool((options or {}).get("ls_structured_output_format")),
             in_tool=location.tool is not None,
-            silence=self._translation.conventions.silence_of(metadata or {}),
+            silence=self._translation.conventions.silence_of(metadata),
             run_id=run_id,
         )
         self._calls[run_id] = call
@@ -209,7 +208,7 @@ class CallbackSource(BaseCallbackHandler):
     ) -> None:
         """A chain begins. It matters if it is a node's own run, or later turns out to be a graph's."""
         self.runs.enter(run_id, parent_run_id, name or "")
-        if not metadata or name is None or name != metadata.get("langgraph_node"):
+        if not metadata or not name or name != metadata.get("langgraph_node"):
             return
         namespace = namespace_of(metadata)
         if (tags and TAG_HIDDEN in tags) or (namespace and self.runs.find(parent_run_id).node == namespace):
@@ -224,7 +223,7 @@ class CallbackSource(BaseCallbackHandler):
         if run_id in self._inputs:
             location, inputs = self.runs.find(run_id), partial(extract_messages, self._inputs.pop(run_id), self._key)
             found = extract_messages(outputs, self._key)
-            messages = self._translation.find_copies(location.node, found, location.subagent)
+            messages = self._messages.copies.find_all(location.node, found, location.subagent)
             for message, streamed_id in messages:  # it gets an id before the state gives it one, as LangGraph would
                 message.id = message.id or streamed_id or str(uuid4())
                 if message.id in self._silences:  # a node that streams its model returns a message of its own
@@ -242,7 +241,7 @@ class CallbackSource(BaseCallbackHandler):
             # Only a pause ends the task for sure: after a failure LangGraph may try the node again.
             paused = isinstance(error, GraphInterrupt)
             position = location.position("end") if paused else ("soon", str(run_id))
-            self._deliver_failure(position, partial(self._translation.abort_node, run_id))
+            self._deliver_failure(position, partial(self._translation.steps.finish, run_id))
             if paused and error.args:
                 self._deliver_failure(None, partial(self._translation.pause, error.args[0], location.subagent))
         if (subagent := self.runs.leave(run_id)) is not None:
@@ -251,20 +250,11 @@ class CallbackSource(BaseCallbackHandler):
     # -- tools and the rest -------------------------------------------------------------------------------------
 
     def on_tool_start(
-        self,
-        serialized: object,
-        input_str: str,
-        *,
-        run_id: UUID,
-        parent_run_id: UUID | None = None,
-        inputs: object = None,
-        tool_call_id: object = None,
-        name: object = None,
-        **kwargs: object,
+        self, serialized: object, input_str: str, *, run_id: UUID, parent_run_id: UUID | None = None, **kwargs: object
     ) -> None:
         """A tool begins."""
-        tool = ToolRun.of_start(serialized, inputs, tool_call_id, name)
-        subagent = self.runs.enter_tool(run_id, parent_run_id, tool).subagent
+        tool = ToolRun.of_start(serialized, kwargs)
+        subagent = self.runs.enter(run_id, parent_run_id, tool.name, tool).subagent
         call_id = tool.call_id or str(run_id)
 
         def emit_output(delta: object) -> None:
@@ -279,13 +269,13 @@ class CallbackSource(BaseCallbackHandler):
         self._end_tool(run_id, failed=failed)
         if not self._inputs and isinstance(output, ToolMessage):
             output.id = output.id or str(uuid4())
-            self.deliver(None, partial(self._translation.emit_message, output))
+            self.deliver(None, partial(self._messages.emit_message, output))
 
     def on_tool_error(self, error: BaseException, *, run_id: UUID, **kwargs: object) -> None:
         """A tool failed."""
         paused = isinstance(error, GraphBubbleUp)
         if not paused:
-            self._deliver_failure(None, partial(self._translation.record_error, error, ErrorCode.TOOL_ERROR))
+            self._deliver_failure(None, partial(self._translation.errors.record, error, ErrorCode.TOOL_ERROR))
         self._end_tool(run_id, failed=True, paused=paused)
 
     def _end_tool(self, run_id: UUID, *, failed: bool, paused: bool = False) -> None:
@@ -314,15 +304,14 @@ class LoopCallbackSource(CallbackSource):
 
     Args:
         translation: Receives the calls.
-        messages_key: The state channel that holds the conversation.
         fail: Receives an exception of the translation itself.
 
     Attributes:
         sequencer: Puts the callbacks in order with the parts of the graph's stream.
     """
 
-    def __init__(self, translation: Translation, messages_key: str, fail: Callable[[Exception], None]) -> None:
-        super().__init__(translation, messages_key)
+    def __init__(self, translation: Translation, fail: Callable[[Exception], None]) -> None:
+        super().__init__(translation)
         self._fail = fail
         self._loop = asyncio.get_running_loop()
         self.sequencer = StreamSequencer(self._loop)

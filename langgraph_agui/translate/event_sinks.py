@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from typing import Generic, Protocol, Self, TypeVar
+from typing import Generic, Protocol, Self, TypeAlias, TypeVar
 
 from ag_ui import core as agui
 from ag_ui.core import BaseEvent, Message, RunAgentInput
@@ -37,6 +37,10 @@ class Sink(Protocol):
 
     def writer(self, kind: BlockKind, block_id: str, subagent_run_id: str | None = None) -> Writer:
         """Return what receives the fragments of a block."""
+
+
+# Makes the sink that puts items, in the form that one reader wants, into the reader's queue: `EventSink`, `SSESink`.
+MakeSink: TypeAlias = "Callable[[Callable[[T], object]], Sink]"
 
 
 class EventSink:
@@ -262,7 +266,7 @@ class Subscription(Generic[T]):
         left: Set when the reader has left.
     """
 
-    def __init__(self, make_sink: Callable[[Callable[[T], object]], Sink], max_unread: int) -> None:
+    def __init__(self, make_sink: MakeSink[T], max_unread: int) -> None:
         self._loop = asyncio.get_running_loop()
         self._items: list[T] = []
         self._max_unread = max_unread

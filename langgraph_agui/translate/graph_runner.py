@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any, TypeAlias, TypedDict, cast
 
-from ag_ui.core import RawEvent
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import Interrupt, StreamMode
@@ -17,7 +16,6 @@ from langgraph.types import Interrupt, StreamMode
 from langgraph_agui.configs import merge_run_configs
 from langgraph_agui.graphs import LocalGraphAdapter
 from langgraph_agui.messages.extract import extract_messages
-from langgraph_agui.protocol.wire import to_jsonable
 from langgraph_agui.translate.callback_source import LoopCallbackSource
 from langgraph_agui.translate.translation import Translation
 
@@ -25,9 +23,6 @@ MODES: Sequence[StreamMode] = ["values", "updates", "custom", "tasks"]
 
 # Receives an exception of the translation itself.
 Fail: TypeAlias = Callable[[Exception], None]
-
-# Receives each part of the stream as a `RAW` event too, if it is wanted.
-EmitRaw: TypeAlias = Callable[[RawEvent], object] | None
 
 
 class StreamPart(TypedDict):
@@ -43,15 +38,12 @@ class GraphRunner:
 
     Args:
         translation: Receives what happens.
-        messages_key: The state channel that holds the conversation.
-        emit_raw: Receives each part of the stream as a `RAW` event too.
         fail: Receives an exception of the translation itself.
     """
 
-    def __init__(self, translation: Translation, messages_key: str, emit_raw: EmitRaw, fail: Fail) -> None:
+    def __init__(self, translation: Translation, fail: Fail) -> None:
         self._translation = translation
-        self._key = messages_key
-        self._emit_raw = emit_raw
+        self._key = translation.messages_key
         self._fail = fail
 
     def stop(self) -> None:
@@ -62,10 +54,6 @@ class GraphRunner:
         """Run the graph to its end. Raises what the graph raises."""
         raise NotImplementedError
 
-    def _handle_raw(self, part: StreamPart) -> None:
-        if self._emit_raw is not None:
-            self._emit_raw(RawEvent(event=to_jsonable(dict(part)), source="langgraph"))
-
     def _messages_in(self, values: object) -> list[BaseMessage]:
         """Return the messages in a graph's state; a bare value of the functional API is no state."""
         return extract_messages(values, self._key) if not isinstance(values, list | BaseMessage) else []
@@ -74,12 +62,10 @@ class GraphRunner:
 class LocalGraphRunner(GraphRunner):
     """Runs a graph of this process; see `GraphRunner`."""
 
-    def __init__(
-        self, graph: LocalGraphAdapter, translation: Translation, messages_key: str, emit_raw: EmitRaw, fail: Fail
-    ) -> None:
-        super().__init__(translation, messages_key, emit_raw, fail)
+    def __init__(self, graph: LocalGraphAdapter, translation: Translation, fail: Fail) -> None:
+        super().__init__(translation, fail)
         self._graph = graph.graph
-        self._source = LoopCallbackSource(translation, messages_key, fail)
+        self._source = LoopCallbackSource(translation, fail)
         self._sequencer = self._source.sequencer
 
     def stop(self) -> None:
@@ -102,7 +88,7 @@ class LocalGraphRunner(GraphRunner):
     def _handle(self, part: StreamPart) -> None:
         data, namespace = part["data"], part["ns"]
         subagent = self._source.runs.subagent_at(namespace)
-        self._handle_raw(part)
+        self._translation.record_part(part)
         match part["type"]:
             case "tasks":
                 task = cast("Mapping[str, object]", data)

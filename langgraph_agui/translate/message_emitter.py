@@ -16,7 +16,6 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from langgraph_agui.messages.assistant_turn import AssistantTurn
 from langgraph_agui.messages.blocks import read_blocks
-from langgraph_agui.messages.conversation import Conversation
 from langgraph_agui.messages.encrypted_values import AGENT, EncryptedValueCodec, MessageSource
 from langgraph_agui.messages.silence import NOTHING, Silence, silence_in
 from langgraph_agui.messages.to_agui import agui_role, interrupted, text_of, tool_message, user_message
@@ -29,16 +28,13 @@ class MessageEmitter:
     """Emits the messages of one run: streamed ones, whole ones and the results of tools.
 
     Args:
-        conversation: What the client holds.
         call_ids: The client's ids of tool calls.
         sink: Receives the events.
         codec: Encodes the encrypted values.
     """
 
-    def __init__(
-        self, conversation: Conversation, call_ids: PublicCallIds, sink: Sink, codec: EncryptedValueCodec
-    ) -> None:
-        self._conversation = conversation
+    def __init__(self, call_ids: PublicCallIds, sink: Sink, codec: EncryptedValueCodec) -> None:
+        self._conversation = call_ids.conversation
         self._call_ids = call_ids
         self._sink = sink
         self._codec = codec
@@ -56,24 +52,18 @@ class MessageEmitter:
         silence: Silence = NOTHING,
     ) -> StreamingMessage:
         """Open an assistant message. `message_id` must be new to the conversation."""
-        ids = self._conversation.ids
-        public_call = partial(self._call_ids.assign, source.subagent_run_id)
+        ids, public_call = self._conversation.ids, partial(self._call_ids.assign, source.subagent_run_id)
         turn = AssistantTurn(
-            message_id,
-            ids,
-            self._codec,
-            provider=provider,
-            model=model,
-            source=source,
-            public_call=public_call,
-            silence=silence,
+            message_id, ids, self._codec, source, public_call, provider=provider, model=model, silence=silence
         )
         live = StreamingMessage(turn, self._conversation, self._sink, streamed=streamed)
         self._messages[turn] = live
         return live
 
-    def emit_whole(self, message: BaseMessage, message_id: str, source: MessageSource = AGENT) -> None:
-        """Emit a message that arrives in one piece."""
+    def emit_whole(
+        self, message: BaseMessage, message_id: str, source: MessageSource = AGENT
+    ) -> StreamingMessage | None:
+        """Emit a message that arrives in one piece; return it if it is an assistant message."""
         match agui_role(message):
             case "assistant":
                 metadata = message.response_metadata
@@ -84,6 +74,7 @@ class MessageEmitter:
                 live.close()
                 if isinstance(message, AIMessage):
                     live.emit_values(message)
+                return live
             case "tool":
                 self._emit_result(cast("ToolMessage", message), message_id, source)
             case "user":
@@ -95,6 +86,7 @@ class MessageEmitter:
                 sink.event(agui.TextMessageEndEvent(message_id=message_id))
                 self._conversation.add(user, source)
                 emit_value(message_id, user.encrypted_value, sink)
+        return None
 
     def _emit_result(self, message: ToolMessage, message_id: str, source: MessageSource) -> None:
         call_id = self._call_ids.find(source.subagent_run_id, message.tool_call_id)
@@ -120,18 +112,13 @@ class MessageEmitter:
         """Whether a message is open, so that a snapshot would hold a part of it."""
         return any(live.is_open for live in self._messages.values())
 
-    def has_failed(self, turn: AssistantTurn) -> bool:
-        """Return whether the model call of a message of this run has failed."""
-        return self._messages[turn].failed
-
-    def withdraw(self, turn: AssistantTurn) -> None:
+    def withdraw(self, live: StreamingMessage) -> None:
         """Take back a message of this run. Its open calls get a result first: clients count calls, not messages."""
-        live = self._messages[turn]
         if live.is_open:
             live.close()
         self._interrupt(live)
-        del self._messages[turn]
-        self._call_ids.withdraw(self._conversation.withdraw(turn))
+        del self._messages[live.turn]
+        self._call_ids.withdraw(self._conversation.withdraw(live.turn))
 
     def update(self, turn: AssistantTurn, message: BaseMessage) -> None:
         """Take a message of this run as its node has returned it."""

@@ -16,9 +16,7 @@ from uuid import UUID, uuid4
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from langgraph_agui.configs import namespace_of
-from langgraph_agui.messages.assistant_turn import AssistantTurn
 from langgraph_agui.messages.blocks import read_blocks
-from langgraph_agui.messages.conversation import Conversation
 from langgraph_agui.messages.encrypted_values import AGENT, MessageSource
 from langgraph_agui.messages.silence import NOTHING, Silence, silence_in
 from langgraph_agui.messages.to_agui import SUMMARIZATION, agui_role
@@ -32,6 +30,9 @@ NodeOutput: TypeAlias = Sequence[tuple[BaseMessage, str | None]]
 
 # Finds the messages in a node's input: they are not new.
 NodeInput: TypeAlias = Callable[[], Iterable[BaseMessage]]
+
+# Whether the graph keeps a conversation.
+KeepsMessages: TypeAlias = Callable[[], bool]
 
 
 @dataclass(slots=True, eq=False)
@@ -80,23 +81,22 @@ class MessageTracker:
     """The messages of one run.
 
     Args:
-        conversation: What the client holds.
         emitter: Emits the messages.
         state: The messages of the root graph's state.
         subagents: Decides what the client sees of subagents.
         keeps_messages: Whether the graph keeps a conversation. Then the client loses a message of the main agent that
             is not returned by the node that made it.
+
+    Attributes:
+        copies: Finds what nodes return once more.
+        keeps_messages: As given.
     """
 
     def __init__(
-        self,
-        conversation: Conversation,
-        emitter: MessageEmitter,
-        state: StateMessages,
-        subagents: SubagentTracker,
-        keeps_messages: Callable[[], bool] = bool,
+        self, emitter: MessageEmitter, state: StateMessages, subagents: SubagentTracker, keeps_messages: KeepsMessages
     ) -> None:
-        self._conversation = conversation
+        self._conversation = subagents.call_ids.conversation
+        self.copies = CopyDetector(subagents)
         self._emitter = emitter
         self._state = state
         self._subagents = subagents
@@ -104,9 +104,9 @@ class MessageTracker:
         self._known: set[str] = set()
         self._source_of: dict[str, str | None] = {}
         self._streamed: dict[str, list[tuple[BaseMessage, str]]] = {}
-        self._keeps_messages = keeps_messages
+        self.keeps_messages = keeps_messages
         # What models made in each task of the main agent, by the checkpoint namespace.
-        self._made_in: defaultdict[str, list[AssistantTurn]] = defaultdict(list)
+        self._made_in: defaultdict[str, list[StreamingMessage]] = defaultdict(list)
         self._withdrawn = False
 
     # -- the thread ---------------------------------------------------------------------------------------------
@@ -155,7 +155,7 @@ class MessageTracker:
 
     def start_model_call(self, call: ModelCall) -> None:
         """A model call begins whose words the client may see."""
-        self._withdraw(namespace_of(call.metadata), only_failed=True)
+        self.withdraw(namespace_of(call.metadata), only_failed=True)
         call.source = self._subagents.message_source(call.subagent)
         self._calls.add(call)
 
@@ -176,7 +176,7 @@ class MessageTracker:
             model = call.metadata.get("ls_model_name")
             public = self._public_id(call.best_id, call)
             call.live = live = self._emitter.open(public, provider, model, source=call.source, silence=call.silence)
-            self._record_made(call, live.turn)
+            self._record_made(call, live)
             live.emit_deltas(deltas)
 
     def _public_id(self, message_id: str | None, call: ModelCall) -> str:
@@ -202,9 +202,8 @@ class MessageTracker:
             return
         else:
             public = self._public_id(message.id, call)
-            self._emitter.emit_whole(message, public, call.source)
-            if (turn := self._conversation.turns.get(public)) is not None:
-                self._record_made(call, turn)
+            if (live := self._emitter.emit_whole(message, public, call.source)) is not None:
+                self._record_made(call, live)
         if message.id is not None:
             self._streamed.setdefault(message.id, []).append((message, public))
             if call.source.subagent_run_id is None or message.id not in self._known:
@@ -237,9 +236,10 @@ class MessageTracker:
         """A node has returned messages. `namespace` is the checkpoint namespace of its task."""
         new: list[tuple[BaseMessage, str | None]] = []
         for message, copied in messages:
+            turn = self._conversation.turns.get(self._state.public_id(message.id))
             if message.id not in self._known:
                 new.append((message, copied))
-            elif (turn := self._turn(message.id, subagent)) is not None:
+            elif turn is not None and (subagent is None or turn.source.subagent_run_id == subagent.id):
                 self._emitter.update(turn, message)
         if new:
             self.mark_known(inputs())
@@ -251,19 +251,15 @@ class MessageTracker:
         if subagent is None:
             kept = {self._state.public_id(message.id) for message, _ in messages}
             kept |= {public for message, _ in messages for _, public in self._streamed.get(message.id or "", ())}
-            self._withdraw(namespace, kept)
+            self.withdraw(namespace, kept)
 
     # -- what no node keeps -----------------------------------------------------------------------------------------
 
-    def _record_made(self, call: ModelCall, turn: AssistantTurn) -> None:
-        if call.source.subagent_run_id is None and self._keeps_messages():
-            self._made_in[namespace_of(call.metadata)].append(turn)
+    def _record_made(self, call: ModelCall, live: StreamingMessage) -> None:
+        if call.source.subagent_run_id is None and self.keeps_messages():
+            self._made_in[namespace_of(call.metadata)].append(live)
 
-    def retry_node(self, namespace: str) -> None:
-        """A task begins, or begins again after it has failed: then its first attempt is not kept."""
-        self._withdraw(namespace)
-
-    def _withdraw(self, namespace: str, kept: Collection[str] = (), *, only_failed: bool = False) -> None:
+    def withdraw(self, namespace: str, kept: Collection[str] = (), *, only_failed: bool = False) -> None:
         """Take back what models made in a task, and in the tasks inside it.
 
         Args:
@@ -273,13 +269,13 @@ class MessageTracker:
         """
         inside = [task for task in self._made_in if task == namespace or task.startswith(f"{namespace}|")]
         for task in inside if namespace else ():
-            made = [turn for turn in self._made_in.pop(task) if turn.message_id not in kept]
-            gone = [turn for turn in made if not only_failed or self._emitter.has_failed(turn)]
-            if left := [turn for turn in made if turn not in gone]:
+            made = [live for live in self._made_in.pop(task) if live.turn.message_id not in kept]
+            gone = [live for live in made if not only_failed or live.failed]
+            if left := [live for live in made if live not in gone]:
                 self._made_in[task] = left
-            for turn in gone:
-                self._emitter.withdraw(turn)
-                self._known -= self._state.forget(turn.message_id)
+            for live in gone:
+                self._emitter.withdraw(live)
+                self._known -= self._state.forget(live.turn.message_id)
                 self._withdrawn = True
 
     def take_withdrawn(self) -> bool:
@@ -289,11 +285,6 @@ class MessageTracker:
         return due
 
     # -- whole messages ---------------------------------------------------------------------------------------------
-
-    def _turn(self, state_id: str | None, subagent: SubagentRun | None) -> AssistantTurn | None:
-        """Return the turn of this run under the state's message id, if a node of this subagent may change it."""
-        turn = self._conversation.turns.get(self._state.public_id(state_id))
-        return turn if turn is not None and (subagent is None or turn.source.subagent_run_id == subagent.id) else None
 
     def emit_message(self, message: BaseMessage, subagent: SubagentRun | None = None) -> None:
         """Emit a whole message, unless it was streamed, emitted or given before, or is hidden."""
@@ -333,22 +324,25 @@ class CopyDetector:
     from several threads at once.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, subagents: SubagentTracker) -> None:
+        self._visible_id = subagents.visible_id
         self._streamed: list[tuple[str, str | None, AIMessage]] = []
         self._lock = Lock()
 
-    def add(self, namespace: str, message: BaseMessage, subagent_run_id: str | None) -> None:
-        """Note what a model generated in the task with this checkpoint namespace, and under which `subagentRunId`."""
+    def add(self, namespace: str, message: BaseMessage, subagent: SubagentRun | None) -> None:
+        """Note what a model of this subagent generated in the task with this checkpoint namespace."""
         if isinstance(message, AIMessage) and message.id is not None:
-            self._streamed.append((namespace, subagent_run_id, message))
+            self._streamed.append((namespace, self._visible_id(subagent), message))
 
-    def find_all(self, namespace: str, messages: Sequence[BaseMessage], subagent_run_id: str | None) -> NodeOutput:
+    def find_all(
+        self, namespace: str, messages: Sequence[BaseMessage], subagent: SubagentRun | None = None
+    ) -> NodeOutput:
         """Return the messages of a task with the ids of those that they repeat: of the same agent, in the same task.
 
         Each is found once, because a node may return the same words several times. Not one that is returned itself.
         """
-        returned = {message.id for message in messages}
-        return [(message, self._find(namespace, message, returned, subagent_run_id)) for message in messages]
+        returned, source = {message.id for message in messages}, self._visible_id(subagent)
+        return [(message, self._find(namespace, message, returned, source)) for message in messages]
 
     def _find(
         self, namespace: str, message: BaseMessage, returned: Collection[str | None], subagent_run_id: str | None

@@ -1,21 +1,20 @@
 """Clients of before AG-UI 1.0: the events of a run enter, in the form of 1.0; those that such a client takes leave.
 
-docs/frontends.md says what each generation does with what it does not know. Nothing else knows of these clients.
+reference/clients.md lists what each generation does with what it does not know. Nothing else knows of these clients.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Sequence
-from typing import TypeVar
+from collections.abc import Callable, Sequence
+from typing import TypeVar, cast
 
 from ag_ui import core as agui
-from ag_ui.core import BaseEvent, Message, RunAgentInput
+from ag_ui.core import BaseEvent, Event, Message, RunAgentInput
 from pydantic import BaseModel
 
 from langgraph_agui.messages.blocks import BlockKind
-from langgraph_agui.protocol.patch import apply_patch
-from langgraph_agui.protocol.wire import wire_fields
+from langgraph_agui.protocol.fold import Fold
+from langgraph_agui.protocol.message_store import StoredMessage, StoredToolCall
 from langgraph_agui.settings import AgentContext
 from langgraph_agui.translate.event_sinks import Sink, Writer
 
@@ -55,18 +54,26 @@ class OldClientSink:
     def __init__(self, sink: Sink, run_input: RunAgentInput, *, shows_subagents: bool) -> None:
         self._sink = sink
         self._shows_subagents = shows_subagents
-        # The state that the client holds, until it gets one in this run.
-        self._state: object = run_input.state
         self._has_state = False
-        self._messages = _ClientMessages(run_input.messages)
+        self._client = Fold(run_input.messages, run_input.state)
+        self._begin(run_input.messages)
+
+    def _begin(self, messages: Sequence[Message]) -> None:
+        """Note what the client sent, or got in a snapshot."""
+        self._known = {message.id for message in messages}
+        self._answer: str | None = None
+        # Whether the last message began with text, behind another one of this run.
+        self._ends_with_text = False
 
     def writer(self, kind: BlockKind, block_id: str, subagent_run_id: str | None = None) -> Writer:
         """Return what receives the fragments of a block."""
         write = self._sink.writer(kind, block_id, subagent_run_id if self._shows_subagents else None)
-        words = self._messages.words[block_id]
+        held = self._client.conversation
+        find: Callable[[str], StoredMessage | StoredToolCall | None] = held.find_call if kind == "call" else held.find
 
         def write_and_note(text: str) -> None:
-            words.append(text)
+            if (item := find(block_id)) is not None:
+                item.append(text)
             write(text)
 
         return write_and_note
@@ -77,90 +84,38 @@ class OldClientSink:
             if isinstance(event, agui.SubagentStartedEvent | agui.SubagentFinishedEvent | agui.SubagentErrorEvent):
                 return
             event = _inline(event)
+        if isinstance(event, agui.MessagesSnapshotEvent) and not self._ends_with_text and self._holds(event.messages):
+            return
+        self._client.apply(cast("Event", event))
         match event:
             case agui.MessagesSnapshotEvent():
-                if not self._messages.end_with_text and self._messages.are(event.messages):
-                    return
-                self._messages = _ClientMessages(event.messages)
+                self._begin(event.messages)
             case agui.StateSnapshotEvent():
                 self._has_state = True
             case agui.StateDeltaEvent() if not self._has_state:
                 self._has_state = True
-                operations = [wire_fields(operation) for operation in event.delta]
-                event = agui.StateSnapshotEvent(snapshot=apply_patch(self._state, operations))
+                event = agui.StateSnapshotEvent(snapshot=self._client.state)
             case agui.RunFinishedEvent() if not isinstance(event.outcome, agui.RunFinishedInterruptOutcome):
                 event = event.model_copy(update={"outcome": None})
-            case _:
-                self._messages.receive(event)
-        self._sink.event(event)
-
-
-class _ClientMessages:
-    """What a client holds: messages as it sent them, and the words of those that it gets.
-
-    Args:
-        held: The messages that it sent, or got in a snapshot.
-
-    Attributes:
-        words: What it has got of each message and each call, by id.
-        end_with_text: Whether the last message began with text, behind another one of this run.
-    """
-
-    def __init__(self, held: Sequence[Message]) -> None:
-        self._held = _by_id(held)
-        self.words: defaultdict[str, list[str]] = defaultdict(list)
-        self._values: dict[str, str] = {}
-        self._answer: str | None = None
-        self.end_with_text = False
-
-    def receive(self, event: BaseEvent) -> None:
-        """Note what the client gets with an event. Fragments of a block come to `words` without one."""
-        match event:
-            case agui.TextMessageContentEvent() | agui.ReasoningMessageContentEvent():
-                self.words[event.message_id].append(event.delta)
-            case agui.ToolCallArgsEvent():
-                self.words[event.tool_call_id].append(event.delta)
-            case agui.ToolCallResultEvent():
-                self.words[event.message_id] = [str(event.content)]
             case agui.TextMessageStartEvent(message_id=message_id):
-                self.words.setdefault(message_id, [])
-                self.end_with_text |= self._answer not in (None, message_id)
+                self._ends_with_text |= self._answer not in (None, message_id)
                 self._answer = message_id
             case agui.ToolCallStartEvent(parent_message_id=str(message_id)):
-                self.words.setdefault(message_id, [])
                 self._answer = self._answer or message_id
             case agui.ReasoningMessageStartEvent():
-                self.words.setdefault(event.message_id, [])
-                self.end_with_text = False
-            case agui.ReasoningEncryptedValueEvent():
-                self._values[event.entity_id] = event.encrypted_value
+                self._ends_with_text = False
+        self._sink.event(event)
 
-    def are(self, messages: Sequence[Message]) -> bool:
+    def _holds(self, messages: Sequence[Message]) -> bool:
         """Return whether the client holds exactly these messages.
 
         No event has the `error` of a failed tool. A snapshot brings it, if no reasoning is shown twice for it.
         """
-        new = [message for message in messages if message.id in self.words]
-        if any(one.role == "tool" and one.error for one in new) and all(one.role != "reasoning" for one in messages):
+        failed = {one.id for one in messages if one.role == "tool" and one.error and one.id not in self._known}
+        if failed and all(one.role != "reasoning" for one in messages):
             return False
-        calls = {call.id for message in messages for call in _calls(message)}
-        known = self._held.keys() | (self.words.keys() - calls)
-        return known == _by_id(messages).keys() and all(map(self._holds, messages))
-
-    def _holds(self, message: Message) -> bool:
-        if message.id not in self.words:
-            return self._held.get(message.id) == message
-        value = None if isinstance(message, agui.ActivityMessage) else message.encrypted_value
-        entities: list[tuple[str, object, str | None]] = [(message.id, message.content or "", value)]
-        entities += [(call.id, call.function.arguments, call.encrypted_value) for call in _calls(message)]
-        return all(
-            "".join(self.words[entity_id]) == str(words) and self._values.get(entity_id) == value
-            for entity_id, words, value in entities
-        )
-
-
-def _calls(message: Message) -> Sequence[agui.ToolCall]:
-    return (message.tool_calls or ()) if isinstance(message, agui.AssistantMessage) else ()
+        shown = [one.model_copy(update={"error": None}) if one.id in failed else one for one in messages]
+        return _by_id(shown) == _by_id(self._client.messages)
 
 
 def _by_id(messages: Sequence[Message]) -> dict[str, Message]:

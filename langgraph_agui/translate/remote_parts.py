@@ -2,7 +2,7 @@
 
 Parts of the stream enter, in the server's order: a task starts before the graphs that it runs, and their tasks end
 before it does. Subagents, exceptions and model calls leave. A server names neither the purpose of a tool nor a graph
-that is no agent. It does not report model calls: those are recognised by what their chunks say about themselves.
+that is no agent. It does not report model calls: those are recognised by what their chunks hold.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from langgraph.pregel.remote import RemoteException
 from langgraph_agui.configs import graph_of, namespace_of, subagent_run_id
 from langgraph_agui.errors import ErrorCode
 from langgraph_agui.translate.message_tracker import ModelCall
+from langgraph_agui.translate.state_view import Namespace
 from langgraph_agui.translate.subagents import SubagentRun
 from langgraph_agui.translate.translation import Translation
 
@@ -27,7 +28,6 @@ from langgraph_agui.translate.translation import Translation
 _NODE_ID: Final = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 Metadata: TypeAlias = Mapping[str, object]
-Namespace: TypeAlias = tuple[str, ...]
 Task: TypeAlias = Mapping[str, object]
 StartedTask: TypeAlias = tuple[Namespace, Task]
 
@@ -186,7 +186,7 @@ class RemoteErrors:
         error = self._find(report) or RemoteException(report)
         self._errors.append((own, error))
         if _is_recursion_error(report):
-            self._translation.record_error(error, ErrorCode.RECURSION_LIMIT)
+            self._translation.errors.record(error, ErrorCode.RECURSION_LIMIT)
         return error
 
     def classify(self, error: RemoteException) -> ErrorCode:
@@ -194,7 +194,7 @@ class RemoteErrors:
         report = error.args[0] if error.args else None
         if _is_recursion_error(report):
             return ErrorCode.RECURSION_LIMIT
-        return self._translation.classify_error(self._find(report) or error)
+        return self._translation.errors.classify(self._find(report) or error)
 
     def _find(self, report: object) -> RemoteException | None:
         return next((error for _, error in reversed(self._errors) if error.args[0] == report), None)
@@ -271,7 +271,7 @@ class RemoteModels:
         call = self._by_id.get(key)
         if call is None:
             if key in self._ended:
-                self._translation.add_usage(chunk, metadata)
+                self._translation.usage.add(chunk, metadata)
                 return
             call = self._find_or_start(*key, metadata)
         call.chunks.append(chunk)

@@ -27,17 +27,9 @@ from langgraph_agui.aio import await_shielded
 from langgraph_agui.errors import ErrorCode, RunInputError
 from langgraph_agui.graphs import GraphAdapter, LocalGraphAdapter
 from langgraph_agui.graphs.remote import RemoteGraphAdapter, server_config
-from langgraph_agui.messages.extract import (
-    MessageDecoder,
-    as_mapping,
-    decode_message,
-    encode_for_server,
-    extract_messages,
-)
-from langgraph_agui.protocol.wire import to_jsonable
-from langgraph_agui.translate.graph_runner import EmitRaw, Fail, GraphRunner, LocalGraphRunner, StreamPart
+from langgraph_agui.messages.extract import MessageDecoder, decode_message, encode_for_server, extract_messages
+from langgraph_agui.translate.graph_runner import Fail, GraphRunner, LocalGraphRunner, StreamPart
 from langgraph_agui.translate.remote_parts import (
-    Namespace,
     RemoteErrors,
     RemoteModels,
     RemoteTasks,
@@ -45,6 +37,7 @@ from langgraph_agui.translate.remote_parts import (
     Task,
     own_namespace,
 )
+from langgraph_agui.translate.state_view import Namespace
 from langgraph_agui.translate.subagents import SubagentRun
 from langgraph_agui.translate.translation import Translation
 
@@ -56,10 +49,8 @@ MODES: list[StreamMode] = ["values", "updates", "custom", "messages", "tasks"]
 class RemoteGraphRunner(GraphRunner):
     """Runs a graph on a LangGraph server; see `GraphRunner`."""
 
-    def __init__(
-        self, graph: RemoteGraphAdapter, translation: Translation, messages_key: str, emit_raw: EmitRaw, fail: Fail
-    ) -> None:
-        super().__init__(translation, messages_key, emit_raw, fail)
+    def __init__(self, graph: RemoteGraphAdapter, translation: Translation, fail: Fail) -> None:
+        super().__init__(translation, fail)
         self._adapter = graph
         self._graph = graph.graph
         self._decoder = MessageDecoder()
@@ -86,7 +77,7 @@ class RemoteGraphRunner(GraphRunner):
         self._tasks.clear()
         self._paused = False
         try:
-            async for part in self._stream(graph_input, _with_context(server_config(config), context)):
+            async for part in self._stream(graph_input, server_config(config, context)):
                 self._handle_guarded(part)
             await self._check_end()
         except ConflictError as error:
@@ -94,7 +85,7 @@ class RemoteGraphRunner(GraphRunner):
         except (BadRequestError, UnprocessableEntityError) as error:
             raise RunInputError(ErrorCode.INVALID_INPUT) from error
         except RemoteException as error:
-            self._translation.record_error(error, self._errors.classify(error))
+            self._translation.errors.record(error, self._errors.classify(error))
             raise
         except asyncio.CancelledError:
             await self._cancel()
@@ -156,7 +147,7 @@ class RemoteGraphRunner(GraphRunner):
     def _handle(self, part: StreamPart) -> None:
         data, namespace = part["data"], tuple(part["ns"])
         subagent = self._tasks.subagent_at(namespace)
-        self._handle_raw(part)
+        self._translation.record_part(part)
         match part["type"]:
             case "messages":
                 content, metadata = cast("Sequence[Mapping[str, object]]", data)
@@ -180,7 +171,7 @@ class RemoteGraphRunner(GraphRunner):
                 self._translation.output.emit_written(self._decoder.decode(data), subagent)
             case "updates" if isinstance(data, Mapping) and "__interrupt__" in data:
                 self._paused = True
-                self._translation.pause([_interrupt(raised) for raised in data["__interrupt__"]], subagent)
+                self._translation.pause([Interrupt(**raised) for raised in data["__interrupt__"]], subagent)
             case "updates" if isinstance(data, Mapping) and "__metadata__" in data:
                 self._skip_tasks(namespace, data)
 
@@ -202,9 +193,9 @@ class RemoteGraphRunner(GraphRunner):
         found = self._messages(task.get("result")) if error is None else []
         self._models.leave_task(own, {message.id for message in found}, error)
         if error is not None or task.get("interrupts"):
-            self._translation.abort_node(run_id)
+            self._translation.steps.finish(run_id)
         elif started is not None:  # else it ran before the pause that this run resumes from
-            messages = self._translation.find_copies(own, found, subagent)
+            messages = self._translation.messages.copies.find_all(own, found, subagent)
             inputs = partial(self._messages, started.get("input"))
             self._translation.end_node(run_id, messages, inputs, subagent, own)
 
@@ -219,41 +210,20 @@ class RemoteGraphRunner(GraphRunner):
         """End tasks that will have no end of their own: they were not run, or were cancelled."""
         for namespace, task in tasks:
             self._end_subagents(namespace, task)
-            self._translation.abort_node(_run_id(task))
+            self._translation.steps.finish(_run_id(task))
 
     def _messages(self, data: object) -> list[BaseMessage]:
         return extract_messages(self._decoder.decode(data), self._key)
 
 
-def graph_runner_for(
-    graph: GraphAdapter, translation: Translation, *, messages_key: str, emit_raw: EmitRaw, fail: Fail
-) -> GraphRunner:
+def graph_runner_for(graph: GraphAdapter, translation: Translation, fail: Fail) -> GraphRunner:
     """Return the runner of a graph, here or on a server; see `GraphRunner` for the arguments."""
     if isinstance(graph, RemoteGraphAdapter):
-        return RemoteGraphRunner(graph, translation, messages_key, emit_raw, fail)
+        return RemoteGraphRunner(graph, translation, fail)
     assert isinstance(graph, LocalGraphAdapter)  # noqa: S101  # there are two adapters
-    return LocalGraphRunner(graph, translation, messages_key, emit_raw, fail)
-
-
-def _with_context(config: RunnableConfig, context: object) -> RunnableConfig:
-    """Return the configuration with the runtime context in it.
-
-    A LangGraph server refuses to take both, and builds the context from `configurable`.
-    """
-    given = to_jsonable(as_mapping(context))
-    if not isinstance(given, dict):
-        return config
-    return {**config, "configurable": {**given, **config["configurable"]}}
+    return LocalGraphRunner(graph, translation, fail)
 
 
 def _run_id(task: Mapping[str, object]) -> UUID:
     """Return a run id for a task, always the same one."""
     return uuid5(NAMESPACE_OID, str(task["id"]))
-
-
-def _interrupt(raised: Mapping[str, object]) -> Interrupt:
-    return Interrupt(
-        raised.get("value"),
-        id=str(raised["id"]),
-        response_schema=cast("dict[str, Any] | None", raised.get("response_schema")),
-    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import defaultdict
 from collections.abc import Hashable, Mapping
 from itertools import count
 from typing import TypeAlias
@@ -12,6 +13,7 @@ from ag_ui import core as agui
 from ag_ui.core import BaseEvent, RunAgentInput
 from langchain_core.messages import AIMessage, BaseMessage
 
+from langgraph_agui.configs import namespace_of
 from langgraph_agui.errors import ErrorClassifier, ErrorCode, RunInputError
 from langgraph_agui.messages.options import vendor
 from langgraph_agui.translate.event_sinks import Sink
@@ -63,46 +65,12 @@ def refused_run(run_input: RunAgentInput, error: Exception) -> list[BaseEvent]:
     return [run_started(run_input), run_error(run_input, error, ErrorClassifier().classify(error, ErrorCode.INTERNAL))]
 
 
-class Steps:
-    """The open steps of one run: one for each run of a node."""
-
-    def __init__(self, sink: Sink) -> None:
-        self._sink = sink
-        self._open: dict[Hashable, agui.StepStartedEvent] = {}
-
-    def start(self, key: Hashable, node: str, subagent_run_id: str | None = None) -> None:
-        """Open a step for `node`, as "name (2)" while the same agent has a step of that name open.
-
-        `key` is what `finish` closes it by.
-        """
-        taken = {step.step_name for step in self._open.values() if step.subagent_run_id == subagent_run_id}
-        name = next(name for number in count(1) if (name := node if number == 1 else f"{node} ({number})") not in taken)
-        self._open[key] = step = agui.StepStartedEvent(step_name=name, subagent_run_id=subagent_run_id)
-        self._sink.event(step.model_copy())
-
-    def replay(self, sink: Sink) -> None:
-        """Emit to a new reader the open steps, outermost first."""
-        for step in self._open.values():
-            sink.event(step.model_copy())
-
-    def finish(self, key: Hashable) -> None:
-        """Close the step of `key`, if it is open."""
-        if (step := self._open.pop(key, None)) is not None:
-            event = agui.StepFinishedEvent(step_name=step.step_name, subagent_run_id=step.subagent_run_id)
-            self._sink.event(event)
-
-    def close(self, subagent_run_id: str | None = None) -> None:
-        """Close the open steps of a subagent, or (None) of all, innermost first."""
-        for key, step in reversed(list(self._open.items())):
-            if subagent_run_id is None or step.subagent_run_id == subagent_run_id:
-                self.finish(key)
-
-
 class Usage:
     """The tokens that the model calls of one run report, hidden calls included."""
 
     def __init__(self) -> None:
         self._calls: list[agui.TokenUsage] = []
+        self._by_task: defaultdict[str, list[dict[str, object]]] = defaultdict(list)
 
     def add(self, message: BaseMessage, metadata: Mapping[str, object]) -> None:
         """Count one finished call, from its whole message and the metadata of its start."""
@@ -117,7 +85,54 @@ class Usage:
         )
         if entry is not None:
             self._calls.append(entry)
+            fields = entry.model_dump(mode="json", by_alias=True, exclude_none=True)
+            self._by_task[namespace_of(metadata)].append(fields)
+
+    def take_calls(self, namespace: str) -> list[dict[str, object]]:
+        """Return the usage of each call that a task has made since this was last asked, in the form of the wire."""
+        return self._by_task.pop(namespace, [])
 
     def total(self) -> TokenUsages:
         """Return the usage of all calls."""
         return agui.aggregate_token_usage(self._calls) or None
+
+
+class Steps:
+    """The open steps of one run: one for each run of a node. Their ends carry the tokens of their model calls."""
+
+    def __init__(self, sink: Sink, usage: Usage) -> None:
+        self._sink, self._usage = sink, usage
+        self._open: dict[Hashable, agui.StepStartedEvent] = {}
+        self._namespaces: dict[Hashable, str] = {}
+
+    def start(self, key: Hashable, node: str, subagent_run_id: str | None = None, namespace: str = "") -> None:
+        """Open a step for `node`, as "name (2)" while the same agent has a step of that name open.
+
+        `key` is what `finish` closes it by, `namespace` the checkpoint namespace of the node's task.
+        """
+        self._namespaces[key] = namespace
+        taken = {step.step_name for step in self._open.values() if step.subagent_run_id == subagent_run_id}
+        name = next(name for number in count(1) if (name := node if number == 1 else f"{node} ({number})") not in taken)
+        self._open[key] = step = agui.StepStartedEvent(step_name=name, subagent_run_id=subagent_run_id)
+        self._sink.event(step.model_copy())
+
+    def replay(self, sink: Sink) -> None:
+        """Emit to a new reader the open steps, outermost first."""
+        for step in self._open.values():
+            sink.event(step.model_copy())
+
+    def finish(self, key: Hashable) -> None:
+        """Close the step of `key`, if it is open."""
+        if (step := self._open.pop(key, None)) is not None:
+            calls = self._usage.take_calls(self._namespaces.pop(key))
+            metadata = {"usage": calls} if calls else None  # as in RUN_FINISHED, with an entry for each model call
+            event = agui.StepFinishedEvent(
+                step_name=step.step_name, subagent_run_id=step.subagent_run_id, metadata=metadata
+            )
+            self._sink.event(event)
+
+    def close(self, subagent_run_id: str | None = None) -> None:
+        """Close the open steps of a subagent, or (None) of all, innermost first."""
+        for key, step in reversed(list(self._open.items())):
+            if subagent_run_id is None or step.subagent_run_id == subagent_run_id:
+                self.finish(key)

@@ -14,6 +14,7 @@ from typing import Final, Literal
 from uuid import UUID
 
 from langgraph_agui.configs import graph_of, subagent_run_id, task_id
+from langgraph_agui.messages.extract import as_mapping
 from langgraph_agui.translate.stream_sequencer import StreamPosition
 from langgraph_agui.translate.subagents import SubagentRun
 
@@ -33,20 +34,18 @@ class ToolRun:
     description: str | None
 
     @classmethod
-    def of_start(cls, serialized: object, inputs: object, call_id: object, name: object) -> ToolRun:
+    def of_start(cls, serialized: object, fields: Mapping[str, object]) -> ToolRun:
         """Read the start of a tool. Its arguments describe a task better than the tool's own description does.
 
         Args:
             serialized: The tool's name and description.
-            inputs: Its arguments.
-            call_id: The call that it answers.
-            name: Its name, where `serialized` has none.
+            fields: `inputs`, its arguments; `tool_call_id`; `name`, for where `serialized` has none.
         """
-        tool: Mapping[str, object] = serialized if isinstance(serialized, Mapping) else {}
-        arguments: Mapping[str, object] = inputs if isinstance(inputs, Mapping) else {}
+        tool, arguments = as_mapping(serialized) or {}, as_mapping(fields.get("inputs")) or {}
         texts = (arguments.get("description"), tool.get("description"))
         description = next((text for text in texts if isinstance(text, str) and text), None)
-        return cls(call_id if isinstance(call_id, str) else None, str(tool.get("name") or name or "tool"), description)
+        name, call_id = tool.get("name") or fields.get("name") or "tool", fields.get("tool_call_id")
+        return cls(call_id if isinstance(call_id, str) else None, str(name), description)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,13 +94,10 @@ class RunTree:
         """Return the subagent whose graph streams under this namespace."""
         return self._by_namespace.get("|".join(namespace))
 
-    def enter(self, run_id: UUID, parent: UUID | None, name: str) -> None:
-        """A chain begins: it is where its parent is."""
-        self._locations[run_id] = replace(self.find(parent), name=name)
-
-    def enter_tool(self, run_id: UUID, parent: UUID | None, tool: ToolRun) -> RunLocation:
-        """A tool begins. Return where it is."""
-        self._locations[run_id] = location = replace(self.find(parent), name=tool.name, tool=tool)
+    def enter(self, run_id: UUID, parent: UUID | None, name: str, tool: ToolRun | None = None) -> RunLocation:
+        """A chain or a tool begins: it is where its parent is. Return where that is."""
+        around = self.find(parent)
+        self._locations[run_id] = location = replace(around, name=name, tool=tool or around.tool)
         return location
 
     def enter_node(self, run_id: UUID, parent: UUID | None, namespace: str, tags: Sequence[str]) -> RunLocation:

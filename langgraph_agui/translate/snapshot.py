@@ -29,7 +29,6 @@ class StateMessages:
     """The messages of the root graph's state: as the run found them, as they are now, and under which public ids.
 
     Args:
-        conversation: What the client holds.
         call_ids: The client's ids of tool calls.
         codec: Encodes the values of messages that were not streamed.
 
@@ -38,8 +37,8 @@ class StateMessages:
         hidden: The ids of messages that the client must not see.
     """
 
-    def __init__(self, conversation: Conversation, call_ids: PublicCallIds, codec: EncryptedValueCodec) -> None:
-        self._conversation = conversation
+    def __init__(self, call_ids: PublicCallIds, codec: EncryptedValueCodec) -> None:
+        self._conversation = call_ids.conversation
         self._call_ids = call_ids
         self._codec = codec
         self._before: dict[str, BaseMessage] = {}

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, TypeAlias, cast
 
 from ag_ui.core import BaseEvent, StateDeltaEvent, StateSnapshotEvent
 
-from langgraph_agui.protocol.diff import NotPlain, Operation, changes, escaped, plain, weigh
+from langgraph_agui.protocol.diff import Operation, changes, escaped, weigh
 from langgraph_agui.protocol.sse import MAX_FRAME
 from langgraph_agui.protocol.wire import JsonValue, to_jsonable
 
@@ -53,21 +53,16 @@ def step_to_json(before: Maybe, after: Maybe, key: str) -> Step:
         return Step(before, [{"op": "remove", "path": path}], after)
     if isinstance(before, Nothing):
         return Step(before, [{"op": "add", "path": path, "value": after}], after)
-    return Step(before, *changes(before, after, key, owned=True))
+    return Step(before, *changes(before, after, key))
 
 
 def step_to_value(before: Maybe, value: object, key: str, show: Callable[[object], JsonValue] = to_jsonable) -> Step:
     """Return the step from `before` to what `show` makes of a graph's value, which may be changed in place later."""
     if key == "__proto__":  # no patch may name it, so there is nothing to compare with
         before = NOTHING
-    if show is not to_jsonable:
-        return step_to_json(before, show(value), key)
-    try:
-        if isinstance(before, Nothing):
-            return step_to_json(before, plain(value), key)
+    if show is to_jsonable and not isinstance(before, Nothing):
         return Step(before, *changes(before, value, key))
-    except (NotPlain, RuntimeError):  # a thread that was left running may change the value meanwhile
-        return step_to_json(before, to_jsonable(value), key)
+    return step_to_json(before, show(value), key)
 
 
 class StateChange:

@@ -52,7 +52,7 @@ class StateView:
         up_to_date: Whether the client has been sent all values that the graph has reported.
         previewed: What was previewed.
         expected: The predictions for each tool.
-        ended_owners: Tasks and calls that have ended. Their previews stay until the graph's values say what became of
+        ended_owners: Tasks and calls that have ended. Their previews stay until the graph's values show what became of
             them.
     """
 

@@ -122,13 +122,17 @@ class SubagentTracker:
         mode: What clients see of subagents.
         call_ids: Finds the tool calls that start subagents.
         close: Closes the open messages and steps of a subagent, by its id.
+
+    Attributes:
+        call_ids: As given.
+        hidden: Whether the client sees nothing of subagents.
     """
 
     def __init__(self, sink: Sink, mode: Subagents, call_ids: PublicCallIds, close: Callable[[str], None]) -> None:
         self._sink = sink
         self._attributed = mode == "attributed"
         self.hidden = mode == "hidden"
-        self._call_ids = call_ids
+        self.call_ids = call_ids
         self._close = close
         self._started: dict[str, SubagentRun] = {}
         self._ends: dict[str, BaseEvent] = {}
@@ -161,8 +165,8 @@ class SubagentTracker:
 
     def _start_event(self, subagent: SubagentRun, parent: str | None) -> agui.SubagentStartedEvent:
         around = subagent.parent.id if subagent.parent is not None else None
-        call_id = self._call_ids.find(around, subagent.call_id) if subagent.call_id is not None else ""
-        message_id = self._call_ids.conversation.holders.get(call_id)
+        call_id = self.call_ids.find(around, subagent.call_id) if subagent.call_id is not None else ""
+        message_id = self.call_ids.conversation.holders.get(call_id)
         return agui.SubagentStartedEvent(
             subagent_run_id=subagent.id,
             name=clean_text(subagent.name),
@@ -206,7 +210,7 @@ class SubagentTracker:
             subagent_run_id = subagent.id if subagent is not None else interrupt.subagent_run_id
             ids = {
                 "subagent_run_id": subagent_run_id if self._attributed else None,
-                "tool_call_id": self._call_ids.find_asked(subagent_run_id, interrupt.tool_call_id),
+                "tool_call_id": self.call_ids.find_asked(subagent_run_id, interrupt.tool_call_id),
             }
             result.append(interrupt.model_copy(update=ids))
         return result

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 from ag_ui import core as agui
 from ag_ui.core import Interrupt, RunAgentInput
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import BaseMessage
 from langgraph.errors import GraphBubbleUp, GraphDrained
 from langgraph.errors import GraphInterrupt as GraphInterruptError
 from langgraph.types import Interrupt as GraphInterrupt
@@ -27,13 +27,14 @@ from langgraph_agui.messages.extract import as_mapping, extract_messages
 from langgraph_agui.messages.options import ReasoningOptions, maker_of
 from langgraph_agui.messages.redaction import redactor_for
 from langgraph_agui.messages.to_agui import open_tool_calls
+from langgraph_agui.protocol.wire import to_jsonable
 from langgraph_agui.settings import NodeConventions, Subagents
 from langgraph_agui.state.client_state import ClientStateCache
 from langgraph_agui.state.options import predictions_of
 from langgraph_agui.translate.custom_output import CustomOutput
 from langgraph_agui.translate.event_sinks import JoinedSink, Sink
 from langgraph_agui.translate.message_emitter import MessageEmitter
-from langgraph_agui.translate.message_tracker import CopyDetector, MessageTracker, ModelCall, NodeInput, NodeOutput
+from langgraph_agui.translate.message_tracker import KeepsMessages, MessageTracker, ModelCall, NodeInput, NodeOutput
 from langgraph_agui.translate.run_events import Steps, Usage, run_error, run_started
 from langgraph_agui.translate.snapshot import StateMessages
 from langgraph_agui.translate.state_view import Namespace, Predictor, StateView
@@ -43,7 +44,7 @@ logger = logging.getLogger(__name__)
 
 
 class Translation:
-    """The events of one run.
+    """The events of one run: `RUN_STARTED` when it is made, the others as calls come.
 
     Args:
         run_input: The client's input.
@@ -55,10 +56,19 @@ class Translation:
         keeps_messages: Whether the graph keeps a conversation: then a message that no node returns is withdrawn.
         hides_inner: Whether the messages of models that tools call are hidden.
         expose_errors: Whether `RUN_ERROR.message` may be the exception's own text.
+        messages_key: The state channel that holds the conversation.
+        emit_raw: Whether each part of the graph's stream is emitted as a `RAW` event too.
 
     Attributes:
         conventions: As given. Its methods may be called in any thread.
-        messages: Receives the chunks of model calls. Sources call it directly, because they do so for every token.
+        messages_key: As given.
+        messages: Receives the chunks of model calls and whole messages. Sources call it directly: they do so for every
+            token.
+        state: The graph's state as the client sees it.
+        subagents: Decides what the client sees of subagents.
+        steps: The steps of the nodes that run.
+        errors: Knows which part of the graph raised which error: it names the code if the run fails with it.
+        usage: Counts the tokens that models report.
         output: Receives what nodes and tools emit besides messages and state.
         providers: The providers whose models were called.
         paused: Whether the graph has paused; the owner of the run resets it.
@@ -74,58 +84,55 @@ class Translation:
         *,
         reasoning: ReasoningOptions | None = None,
         subagents: Subagents = "attributed",
-        keeps_messages: Callable[[], bool] = bool,
+        keeps_messages: KeepsMessages = bool,
         hides_inner: bool = False,
         expose_errors: bool = False,
+        messages_key: str = "messages",
+        emit_raw: bool = False,
     ) -> None:
         self._input = run_input
         self._sink = sink
-        self._state = state or StateView({}, None, sink.event)
+        self.state = state or StateView({}, None, sink.event)
         self._expose_errors = expose_errors
         codec = EncryptedValueCodec(reasoning, run_input.thread_id)
         # No snapshot holds activities: one that did would delete those of earlier runs in the client.
         held = [message for message in run_input.messages if not isinstance(message, agui.ActivityMessage)]
         conversation = self._conversation = Conversation(held)
-        self._call_ids = PublicCallIds(conversation)
-        self._subagents = SubagentTracker(sink, subagents, self._call_ids, self._close_subagent)
-        self._emitter = MessageEmitter(conversation, self._call_ids, Predictor(sink, self._state), codec)
-        self._stored = StateMessages(conversation, self._call_ids, codec)
-        self.messages = MessageTracker(conversation, self._emitter, self._stored, self._subagents, keeps_messages)
-        self._keeps_messages = keeps_messages
+        call_ids = PublicCallIds(conversation)
+        self.subagents = SubagentTracker(sink, subagents, call_ids, self._close_subagent)
+        self._emitter = MessageEmitter(call_ids, Predictor(sink, self.state), codec)
+        self._stored = StateMessages(call_ids, codec)
+        self.messages = MessageTracker(self._emitter, self._stored, self.subagents, keeps_messages)
         self._hides_inner = hides_inner
-        self._copies = CopyDetector()
-        self._usage = Usage()
-        self._steps = Steps(sink)
-        self._errors = ErrorClassifier()
+        self.messages_key = messages_key
+        self._emit_raw = emit_raw
+        self.usage = Usage()
+        self.steps = Steps(sink, self.usage)
+        self.errors = ErrorClassifier()
         self._redact = redactor_for(codec.options)
         self.conventions = conventions
-        self.output = CustomOutput(
-            sink, self.messages, self._state, self._subagents, self._call_ids, self._redact, self._copies, conventions
-        )
+        self.output = CustomOutput(sink, self.messages, self.state, self.subagents, self._redact, conventions)
         self._known_graphs: set[Namespace] = set()
         self._ended_subagents: set[str] = set()
         self.providers: set[str] = set()
         self.paused = False
         self.finished = False
+        sink.event(run_started(run_input))
 
     # -- the run ------------------------------------------------------------------------------------------------
-
-    def emit_run_started(self) -> None:
-        """Emit `RUN_STARTED`."""
-        self._sink.event(run_started(self._input))
 
     def replay(self, sink: JoinedSink, run_input: RunAgentInput) -> None:
         """Bring a client that joins up to date: by snapshots, and by what is still open, from its beginning."""
         sink.event(run_started(run_input))
-        sink.own_state = self._state.client_only(run_input.state)
-        for event in self._state.join(replace=sink.own_state != run_input.state):
+        sink.own_state = self.state.client_only(run_input.state)
+        for event in self.state.join(replace=sink.own_state != run_input.state):
             sink.event(event)
         messages = self._stored.snapshot()
         settled = self._emitter.without_unfinished(messages)
         sink.retract({message.id for message in messages} - {message.id for message in settled})
         sink.event(agui.MessagesSnapshotEvent(messages=settled))
-        self._subagents.replay(sink)
-        self._steps.replay(sink)
+        self.subagents.replay(sink)
+        self.steps.replay(sink)
         self._emitter.replay(sink)
         self.output.replay(sink)
 
@@ -141,8 +148,8 @@ class Translation:
         """
         if not self.finished:
             self._settle()
-            self._subagents.close_all(interrupts)
-            self._state.settle()
+            self.subagents.close_all(interrupts)
+            self.state.settle()
             self._emit_snapshot()
 
     def _emit_snapshot(self) -> None:
@@ -155,9 +162,11 @@ class Translation:
         self._settle()
         if interrupts is None:
             calls = open_tool_calls(self._stored.now)
-            raised = [interrupt_requests(one, calls, self._redact) for one in self._subagents.raised_interrupts]
-            interrupts = self.attribute_interrupts([request.interrupt for requests in raised for request in requests])
-        self._subagents.close_all(interrupts)
+            raised = [interrupt_requests(one, calls, self._redact) for one in self.subagents.raised_interrupts]
+            interrupts = self.subagents.attribute_interrupts(
+                [request.interrupt for requests in raised for request in requests]
+            )
+        self.subagents.close_all(interrupts)
         if interrupts:
             self._emit_finished(agui.RunFinishedInterruptOutcome(type="interrupt", interrupts=list(interrupts)))
         else:
@@ -169,18 +178,18 @@ class Translation:
         """End a run that was stopped on purpose."""
         if not self.finished:
             self._close()
-            self._subagents.stop_all()
+            self.subagents.stop_all()
             self._emit_finished(agui.RunFinishedCancelledOutcome(type="cancelled"))
 
     def fail_run(self, error: BaseException, otherwise: ErrorCode = ErrorCode.GRAPH_ERROR) -> None:
         """End a run that failed. The client gets a code and a safe text, the log gets the exception."""
-        code = self.classify_error(error, otherwise)
-        event = run_error(self._input, error, code, self._usage.total(), expose=self._expose_errors)
+        code = self.errors.classify(error, otherwise)
+        event = run_error(self._input, error, code, self.usage.total(), expose=self._expose_errors)
         if self.finished:
             return
         try:
             self._close()
-            self._subagents.stop_all()
+            self.subagents.stop_all()
         except Exception:
             logger.exception("Run %.80r: closing its open messages failed", self._input.run_id)
         self.finished = True
@@ -189,11 +198,11 @@ class Translation:
     def use_state_as_result(self) -> None:
         """Make what clients see of the graph's values the result, unless there is one: no message shows its output."""
         if self.output.result is None:
-            self.output.result = self._state.graph_values or None
+            self.output.result = self.state.graph_values or None
 
     def _emit_finished(self, outcome: agui.RunFinishedOutcome, result: object = None) -> None:
         self.finished = True
-        thread_id, run_id, usage = self._input.thread_id, self._input.run_id, self._usage.total()
+        thread_id, run_id, usage = self._input.thread_id, self._input.run_id, self.usage.total()
         event = agui.RunFinishedEvent(thread_id=thread_id, run_id=run_id, outcome=outcome, result=result, usage=usage)
         self._sink.event(event)
 
@@ -204,71 +213,49 @@ class Translation:
 
     def _close(self) -> None:
         self.messages.close()
-        self._steps.close()
+        self.steps.close()
         self.output.close()
-        self._state.drop_previews()
-
-    def record_error(self, error: BaseException, code: ErrorCode) -> None:
-        """Note which part of the graph raised `error`: it names the code if the run fails with it."""
-        self._errors.record(error, code)
-
-    def classify_error(self, error: BaseException, otherwise: ErrorCode = ErrorCode.GRAPH_ERROR) -> ErrorCode:
-        """Return the code of a run that fails with `error`."""
-        return self._errors.classify(error, otherwise)
+        self.state.drop_previews()
 
     def pause(self, interrupts: Sequence[GraphInterrupt], subagent: SubagentRun | None = None) -> None:
         """Note that the graph has paused: at `interrupt()` calls, or (none given) at a static breakpoint."""
         self.paused = True
-        self._subagents.record_interrupts(interrupts, subagent)
+        self.subagents.record_interrupts(interrupts, subagent)
 
     def remove_client_results(self, interrupts: Sequence[Interrupt]) -> None:
         """Take from the client its own results of calls that the graph is about to answer (CopilotKit makes them)."""
-        calls = {one.tool_call_id for one in self.attribute_interrupts(interrupts)}
+        calls = {one.tool_call_id for one in self.subagents.attribute_interrupts(interrupts)}
         if self._conversation.remove_results(calls):
             self._emit_snapshot()
-
-    def attribute_interrupts(self, interrupts: Sequence[Interrupt]) -> list[Interrupt]:
-        """Return the interrupts with the ids that the client knows: of the subagent and of the tool call."""
-        return self._subagents.attribute_interrupts(interrupts)
 
     # -- models -------------------------------------------------------------------------------------------------
 
     def start_model_call(self, call: ModelCall) -> None:
         """A model call begins."""
-        if (call.structured and self._keeps_messages()) or (self._hides_inner and call.in_tool):
+        if (call.structured and self.messages.keeps_messages()) or (self._hides_inner and call.in_tool):
             return  # its message is emitted whole, if a node returns it
-        if not call.hidden and not self._subagents.hides(call.subagent):
+        if not call.hidden and not self.subagents.hides(call.subagent):
             self.messages.start_model_call(call)
             self._emit_withdrawals()
-            self._state.expect(predictions_of(call.metadata))
-            self._state.expect(self.conventions.predictions_of(call.metadata))
+            self.state.expect(predictions_of(call.metadata))
+            self.state.expect(self.conventions.predictions_of(call.metadata))
 
     def end_model_call(self, call: ModelCall, message: BaseMessage) -> None:
         """A model call has returned `message`."""
-        self.add_usage(message, call.metadata)
+        self.usage.add(message, call.metadata)
         if (provider := maker_of(message.response_metadata)) is not None:
             self.providers.add(provider)
         self.messages.end_model_call(call, message)
 
-    def add_usage(self, message: BaseMessage, metadata: Mapping[str, object]) -> None:
-        """Count the tokens that a model reports with `message`."""
-        self._usage.add(message, metadata)
-
     def fail_model_call(self, call: ModelCall, error: BaseException) -> None:
         """A model call failed: close its message at once, whether or not the run goes on without it."""
-        self._errors.record(error, ErrorCode.MODEL_ERROR)
-        self._state.drop_previews(self.messages.fail_model_call(call))
+        self.errors.record(error, ErrorCode.MODEL_ERROR)
+        self.state.drop_previews(self.messages.fail_model_call(call))
 
     def remember_model_message(self, call: ModelCall, message: BaseMessage) -> None:
-        """Note what a model call has returned, for `find_copies`. Any thread may call this."""
-        if not call.hidden and not self._subagents.hides(call.subagent):
-            self._copies.add(namespace_of(call.metadata), message, self._subagents.visible_id(call.subagent))
-
-    def find_copies(
-        self, namespace: str, messages: Sequence[BaseMessage], subagent: SubagentRun | None = None
-    ) -> NodeOutput:
-        """Return a node's messages with the ids of the streamed ones that they repeat. Any thread may call this."""
-        return self._copies.find_all(namespace, messages, self._subagents.visible_id(subagent))
+        """Note what a model call has returned, for `CopyDetector`. Any thread may call this."""
+        if not call.hidden and not self.subagents.hides(call.subagent):
+            self.messages.copies.add(namespace_of(call.metadata), message, call.subagent)
 
     def load_thread(self, messages: Sequence[BaseMessage]) -> None:
         """Take the thread as the checkpoint holds it: none of it is new, nor is what the run starts from."""
@@ -280,72 +267,47 @@ class Translation:
         self._known_graphs.add(())
         self.messages.set_initial(messages)
 
-    def mark_known(self, messages: Iterable[BaseMessage]) -> None:
-        """Note messages that a graph was given: they are not new."""
-        self.messages.mark_known(messages)
-
-    def emit_message(self, message: BaseMessage, subagent: SubagentRun | None = None) -> None:
-        """Emit a whole message that is new, such as a tool result. Does nothing for one that the client has."""
-        self.messages.emit_message(message, subagent)
-
-    def emit_added_results(self, messages: Sequence[BaseMessage]) -> None:
-        """Emit the tool results that we ourselves have added to the thread, where the client has their calls."""
-        self.messages.emit_added_results(messages)
-
-    def emit_approval_calls(self, message: AIMessage) -> None:
-        """Emit a message of approval calls, without those that the client has from an earlier run."""
-        self.messages.emit_approval_calls(message)
-
     # -- nodes and subagents ----------------------------------------------------------------------------------------
 
     def start_node(self, run_id: UUID, node: str, subagent: SubagentRun | None = None, namespace: str = "") -> None:
         """A node begins, maybe once more. `namespace` is the checkpoint namespace of its task."""
-        self.messages.retry_node(namespace)
+        self.messages.withdraw(namespace)  # its first attempt is not kept
         self._emit_withdrawals()
-        if not self._subagents.hides(subagent):
-            self._steps.start(run_id, node, self._subagents.announce(subagent))
+        if not self.subagents.hides(subagent):
+            self.steps.start(run_id, node, self.subagents.announce(subagent), namespace)
 
     def end_node(
-        self,
-        run_id: UUID,
-        messages: NodeOutput,
-        inputs: NodeInput,
-        subagent: SubagentRun | None = None,
-        namespace: str = "",
+        self, run_id: UUID, messages: NodeOutput, inputs: NodeInput, subagent: SubagentRun | None, namespace: str
     ) -> None:
         """A node has ended; see `MessageTracker.end_node`."""
-        if not self._subagents.hides(subagent):
+        if not self.subagents.hides(subagent):
             self.messages.end_node(messages, inputs, subagent, namespace)
             self._emit_withdrawals()
-            self._steps.finish(run_id)
+            self.steps.finish(run_id)
 
     def _emit_withdrawals(self) -> None:
         if self.messages.take_withdrawn():
             self._emit_snapshot()
 
-    def abort_node(self, run_id: UUID) -> None:
-        """A node has ended without an output: it failed, paused, or was cancelled."""
-        self._steps.finish(run_id)
-
     def end_subagent(self, subagent: SubagentRun, error: BaseException | None = None) -> None:
         """A subagent has ended: well, or with `error`."""
         if isinstance(error, GraphInterruptError | GraphDrained):
-            self._subagents.suspend(subagent)
+            self.subagents.suspend(subagent)
         elif error is None or isinstance(error, GraphBubbleUp):  # it has handed over to the graph around it
             self._ended_subagents.add(subagent.id)
-            self._subagents.finish(subagent)
+            self.subagents.finish(subagent)
         else:
             self._emitter.abandon(subagent.id)
             if isinstance(error, asyncio.CancelledError | GeneratorExit | KeyboardInterrupt | RunStopped):
-                self._subagents.fail(subagent.id)
+                self.subagents.fail(subagent.id)
             else:
-                code = self.classify_error(error)
+                code = self.errors.classify(error)
                 message = str(error) if self._expose_errors else code.message
-                self._subagents.fail(subagent.id, message, code.value)
+                self.subagents.fail(subagent.id, message, code.value)
 
     def _close_subagent(self, subagent_run_id: str) -> None:
         self.messages.close(subagent_run_id)
-        self._steps.close(subagent_run_id)
+        self.steps.close(subagent_run_id)
 
     # -- state --------------------------------------------------------------------------------------------------
 
@@ -353,7 +315,7 @@ class Translation:
         self, namespace: Namespace, values: object, messages: Sequence[BaseMessage], subagent: SubagentRun | None = None
     ) -> None:
         """Take the state of a graph after a superstep; the first one of each graph is what it started from."""
-        if namespace and self._subagents.hidden:  # the first one arrives before its subagent is known
+        if namespace and self.subagents.hidden:  # the first one arrives before its subagent is known
             return
         first = namespace not in self._known_graphs
         if first and not namespace:
@@ -364,7 +326,7 @@ class Translation:
         else:
             for message in messages:
                 self.messages.emit_message(message, subagent)
-        self._state.values(namespace, values, self._subagents.announce(subagent))
+        self.state.values(namespace, values, self.subagents.announce(subagent))
         if namespace:
             return
         if not first:
@@ -372,26 +334,23 @@ class Translation:
         if as_mapping(values) is None and not extract_messages(values, ""):
             self.output.set_result(values)  # a functional-API graph that returns a bare value
 
-    def update_state(self, values: object) -> None:
-        """Take the root graph's values, as the checkpoint has them; not its messages."""
-        self._state.values((), values)
-
-    def resume_superstep(self, values: object) -> None:
-        """Show what tasks of an unfinished superstep have written, until the superstep is over."""
-        self._state.resume_superstep(values)
+    def record_part(self, part: Mapping[str, object]) -> None:
+        """Emit a part of the graph's stream as a `RAW` event, if that is wanted."""
+        if self._emit_raw:
+            self._sink.event(agui.RawEvent(event=to_jsonable(dict(part)), source="langgraph"))
 
     def record_task(self, namespace: Namespace, task: Mapping[str, object]) -> bool:
         """Take a task of the graph at `namespace`, as the stream reports it. Return whether it has ended."""
         ended = "result" in task or "error" in task
         if ended:
-            self._state.task_end(namespace, str(task["id"]), task.get("result"))
+            self.state.task_end(namespace, str(task["id"]), task.get("result"))
         else:
-            self._state.task_start(namespace)
+            self.state.task_start(namespace)
         return ended
 
     def save_client_state(self, cache: ClientStateCache, *, unread: bool, behind: bool) -> None:
         """Record what a client knows of the state when it leaves; see `Subscription` for `unread` and `behind`."""
-        state = self._state
+        state = self.state
         if unread:
             cache.record_left(self._input.run_id, state.previewed, None if behind else state.copy)
         elif state.up_to_date:  # else the run was refused, and its client knows no more than before

@@ -15,7 +15,7 @@ from typing_extensions import TypedDict
 
 from langgraph_agui import LangGraphAgent
 from tests.adapter.graphs import Chat, agent_of, chain_of, sync_talker, talker
-from tests.adapter.models import Scripted
+from tests.adapter.models import Scripted, used
 from tests.adapter.streams import RecordedRun, record_run, run_input
 from tests.waiting import PATIENCE
 
@@ -64,6 +64,19 @@ async def test_nodes_one_after_the_other() -> None:
     )
     recorded.check_snapshot()
     assert steps(recorded) == ["+one", "a", "-one", "+two", "b", "-two"]
+
+
+async def test_the_end_of_a_step_has_the_tokens_of_its_model_calls() -> None:
+    models = [Scripted(["a", used(3, 2)]), Scripted(["b", used(5, 4)]), Scripted(["c"])]
+
+    async def both(state: Any) -> dict[str, Any]:
+        return {"messages": [await model.ainvoke(state["messages"]) for model in models[:2]]}
+
+    recorded = await record_run(agent_of(both, talker(models[2], "none")), run_input("hi"))
+    recorded.check_snapshot()
+    one, other = [event for event in recorded.events if event.type.value == "STEP_FINISHED"]
+    assert [(call["inputTokens"], call["outputTokens"]) for call in one.metadata["usage"]] == [(3, 2), (5, 4)]
+    assert other.metadata is None
 
 
 @pytest.mark.parametrize("node", [talker, sync_talker])

@@ -16,7 +16,7 @@ from tests.adapter.models import Piece, Scripted, call
 from tests.approvals.clients import Client, asked, ending
 from tests.approvals.dialogues import resolved
 from tests.approvals.kinds import Mode, around, as_tool, last_user_text, spender
-from tests.deep import each_value
+from tests.deep import deep, each_value
 
 HOUR = timedelta(hours=1)
 WRAPPED: dict[str, Callable[[Any, Any], Any]] = {
@@ -63,6 +63,7 @@ async def test_the_time_counts_from_the_question_itself(wrapped: str, mode: Mode
     assert ending(recorded) == "success"
 
 
+@deep
 async def test_a_subagent_that_thinks_for_long_leaves_time_to_answer(tmp_path: Any) -> None:
     asker = Asker("batched", delay=2.1)
     graph = as_tool(asker(None), 1, InMemorySaver())

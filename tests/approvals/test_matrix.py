@@ -31,7 +31,7 @@ async def test_in_memory(kind: str, answer: str, tmp_path: Path) -> None:
 
 @matrix
 @pytest.mark.xdist_group("approvals_left")
-@each_value()
+@each_value("answer")
 async def test_sqlite_paused_by_a_process_that_has_ended(kind: str, answer: str, left: Left) -> None:
     paused = left.dialogues[kind, answer]
     for step in ("wrong", "right"):  # each with connection, saver, graph and agent made anew
@@ -47,7 +47,7 @@ async def test_sqlite_paused_by_a_process_that_has_ended(kind: str, answer: str,
 
 @matrix
 @pytest.mark.xdist_group("postgres")
-@each_value()
+@each_value("answer")
 async def test_postgres(kind: str, answer: str, postgres_threads: str, tmp_path: Path) -> None:
     from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 

@@ -98,7 +98,7 @@ async def test_its_client_is_asked(remote: Scripted) -> None:
         answer = ResumeEntry(interrupt_id=interrupt.id, status="resolved", payload={"approved": True})
         history = run_input(*recorded.messages, thread=recorded.input.thread_id, resume=[answer], state=recorded.state)
         recorded = await record_run(agent, history)
-    assert sent == ["Ada", "Ben"]
+    assert sorted(sent) == ["Ada", "Ben"]  # tools of one turn run at the same time
     recorded.check_snapshot()
 
 

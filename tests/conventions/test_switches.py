@@ -103,5 +103,5 @@ def test_methods_that_nothing_calls_are_named(caplog: pytest.LogCaptureFixture) 
 
 
 def test_the_hooks_are_theirs() -> None:
-    for name in _HOOKS:
+    for name in " ".join(_HOOKS.values()).split():
         assert callable(getattr(ag_ui_langgraph.LangGraphAgent, name)), name

@@ -1,4 +1,4 @@
-"""`python -m tests.faults.table`: write the limits, and the faults that tests inject, into docs/security.md."""
+"""`python -m tests.faults.table`: write the limits, and the faults that tests inject, into operations/security.md."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.faults.checkpointer import FAULTS
 from tests.faults.limits import limits
 from tests.tables import BEGIN, END, line, written
 
-PAGE = Path(__file__).parents[2] / "docs" / "security.md"
+PAGE = Path(__file__).parents[2] / "docs" / "operations" / "security.md"
 HEADS = ["fault", "kind of run", "what its client gets", "held by"]
 
 

@@ -78,11 +78,12 @@ class Bank:
         self.waits = self.spent = 0
         self.pool: AsyncConnectionPool[Any] | None = None
 
-    def has_written(self) -> bool:
-        """Whether the tool waits, and nothing is on its way to the database."""
+    def has_written(self, tasks: list[str]) -> bool:
+        """Whether the tool waits, and nothing is on its way to the database or waits for its turn."""
         assert self.pool is not None
         stats = self.pool.get_stats()
-        return self.waits == 1 and stats["pool_available"] == stats["pool_size"]
+        writes = [task for task in tasks if "_checkpointer_put" in task or "aput" in task]
+        return self.waits == 1 and not writes and stats["pool_available"] == stats["pool_size"]
 
     async def _wait(self) -> None:
         self.waits += 1
@@ -111,7 +112,7 @@ class Bank:
         return create_agent(Scripted(script=self.script), [spend, look], middleware=[guard], checkpointer=saver)
 
     def app(self, dsn: str, patience: float) -> FastAPI:
-        """As docs/scaling.md says; the pool waits so many seconds for a connection."""
+        """As docs/operations/scaling.md says; the pool waits so many seconds for a connection."""
 
         @asynccontextmanager
         async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -147,7 +148,7 @@ def test_a_run_that_loses_its_database(case: Case, database: Database) -> None:
     with serving(bank.app(database.dsn, PATIENCE if case.fault == BACK else 0.5)) as served:
         visitor = Visitor(served, thread=case.name)
         stream = begun(visitor, case)
-        wait_for(bank.has_written, "the tool waits")
+        wait_for(lambda: bank.has_written(served.tasks()), "the tool waits")
         joined = visitor.join()
         joined.read_until(b"RUN_STARTED")
         database.stop()

@@ -33,6 +33,15 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PATH": path, "COPILOTKIT_TELEMETRY_DISABLED": "true", "DO_NOT_TRACK": "1"}
 
 
+def link_node(folder: Path) -> None:
+    """Put `node`, `npm` and `npx` into a folder. The wheel's own copies of npm and npx do not find their library."""
+    folder.mkdir()
+    scripts = next(_WHEEL.glob("**/npm/bin/npm-cli.js")).parent
+    (folder / "node").symlink_to(_BINARIES / "node")
+    for name in ("npm", "npx"):
+        (folder / name).symlink_to(scripts / f"{name}-cli.js")
+
+
 def build(page: Path) -> None:
     """Install a page's packages and build the page, where that has to be."""
     stamp = page / "node_modules" / ".installed"

@@ -22,9 +22,9 @@ T = TypeVar("T")
 class Served(uvicorn.Server):
     """A running server. `complaints` are what its loop reports of tasks that nobody looked after."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, port: int = 0) -> None:
         super().__init__(uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=1))
-        self._socket = socket.create_server(("127.0.0.1", 0), backlog=128)
+        self._socket = socket.create_server(("127.0.0.1", port), backlog=128)
         self._up = threading.Event()
         self._thread = threading.Thread(target=self.run, args=([self._socket],), name="served", daemon=True)
         self._own: set[asyncio.Task[Any]] = set()
@@ -78,9 +78,9 @@ class Served(uvicorn.Server):
 
 
 @contextlib.contextmanager
-def serving(app: ASGIApp) -> Iterator[Served]:
+def serving(app: ASGIApp, port: int = 0) -> Iterator[Served]:
     """Serve `app`; at the end no task may have complained."""
-    served = Served(app)
+    served = Served(app, port)
     served.begin()
     try:
         yield served

@@ -15,6 +15,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph_agui import LangGraphAgent, add_langgraph_fastapi_endpoint, agui_router
 from langgraph_agui.protocol import decode
 from tests.adapter.streams import RecordedRun, run_input
+from tests.deep import deep
 from tests.http.models import Talker, flat
 from tests.http.raw import Answer, Connection, ask, body_of
 from tests.http.serving import serving
@@ -112,7 +113,7 @@ class TestSilence:
         assert answered(answer.body, given) == "word0 word1 word2 "
         assert answered(answer.body.replace(COMMENT, b""), given) == "word0 word1 word2 "
 
-    @pytest.mark.parametrize("keep_alive", [3.0, None], ids=["busy", "off"])
+    @pytest.mark.parametrize("keep_alive", [3.0, pytest.param(None, marks=deep)], ids=["busy", "off"])
     def test_no_comment_otherwise(self, keep_alive: float | None) -> None:
         given = run_input("go")
         with serving(app_of(talking(words=40, pause=0.08), keep_alive=keep_alive)) as served:
@@ -267,4 +268,4 @@ class TestMounting:
             warnings.simplefilter("error")
             schema = app.openapi()
         operations = [operation["operationId"] for routes in schema["paths"].values() for operation in routes.values()]
-        assert len(set(operations)) == len(operations) == 15
+        assert len(set(operations)) == len(operations) == 18

@@ -126,7 +126,7 @@ def stage() -> Iterator[Stage]:
 
 @pytest.mark.parametrize("stored", [False, True], ids=["stateless", "stored"])
 @pytest.mark.parametrize("mix", MIXES, ids=lambda mix: mix.name)
-@each_value()
+@each_value("stored")
 def test_three_questions(mix: Mix, stored: bool, stage: Stage, node_client: NodeClient) -> None:
     speaker = Speaker(mix)
     model = Offered(script=speaker)

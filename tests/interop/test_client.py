@@ -1,5 +1,5 @@
 """Our clients against every server: one set of tests. In what the servers differ for a user of the client is in
-`PECULIAR`, and in docs/client.md ("Other servers")."""
+`PECULIAR`, and in docs/guides/client.md ("Other servers")."""
 
 from __future__ import annotations
 

@@ -425,6 +425,6 @@ def decoded(value: str) -> bytes:
 
 
 def encoded(envelope: object) -> str:
-    """An opaque value as `docs/reasoning.md` describes it: unpadded base64url of JSON."""
+    """An opaque value as `docs/reference/reasoning-format.md` describes it: unpadded base64url of JSON."""
     text = envelope if isinstance(envelope, bytes) else json.dumps(envelope).encode()
     return b64encode(text).decode().rstrip("=").translate(str.maketrans("+/", "-_"))

@@ -2,7 +2,8 @@
 
 `envelopes.json` (as written today), `envelopes_v2.json` (as written before calls were bound) and `envelopes_v1.json`
 (as written before version 2) hold, for each case, the messages as a client keeps them and the envelopes in their values
-by holder, `<role>:<id>`. Never change an entry; add new ones. `docs/reasoning.md` describes the format.
+by holder, `<role>:<id>`. Never change an entry; add new ones. The docs describe the
+format (`reference/reasoning-format.md`).
 """
 
 from __future__ import annotations

@@ -179,4 +179,4 @@ def test_without_the_extra_only_construction_fails(monkeypatch: pytest.MonkeyPat
     key = seal_class.new_key()
     with pytest.raises(ImportError) as caught:
         seal_class([key])
-    assert str(caught.value) == "ReasoningSeal needs the extra \"seal\": pip install 'langgraph-agui[seal]'"
+    assert str(caught.value) == 'cryptography is missing: pip install "langgraph-agui[seal]"'

@@ -321,7 +321,7 @@ for name, package in packages.items():
     try:
         getattr(models, name)
     except ImportError as error:
-        assert str(error) == f"{{name}} needs {{package}}. Try: pip install {{package}}", error
+        assert str(error) == f"{{package.replace('-', '_')}} is missing: pip install {{package}}", error
     else:
         raise AssertionError(name)
 """

@@ -13,8 +13,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from langgraph_agui.protocol import ProtocolError, fold, parse_event
+from langgraph_agui.protocol.diff import weigh
 from langgraph_agui.protocol.fold import Fold
-from langgraph_agui.protocol.patch import Allowance, Document, PatchError, TooHeavyError, apply_patch, weigh
+from langgraph_agui.protocol.patch import VALUE_WEIGHT, Allowance, Document, PatchError, TooHeavyError, apply_patch
 from tests.deep import example_count
 from tests.protocol.streams import Wire, event, state_delta
 
@@ -61,7 +62,7 @@ NARROW: Any = {"a": {"x": "text"}, "c": 1, "e": [0] * 1000}
 
 def size(value: Any) -> int:
     """The length of the JSON, which must be small."""
-    weigh(value, 100 * LIMIT)
+    assert weigh(value, 100 * LIMIT, VALUE_WEIGHT) <= 100 * LIMIT
     return len(json.dumps(value))
 
 
@@ -190,9 +191,9 @@ def weighed(monkeypatch: pytest.MonkeyPatch, run: Callable[[], object]) -> int:
     """How many documents and values are weighed."""
     count = 0
 
-    def counting(value: object, limit: int) -> int:
+    def counting(value: object, limit: int, each: int) -> int:
         nonlocal count
-        weight = weigh(value, limit)
+        weight = weigh(value, limit, each)
         count += weight
         return weight
 

@@ -1,4 +1,4 @@
-"""`python -m tests.reasoning.table`: play all identity cases and write what came of them into docs/reasoning.md."""
+"""`python -m tests.reasoning.table`: play all identity cases, and write the table of the format's page."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.reasoning.identity import EXPECTED_DIFFERENCES, STREAMED, TURNS, WHOL
 from tests.reasoning.rig import Rig, rigged
 from tests.tables import BEGIN, END, line, written
 
-PAGE = Path(__file__).parents[2] / "docs" / "reasoning.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "reasoning-format.md"
 
 COLUMNS: dict[Column, str] = {
     "streamed": "streamed",

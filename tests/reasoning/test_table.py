@@ -1,4 +1,4 @@
-"""The table in docs/reasoning.md says what the other tests of this directory find."""
+"""The table in docs/reference/reasoning-format.md says what the other tests of this directory find."""
 
 from __future__ import annotations
 

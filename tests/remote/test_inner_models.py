@@ -70,6 +70,7 @@ async def test_inner_models_can_be_hidden(server: str) -> None:
     assert not stream.of("REASONING_START")
 
 
+@deep
 async def test_a_structured_answer_is_a_call_until_its_node_has_ended(server: str) -> None:
     """A server does not tell that it is structured. So its call is answered, and taken back."""
     stream = await recorded(agent_of(server, "in_a_router"), user("hi"), thread=str(uuid4()))

@@ -81,6 +81,7 @@ async def test_its_reasoning_is_imported(server: str) -> None:
     assert again.messages[-1].content == "Seen: ['SIG-1']."
 
 
+@deep
 @lost
 async def test_it_can_be_ignored(lost: Lost, server: str) -> None:
     agent, thread = agent_of(server, "text", unknown_threads="ignore"), await lost(server)
@@ -89,6 +90,7 @@ async def test_it_can_be_ignored(lost: Lost, server: str) -> None:
     assert second.messages[-1].content == "I heard human:one / human:two"
 
 
+@deep
 @pytest.mark.parametrize("echo", [True, pytest.param(False, marks=deep)])
 async def test_a_call_that_the_client_answers(echo: bool, server: str) -> None:
     agent, thread = agent_of(server, "client_tool"), str(uuid4())
@@ -102,6 +104,7 @@ async def test_a_call_that_the_client_answers(echo: bool, server: str) -> None:
         assert await stored(server, "client_tool", thread) == before
 
 
+@deep
 async def test_an_open_call_is_answered_as_interrupted(server: str) -> None:
     first = await recorded(agent_of(server, "client_tool"), user("go", "u1"), thread=str(uuid4()))
     second = await recorded(agent_of(server, "text"), *first.messages, user("well?", "u2"), thread=str(uuid4()))

@@ -104,6 +104,7 @@ def test_tools_and_state(front: Front, generation: str | None) -> None:
     ]
 
 
+@deep
 @generations
 def test_patches_in_a_second_turn(front: Front, generation: str | None) -> None:
     front.use("boards", generation)
@@ -114,6 +115,7 @@ def test_patches_in_a_second_turn(front: Front, generation: str | None) -> None:
     assert run.compacted is None or "STATE_SNAPSHOT" in run.compacted
 
 
+@deep
 @generations
 def test_reasoning_comes_back(front: Front, generation: str | None) -> None:
     front.use("reasoning", generation)
@@ -125,6 +127,7 @@ def test_reasoning_comes_back(front: Front, generation: str | None) -> None:
     assert run.messages[-1]["content"] == "Seen: ['SIG-1']."
 
 
+@deep
 @generations
 def test_a_call_that_the_client_answers(front: Front, generation: str | None) -> None:
     front.use("client_tool", generation)
@@ -148,7 +151,8 @@ def test_a_question(front: Front, generation: str | None) -> None:
     assert run.messages[-1]["content"] == "You said blue."
 
 
-@pytest.mark.parametrize("name", ["in_a_tool", "in_a_router", "retried"])
+@deep
+@pytest.mark.parametrize("name", ["in_a_tool", "in_a_router", pytest.param("retried", marks=deep)])
 @generations
 @each_value()
 def test_a_model_call_that_no_node_keeps(front: Front, generation: str | None, name: str) -> None:
@@ -161,7 +165,8 @@ def test_a_model_call_that_no_node_keeps(front: Front, generation: str | None, n
     assert "Hel" not in str(shape(run))
 
 
-@pytest.mark.parametrize("name", ["subagents_deep", "subagents_two_agents_in_a_tool"])
+@deep
+@pytest.mark.parametrize("name", ["subagents_deep", pytest.param("subagents_two_agents_in_a_tool", marks=deep)])
 @generations
 @each_value()
 def test_subagents(front: Front, generation: str | None, name: str) -> None:

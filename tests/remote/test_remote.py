@@ -21,6 +21,7 @@ from langgraph_agui import LangGraphAgent, PredictState, StateOptions
 from langgraph_agui.graphs import adapt_graph
 from langgraph_agui.protocol import fold
 from tests.adapter.streams import RecordedRun, record_run, run_input, user
+from tests.deep import deep
 from tests.remote.graphs import Context
 from tests.waiting import eventually
 
@@ -101,6 +102,7 @@ async def test_reasoning_and_its_signature_come_back(agent: Agents) -> None:
     assert texts(again) == ["Seen: [].", "Seen: ['SIG-1']."]
 
 
+@deep
 async def test_models_at_once_are_kept_apart(agent: Agents) -> None:
     streams = await asyncio.gather(recorded(agent("many"), "go"), recorded(agent("at_once"), "go"))
     for stream, expected in zip(streams, (["one two three"] * 2, ["ab", "xy"]), strict=True):
@@ -165,6 +167,7 @@ async def test_previews_and_patches_of_a_state(agent: Agents) -> None:
     assert added in patches
 
 
+@deep
 async def test_what_is_changed_while_a_graph_waits(agent: Agents) -> None:
     asking, thread = agent("asking"), str(uuid4())
     paused = await recorded(asking, "go", thread=thread, state={"file": "old"})
@@ -237,10 +240,12 @@ async def test_context_and_client_tools_reach_the_graph(agent: Agents) -> None:
     assert [stream.state for stream in await asyncio.gather(*runs)] == [{"notes": ["ann", "pick"]}] * 2
 
 
+@deep
 async def test_what_is_not_in_the_output_is_not_shown(agent: Agents) -> None:
     assert (await recorded(agent("narrow"), "go")).state == {"notes": ["n"]}
 
 
+@deep
 async def test_a_message_is_edited(agent: Agents) -> None:
     thread = str(uuid4())
     first = await recorded(agent("text"), user("one", "u1"), thread=thread)
@@ -269,6 +274,7 @@ async def _ask(agent: Agents, name: str) -> None:
     assert len(set(texts(second))) == len(texts(second))
 
 
+@deep
 async def test_a_breakpoint(agent: Agents) -> None:
     thread = str(uuid4())
     first = await recorded(agent("stops"), user("go", "u1"), thread=thread)
@@ -314,6 +320,7 @@ async def test_leaving_stops_the_run_on_the_server(agent: Agents, tmp_path: Path
     await eventually(lambda: file.read_text().endswith("cancelled"), "the node is cancelled")
 
 
+@deep
 async def test_a_busy_thread_refuses(server: str, agent: Agents, tmp_path: Path) -> None:
     thread, file = str(uuid4()), tmp_path / "beats"
     runs = get_client(url=server).runs

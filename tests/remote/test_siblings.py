@@ -102,6 +102,7 @@ def left_by(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
 # -- who asks -------------------------------------------------------------------------------------------------------
 
 
+@deep
 @pytest.mark.parametrize("name", [name if name in FIRST else pytest.param(name, marks=deep) for name in ASKING])
 async def test_who_asks_is_known_to_whoever_connects(agent: Agents, name: str) -> None:
     recorded = await begin(agent(name))
@@ -170,6 +171,7 @@ async def test_one_speaks_on_while_another_one_waits(agent: Agents) -> None:
     assert [event.tool_call_id for event in recorded.of("TOOL_CALL_RESULT")] == ["boss.1"]
 
 
+@deep
 @pytest.mark.parametrize("name", ["slowly", "half_per_call"])
 async def test_steps_of_what_is_not_run_again_end(agent: Agents, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     recorded = await begin(agent(name))
@@ -187,6 +189,7 @@ async def test_steps_of_what_is_not_run_again_end(agent: Agents, name: str, monk
     assert told_steps[second + 1] == ("STEP_FINISHED", "tools (2)", around)
 
 
+@deep
 async def test_steps_of_one_node_end_though_nobody_says_which(agent: Agents, monkeypatch: pytest.MonkeyPatch) -> None:
     recorded = await begin(agent("workers"))
     assert Counter(kind for kind, *_ in steps(recorded)) == {"STEP_STARTED": 3, "STEP_FINISHED": 3}
@@ -202,6 +205,7 @@ async def test_steps_of_one_node_end_though_nobody_says_which(agent: Agents, mon
 # -- one fails ------------------------------------------------------------------------------------------------------
 
 
+@deep
 async def test_one_is_cancelled_because_another_one_fails(agent: Agents) -> None:
     recorded = await begin(agent("failing"))
     assert (recorded.last.type.value, recorded.last.code) == ("RUN_ERROR", "model_error")
@@ -211,6 +215,7 @@ async def test_one_is_cancelled_because_another_one_fails(agent: Agents) -> None
     assert not any("a secret" in event.model_dump_json() for event in recorded.events)
 
 
+@deep
 @pytest.mark.parametrize("handled", [True, False])
 async def test_one_is_cancelled_within_what_failed(
     agent: Agents, handled: bool, monkeypatch: pytest.MonkeyPatch
@@ -228,6 +233,7 @@ async def test_one_is_cancelled_within_what_failed(
     assert ended == [("bob", "SUBAGENT_ERROR", "cancelled"), ("mid", "SUBAGENT_ERROR", "graph_error")]
 
 
+@deep
 async def test_one_fails_while_another_one_waits(agent: Agents) -> None:
     recorded = await begin(agent("pausing_and_failing"))
     assert (recorded.last.type.value, recorded.last.code) == ("RUN_ERROR", "model_error")
@@ -239,6 +245,7 @@ async def test_one_fails_while_another_one_waits(agent: Agents) -> None:
 # -- the reference client -------------------------------------------------------------------------------------------
 
 
+@deep
 @modes
 def test_the_reference_client_has_nothing_to_complain_of(agent: Agents, mode: str, node_client: NodeClient) -> None:
     app, thread = FastAPI(), str(uuid4())
@@ -262,6 +269,7 @@ def test_the_reference_client_has_nothing_to_complain_of(agent: Agents, mode: st
         assert (again.outcome, again.messages[-1]["content"]) == ("success", "boss: ends 2")
 
 
+@deep
 @pytest.mark.parametrize("name", ["failing", "pausing_and_failing"])
 async def test_the_reference_client_takes_a_failure(agent: Agents, name: str, node_client: NodeClient) -> None:
     recorded = await begin(agent(name))

@@ -35,9 +35,11 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.xdist_group("remote")
 
-FEW = ["copied", "declared_shared", "deep", "two_agents_in_a_tool"]
+FEW = ["deep", "two_agents_in_a_tool"]
 graphs = pytest.mark.parametrize("name", [name if name in FEW else pytest.param(name, marks=deep) for name in ENDING])
-few = pytest.mark.parametrize("name", [*FEW[2:], *(pytest.param(name, marks=deep) for name in FEW[:2])])
+few = pytest.mark.parametrize(
+    "name", [*FEW, *(pytest.param(name, marks=deep) for name in ("copied", "declared_shared"))]
+)
 asks = pytest.mark.parametrize("how", PAUSING)
 
 
@@ -88,6 +90,7 @@ async def test_a_second_agent_of_a_task_counts(agent: Agents) -> None:
     assert owners["two"] == f"{owners['one']}:1"
 
 
+@deep
 @few
 async def test_inline_says_all_and_nothing_of_subagents(agent: Agents, name: str) -> None:
     inline, attributed = await received(agent(name, "inline")), await received(agent(name))
@@ -137,6 +140,7 @@ async def test_an_approval_is_the_innermosts(agent: Agents, how: str) -> None:
         assert [one.tool_call_id for one in asked] == ["leaf_a.0"]
 
 
+@deep
 @asks
 async def test_a_resumed_subagent_is_the_same(agent: Agents, how: str) -> None:
     before = await paused(agent(f"guarded_{how}"))
@@ -153,6 +157,7 @@ async def test_a_resumed_subagent_is_the_same(agent: Agents, how: str) -> None:
     assert parents == {first["mid_a"]: None, first["leaf_a"]: first["mid_a"]}
 
 
+@deep
 @asks
 @pytest.mark.parametrize("mode", ["inline", "hidden"])
 @each_value()

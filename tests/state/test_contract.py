@@ -126,6 +126,8 @@ def test_private_keys_stay_in_the_graph_and_work_there(state: Any) -> None:
     assert (result["secret"], result["log"], result["count"]) == ("s", ["0", "a", "b"], 1)
     contract = contract_of(graph, include=["secret", "count", "log"], client_writable=["secret", "log"])
     assert [key for key in (*result, "secret", "log") if contract.shows(key)] == ["count"]
+    assert contract.writable_keys() == []
+    assert "count" in (contract_of(graph).writable_keys() or ())
     for key, value in {"secret": "s", "log": ["mine"]}.items():
         assert refusal(contract, {key: value}, {}) == ("state_refused", f"The state key {key!r} cannot be changed.")
         assert refusal(contract, {key: value}, None)[0] == "state_refused"
@@ -432,7 +434,8 @@ def test_names_of_any_length_and_number_make_no_long_message() -> None:
 def test_keys_of_the_front_end_are_nobody_elses() -> None:
     contract = contract_of(Plain, client_keys=["theme", "count"], schema=Later)
     assert contract.changed({"theme": "dark", "count": "any", "thing": 1}, {"count": 1}) == {"thing": 1}
-    predicting = contract_of(Plain, predict=[PredictState("t", "a", "draft"), PredictState("t", "count")])
+    predict = [PredictState("t", "a", "draft"), PredictState("t", "count")]
+    predicting = contract_of(Plain, client_keys=["draft"], predict=predict)
     assert predicting.changed({"draft": "x", "count": 2}, {}) == {"count": 2}
 
 

@@ -1,4 +1,4 @@
-"""What clients see while nodes run: emissions, predictions, tools that write state, subgraphs (docs/state.md)."""
+"""What clients see while nodes run: emissions, predictions, tools that write state, subgraphs (guides/state.md)."""
 
 from __future__ import annotations
 
@@ -395,7 +395,8 @@ async def test_without_being_asked_nothing_is_predicted() -> None:
 
 async def test_all_arguments_as_one_object() -> None:
     predict = [PredictState("write", None, "draft")]
-    recorded = await record_run(writer(write, text="a", state=StateOptions(predict=predict)), run_input("hi"))
+    options = StateOptions(predict=predict, client_keys=["draft"])
+    recorded = await record_run(writer(write, text="a", state=options), run_input("hi"))
     assert history(recorded, "draft")[-3:] == [{"doc": ""}, {"doc": "a"}, "-"]
 
 
@@ -441,7 +442,7 @@ async def test_a_failed_call_does_not_take_that_of_another_one_with_it() -> None
 
     chunks = [*streamed("write", "c1", {"doc": "A"}, 99), *streamed("title", "c2", {"text": "t"}, 99, index=1)]
     node = ToolNode([write, title], handle_tool_errors=True)
-    options = StateOptions(predict=[DOC, PredictState("title", "text")])
+    options = StateOptions(predict=[DOC, PredictState("title", "text")], client_keys=["text"])
     graph = chain_of(talker(Scripted(chunks)), node, state=Paper)
     recorded = await record_run(LangGraphAgent(graph=graph, state=options), run_input("hi"))
     assert history(recorded) == ["-", "A"]

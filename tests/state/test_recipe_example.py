@@ -17,6 +17,7 @@ from examples.recipe_assistant.main import make_agent
 from langgraph_agui import LangGraphAgent
 from tests.adapter.streams import RecordedRun, record_run, run_input, user
 from tests.cli.demo_server import running
+from tests.deep import deep
 from tests.node_client import ClientRun, NodeClient
 
 ROOT = Path(__file__).parents[2]
@@ -108,7 +109,7 @@ async def test_what_is_no_recipe_is_refused_and_one_that_is_cleared_is_written_a
     assert again.state == {"recipe": SOUP}
 
 
-@pytest.fixture(params=["agent", "snapshots"])
+@pytest.fixture(params=["agent", pytest.param("snapshots", marks=deep)])
 def served(request: pytest.FixtureRequest) -> Iterator[tuple[str, str]]:
     """What the README serves: its name in main.py, and its URL."""
     with running("serve", f"examples.recipe_assistant.main:{request.param}", cwd=ROOT) as url:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any
 from uuid import uuid4
 
+import pytest
 from deepagents import create_deep_agent
 from langchain.agents import create_agent
 from langchain.agents.middleware import AgentMiddleware, HumanInTheLoopMiddleware
@@ -20,6 +21,7 @@ from typing_extensions import TypedDict
 from tests.adapter.graphs import Chat, chain_of, talker
 from tests.adapter.models import Scripted
 from tests.approvals.kinds import Mode
+from tests.deep import deep as deep_test
 from tests.subagents.voices import breaking, voice
 from tests.waiting import eventually
 
@@ -333,6 +335,14 @@ GRAPHS: dict[str, Build] = {
     )
 }
 """Graphs that run to their end."""
+
+_FIRST = {"deep", "async_tools", "tools_in_tools", "declared_shared", "sent"}
+
+few_graphs = pytest.mark.parametrize(
+    "build",
+    [pytest.param(build, id=name, marks=() if name in _FIRST else deep_test) for name, build in GRAPHS.items()],
+)
+"""Tests with all graphs; those that are not of a kind of their own are deep."""
 
 PARALLEL = {
     "deep": ("leaf_a", "leaf_b"),

@@ -13,7 +13,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph_agui import LangGraphAgent
 from tests.adapter.streams import RecordedRun, plain, record_run, run_input
 from tests.deep import deep
-from tests.subagents.graphs import GRAPHS, Build
+from tests.subagents.graphs import GRAPHS, Build, few_graphs
 from tests.subagents.owners import check_no_subagents, sayings, starts, tag
 
 Mode = Literal["attributed", "inline", "hidden"]
@@ -60,7 +60,7 @@ def usage(recorded: RecordedRun) -> list[Any]:
     return [entry.model_dump() for entry in recorded.last.usage]
 
 
-@graphs
+@few_graphs
 async def test_inline_says_all_and_nothing_of_subagents(build: Build) -> None:
     inline, attributed = await received(build, "inline"), await received(build, "attributed")
     inline.check_snapshot()
@@ -79,7 +79,7 @@ async def test_inline_says_all_and_nothing_of_subagents(build: Build) -> None:
     assert copied or sorted(recorded_of(both[0])) == sorted(recorded_of(both[1]))
 
 
-@graphs
+@few_graphs
 async def test_hidden_tells_nothing_of_subagents(build: Build) -> None:
     recorded, built = await received(build, "hidden"), build(None)
     recorded.check_snapshot()
@@ -88,7 +88,7 @@ async def test_hidden_tells_nothing_of_subagents(build: Build) -> None:
     assert speakers == {"boss"} | built.shared
 
 
-@graphs
+@few_graphs
 async def test_hidden_tells_what_the_parent_says_in_other_modes(build: Build) -> None:
     hidden, attributed, built = await received(build, "hidden"), await received(build, "attributed"), build(None)
     assert hidden.messages[-1].content == attributed.messages[-1].content == "boss: ends 1"
@@ -109,7 +109,7 @@ async def test_hidden_tells_what_the_state_holds_as_the_parents(name: str) -> No
         assert texts.count(f"{speaker}: ends 1") == 1
 
 
-@graphs
+@few_graphs
 async def test_usage_is_the_same(build: Build) -> None:
     counts = [usage(await received(build, mode)) for mode in ("attributed", "inline", "hidden")]
     assert counts[0] == counts[1] == counts[2]

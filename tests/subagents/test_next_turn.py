@@ -14,7 +14,7 @@ from tests.adapter.histories import assert_valid
 from tests.adapter.streams import user
 from tests.approvals.clients import Client
 from tests.deep import each_value
-from tests.subagents.graphs import GRAPHS, Build, Built
+from tests.subagents.graphs import GRAPHS, Build, Built, few_graphs
 from tests.subagents.owners import tag
 
 graphs = pytest.mark.parametrize("build", GRAPHS.values(), ids=GRAPHS)
@@ -78,7 +78,7 @@ async def test_what_subagents_said_stays_on_the_screen(build: Build, stored: boo
         assert held[message.id].model_dump() == message.model_dump()
 
 
-@graphs
+@few_graphs
 async def test_the_thread_holds_what_the_graph_alone_would(build: Build) -> None:
     built, alone = build(InMemorySaver()), build(InMemorySaver())
     client = client_of(built)
@@ -133,7 +133,7 @@ async def test_a_subagent_that_was_made_up_is_none_of_the_thread(stored: bool) -
 
 
 @modes
-@graphs
+@few_graphs
 @each_value("mode")
 async def test_running_again_from_the_first_message(build: Build, mode: str) -> None:
     """The whole list goes back up to a message that the thread knows: what subagents said behind it is gone."""

@@ -15,7 +15,17 @@ from pydantic import TypeAdapter
 from langgraph_agui import LangGraphAgent
 from tests.adapter.streams import RecordedRun, record_run, run_input
 from tests.deep import deep
-from tests.subagents.graphs import BOSS, GRAPHS, PARALLEL, Build, Built, ExpectedSubagent, agent_of, agent_tool
+from tests.subagents.graphs import (
+    BOSS,
+    GRAPHS,
+    PARALLEL,
+    Build,
+    Built,
+    ExpectedSubagent,
+    agent_of,
+    agent_tool,
+    few_graphs,
+)
 from tests.subagents.owners import check_all, ends, interleaved, sayings, starts
 from tests.subagents.voices import voice
 
@@ -47,7 +57,7 @@ async def test_without_a_checkpointer(build: Build) -> None:
     check_complete(*await received(build))
 
 
-@graphs
+@few_graphs
 async def test_in_memory(build: Build) -> None:
     check_complete(*await received(build, InMemorySaver()))
 
@@ -75,7 +85,7 @@ async def test_everything_that_was_said_is_told(build: Build) -> None:
         assert said.count(speaker) == expected * (1 + (speaker in built.copied)), speaker
 
 
-@graphs
+@few_graphs
 async def test_values_of_reasoning_and_messages_are_the_subagents(build: Build) -> None:
     recorded, _, owners = await received(build)
     tags = {event.subagent_run_id for event in recorded.of("REASONING_ENCRYPTED_VALUE")}
@@ -89,7 +99,7 @@ async def test_subagents_at_once(name: str) -> None:
     assert interleaved(recorded.events, owners[one], owners[other])
 
 
-@graphs
+@few_graphs
 async def test_subagents_are_named_after_their_tasks(build: Build) -> None:
     recorded, _, _ = await received(build)
     for subagent_id, start in starts(recorded.events).items():
@@ -106,7 +116,7 @@ async def test_a_second_agent_of_a_task_counts() -> None:
     assert order == [owners["one"], owners["one"], owners["two"], owners["two"]]
 
 
-@graphs
+@few_graphs
 async def test_other_runs_have_other_subagents(build: Build) -> None:
     built = build(InMemorySaver())
     agent = LangGraphAgent(graph=built.graph)
@@ -116,7 +126,7 @@ async def test_other_runs_have_other_subagents(build: Build) -> None:
     assert not one & two
 
 
-@graphs
+@few_graphs
 async def test_bytes_say_what_events_say(build: Build) -> None:
     built, given = build(None), run_input("hi", thread="t")
     agent = LangGraphAgent(graph=built.graph)

@@ -17,6 +17,7 @@ from langgraph_agui.translate.event_sinks import EventSink, SSESink, Subscriptio
 from tests.adapter.graphs import Chat, chain_of, talker
 from tests.adapter.models import Scripted, text_chunk, thinking
 from tests.adapter.streams import RecordedRun, dumped, plain, run_input, user
+from tests.deep import representatives
 from tests.threads.joins import Joined, agent_of, gaps, join_after, read, turns
 from tests.waiting import PATIENCE
 
@@ -54,6 +55,9 @@ def check(joined: Joined) -> None:
             assert ordered(said_.messages) == ordered(joined.live.messages)
 
 
+after_any_event = pytest.mark.parametrize("after", representatives(range(1, EVENTS), lambda after: after // 4))
+
+
 async def test_the_run_that_is_joined() -> None:
     live = (await join_after(agent_of(InMemorySaver()), 1000)).live
     assert 40 < len(live.events) < EVENTS
@@ -63,7 +67,7 @@ async def test_the_run_that_is_joined() -> None:
     live.check_snapshot()
 
 
-@pytest.mark.parametrize("after", range(1, EVENTS))
+@after_any_event
 async def test_joined_after_any_event(after: int) -> None:
     """One who holds nothing, one who holds the question, one who has a state of its own."""
     inputs = [
@@ -76,7 +80,7 @@ async def test_joined_after_any_event(after: int) -> None:
         check(joined)
 
 
-@pytest.mark.parametrize("after", range(1, EVENTS))
+@after_any_event
 async def test_who_was_cut_off_joins_with_what_it_has(after: int) -> None:
     """A client whose connection broke in the middle of a word says what it holds of it, and gets all of it once."""
     given = run_input(user("go", "u1"), thread="t", run="live")

@@ -22,7 +22,7 @@ import langgraph_agui
 from langgraph_agui import LangGraphAgent, agui_messages_to_langchain
 from langgraph_agui.messages.to_agui import langchain_messages_to_agui
 from langgraph_agui.protocol.schema import parse_input
-from tests.deep import each_value
+from tests.deep import deep, each_value
 
 PACKAGE = str(Path(langgraph_agui.__file__).parent)
 SHORT, LONG = 50, 200
@@ -180,6 +180,7 @@ async def test_a_text_that_reads_like_the_escape_of_an_odd_character_is_no_work(
     assert odd < 1.05 * plain
 
 
+@deep
 def test_a_message_with_many_calls_is_compared_in_linear_time() -> None:
     """The comparisons of ids are not the package's instructions, so they are told by time."""
 
@@ -200,4 +201,4 @@ def test_a_message_with_many_calls_is_compared_in_linear_time() -> None:
         assert len(restored[0].content) == count
         return process_time() - start
 
-    assert seconds(8_000) < 24 * min(seconds(1_000) for _ in range(5))
+    assert min(seconds(8_000) for _ in range(3)) < 24 * min(seconds(1_000) for _ in range(5))

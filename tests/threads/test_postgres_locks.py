@@ -128,6 +128,7 @@ async def test_a_killed_process_frees_its_threads(fresh_database: str, holders: 
         await (await asyncio.wait_for(waiting, PATIENCE)).release()
 
 
+@deep
 async def test_a_waiter_who_is_cancelled_asks_no_more(fresh_database: str, holders: Callable[..., Holder]) -> None:
     holder = holders(fresh_database)
     assert holder.asked() == "held"
@@ -158,6 +159,7 @@ async def test_who_is_cancelled_while_taking_leaves_nothing_in_the_database(fres
             assert sessions(fresh_database) == []
 
 
+@deep
 async def test_a_lost_connection_is_opened_again_and_takes_its_locks(
     fresh_database: str, holders: Callable[..., Holder]
 ) -> None:
@@ -176,6 +178,7 @@ async def test_a_lost_connection_is_opened_again_and_takes_its_locks(
         await (await locks.acquire("t")).release()
 
 
+@deep
 async def test_a_lock_that_another_process_took_meanwhile_is_its_own(
     fresh_database: str, holders: Callable[..., Holder], caplog: pytest.LogCaptureFixture
 ) -> None:

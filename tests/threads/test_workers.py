@@ -1,4 +1,4 @@
-"""The example of docs/scaling.md, run by the commands of its compose file: two workers on one Postgres."""
+"""The example of docs/operations/scaling.md, run by the commands of its compose file: two workers on one Postgres."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from ag_ui.core import RunAgentInput
 from langgraph_agui.protocol import Verifier, decode, fold
 from tests.adapter.streams import run_input
 from tests.agreement import record_stream
+from tests.deep import deep
 from tests.waiting import PATIENCE, wait_for
 
 pytestmark = pytest.mark.xdist_group("postgres")
@@ -157,6 +158,7 @@ def test_one_run_at_a_time_whichever_worker_has_it(workers: Workers) -> None:
     assert any("18" in text for text in texts(after))
 
 
+@deep
 def test_many_clients_at_one_thread_leave_one_run_and_no_lock(workers: Workers) -> None:
     thread = str(uuid4())
     inputs = [run_input("Hello", thread=thread) for _ in range(10)]
@@ -174,6 +176,7 @@ def test_many_clients_at_one_thread_leave_one_run_and_no_lock(workers: Workers) 
     assert locked(workers.dsn) == 0
 
 
+@deep
 def test_other_threads_run_meanwhile(workers: Workers) -> None:
     inputs = [run_input("Hello") for _ in range(4)]
     with ThreadPoolExecutor(4) as clients:

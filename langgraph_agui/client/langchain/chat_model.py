@@ -2,7 +2,7 @@
 
 In: LangChain messages, and what is bound or passed with the call. Out: the chunks of one message, made of the events of
 one run. The last chunk has how the run ended, its usage, and what ties the message to the agent
-(:mod:`~langgraph_agui.client.langchain.to_agui_request`).
+(`langgraph_agui.client.langchain.to_agui_request`).
 """
 
 from __future__ import annotations
@@ -74,12 +74,12 @@ class AGUIChatModel(BaseChatModel):
     A call of a bound tool that an interrupt asks about is no tool call yet. It becomes one of the answer to that next
     call if the payload approves it (`true`, `{"approved": true, "editedArgs"?: {}}`, or LangChain's `approve`) and the
     agent has not settled it.
-    :class:`~langgraph_agui.client.langchain.remote_agent.RemoteAgent` does all of that by LangGraph's `interrupt()`.
+    `RemoteAgent` does all of that by LangGraph's `interrupt()`.
 
     Further keyword arguments of a call, or of `bind`: `state` (the shared state); `context`, `forwarded_props` and
     `thread_id` instead of the model's own; `on_event`, which gets each event of the run.
 
-    A call raises the errors of :mod:`langgraph_agui.client.errors`.
+    A call raises the errors of `langgraph_agui.client.errors`.
 
     Attributes:
         url: The agent's address.

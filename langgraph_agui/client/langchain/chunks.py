@@ -42,7 +42,7 @@ class MessageChunks:
     in the order in which the agent began them: `text` blocks have the id of their assistant message, `reasoning` blocks
     that of their reasoning message, with the agent's encrypted value in `extras`; calls are `tool_call_chunk` blocks
     and `tool_call_chunks`. `additional_kwargs["agui"]` has everything else that
-    :func:`~langgraph_agui.client.langchain.to_agui_request.agui_messages_of` needs to rebuild the AG-UI messages.
+    `agui_messages_of` needs to rebuild the AG-UI messages.
 
     The `id` of a chunk with text or a call is that of its assistant message. Reasoning comes before the message that it
     leads to, whose id is not known yet: its chunks have no id and belong to the next chunk that has one. The sum has
@@ -52,7 +52,7 @@ class MessageChunks:
     chunks joins strings. Messages of subagents (`subagentRunId`) and of other roles than assistant are not part of the
     message. State, steps, snapshots and the like give no chunks; the caller judges how the run ended.
 
-    The message contains what :func:`~langgraph_agui.protocol.fold.fold` makes of the stream if no two messages share an
+    The message contains what `fold` makes of the stream if no two messages share an
     id, as AG-UI 1.0 asks of producers. Reasoning and text under one id, which a client would join, stay apart here.
 
     Args:
@@ -78,9 +78,9 @@ class MessageChunks:
     def feed(self, event: Event) -> list[AIMessageChunk]:
         """Return the chunks of the next event; a `*_CHUNK` event is expanded first.
 
-        `RUN_STARTED` may be left out. Raises :class:`~langgraph_agui.protocol.wire.ProtocolError` for an event that
+        `RUN_STARTED` may be left out. Raises `ProtocolError` for an event that
         the reference client would refuse at this point, with the code that
-        :class:`~langgraph_agui.protocol.verify.Verifier` has for it. An encrypted value of an unknown message or call
+        `Verifier` has for it. An encrypted value of an unknown message or call
         is no error (AG-UI 1.0, reasoning): it gives no chunk.
         """
         if self._order.status == "empty" and event.type not in (agui.EventType.RUN_STARTED, agui.EventType.RUN_ERROR):
@@ -98,7 +98,7 @@ class MessageChunks:
         """Return the chunks that complete the message. Call it once, after the last event.
 
         The very last chunk has `chunk_position="last"` and contains encrypted values, metadata and names. Raises
-        :class:`~langgraph_agui.protocol.wire.ProtocolError` (`open-text-messages`, `open-tool-calls`, ...) if
+        `ProtocolError` (`open-text-messages`, `open-tool-calls`, ...) if
         something is still open, unless the run ended with `RUN_ERROR`.
         """
         if self._order.status == "active":

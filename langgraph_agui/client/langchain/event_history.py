@@ -124,7 +124,7 @@ class EventHistory:
         return stored if self.is_own(stored.model.subagent_run_id) else None
 
     def has_failed(self, result: agui.ToolCallResultEvent) -> bool:
-        """Return whether the tool has failed, as the event's metadata or a snapshot says."""
+        """Return whether the tool has failed, by the event's metadata or a snapshot."""
         stored = self.store.find(result.message_id)
         error = getattr(stored.model, "error", None) if stored is not None else None
         return error is not None or (result.metadata or {}).get("status") == "error"

@@ -8,15 +8,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Annotated, Any, Final, NotRequired, cast
 
+from langchain.agents.middleware import AgentMiddleware, AgentState, hook_config
+from langchain.agents.middleware.types import ModelRequest, ModelResponse, PrivateStateAttr
 from langchain_core.messages import AIMessage, ToolMessage
 
 from langgraph_agui.client.langchain.to_agui_request import ask, open_interrupts, valid_answers, withheld_calls
-
-try:
-    from langchain.agents.middleware import AgentMiddleware, AgentState, hook_config
-    from langchain.agents.middleware.types import ModelRequest, ModelResponse, PrivateStateAttr
-except ImportError as error:
-    raise ImportError('LangChain is missing: pip install "langgraph-agui[middleware]"') from error
 
 if TYPE_CHECKING:
     from langgraph.runtime import Runtime

@@ -108,7 +108,7 @@ class RemoteAgent(Runnable[Any, dict[str, Any]]):
     Each interrupt of the agent becomes one of LangGraph's: `interrupt(value)` with the AG-UI interrupt as the value,
     resumed with its payload (`Command(resume={id: payload})`), also in another process. An interrupt is cancelled if it
     has expired meanwhile, or if a client cancels it (payload `{"agui_cancelled": True}`). If an answer does not fit the
-    `responseSchema`, or the agent refuses the answers, it is asked again: `error` in the value says why. If the graph
+    `responseSchema`, or the agent refuses the answers, it is asked again: `error` in the value is why. If the graph
     here abandons a pause, the next turn cancels it on the agent's side. All that needs a checkpointer, which the graph
     around it provides. A call of `tools` that an interrupt asks about runs once the answer approves it, in the words of
     AG-UI or LangChain (`{"approved": True}`), and the agent leaves it open. It never runs without approval, nor with
@@ -128,7 +128,7 @@ class RemoteAgent(Runnable[Any, dict[str, Any]]):
         forwarded_props: Sent to the agent as they are.
         checkpointer: Only for a RemoteAgent outside of graphs whose agent has interrupts.
 
-    A call raises the errors of :mod:`langgraph_agui.client.errors`.
+    A call raises the errors of `langgraph_agui.client.errors`.
 
     Raises:
         TypeError: The `http_client` of `agent` is for reading without an event loop.
@@ -190,7 +190,7 @@ class RemoteAgent(Runnable[Any, dict[str, Any]]):
             self._messages_key: Overwrite([]),
             "given": _messages(values[self._messages_key]),
             "shared": {there: to_jsonable(values[here]) for there, here in self._state_keys.items() if here in values},
-            # A `Send` began the task that calls, as LangGraph's metadata say.
+            # A `Send` began the task that calls, as LangGraph's metadata show.
             "branch": "__pregel_push" in (ensure_config(config).get("metadata") or {}).get("langgraph_triggers", ()),
         }
 

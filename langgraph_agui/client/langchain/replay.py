@@ -56,7 +56,7 @@ class Replay:
     async def messages(self, given: Sequence[BaseMessage]) -> list[BaseMessage]:
         """Read the run to its end and return its messages. `given` is what the agent was sent.
 
-        Raises the errors of :mod:`langgraph_agui.client.errors`.
+        Raises the errors of `langgraph_agui.client.errors`.
         """
         messages: list[BaseMessage] = []
         reported = 0
@@ -120,7 +120,7 @@ class Replay:
         return self._queue[0] if self._queue else None
 
     def _opens_item(self, event: agui.Event) -> bool:
-        """Return whether an event opens something that the agent itself says, and was not sent already."""
+        """Return whether an event opens something of the agent itself that was not sent already."""
         match event:
             case agui.ToolCallStartEvent():
                 is_sent = event.tool_call_id in self._history.open_calls

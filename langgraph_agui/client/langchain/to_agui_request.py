@@ -177,7 +177,7 @@ def _message(message: BaseMessage, message_id: str) -> list[Message]:
     if isinstance(message, HumanMessage):
         content = content_parts(as_content(message.content))
         return [agui.UserMessage(id=message_id, content=content, name=message.name)]
-    # LangChain has no type for OpenAI's developer messages; only this key tells them from system messages.
+    # LangChain has no type for OpenAI's developer messages; only this key distinguishes them from system messages.
     role = str(message.additional_kwargs.get("__openai_role__") or getattr(message, "role", message.type))
     role = _ROLES.get(role, role)
     if role in ("user", "assistant", "system", "developer"):
@@ -203,7 +203,7 @@ def agui_messages_of(message: AIMessage) -> list[Message]:
     """Return the AG-UI messages of `message`, in the order in which the agent began them.
 
     For the sum of the chunks of a run these are the reasoning and assistant messages that
-    :func:`~langgraph_agui.protocol.fold.fold` finds in the run, and the results of the agent's own tools if the sum
+    `fold` finds in the run, and the results of the agent's own tools if the sum
     contains them. Ids, encrypted values and the spelling of arguments are the agent's, so that it can be sent them back
     (AG-UI 1.0, history). A call whose name or arguments were changed in `tool_calls` since comes out changed.
 
