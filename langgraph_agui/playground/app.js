@@ -114,6 +114,8 @@ async function run(input, request = runAgent) {
   }
   storeThread(own, from.name);
   if (own !== thread) return;
+  // Another run has the thread: sent again as it is, the message would begin a branch that does not know that run.
+  if (own.failure === "thread_busy") again = () => connect(own, { ...kept(own), messages: [] }, own.messages);
   inspector.finish();
   draw();
   if (own.waiting) questions.focus();
@@ -124,8 +126,8 @@ async function run(input, request = runAgent) {
 function fail(own, error) {
   if (!error.lostConnection) return own.failed(error.message, { code: error.code });
   own.failed("The connection to the agent is lost. The page tries again until the agent answers.");
-  const rejoin = (again = () => connect(own, { ...own, subagents: [...own.subagents.values()] }));
-  awaitServer(() => own === thread && again === rejoin);
+  const retry = (again = () => connect(own, kept(own)));
+  awaitServer(() => own === thread && again === retry);
 }
 
 async function awaitServer(isWanted) {
@@ -135,12 +137,14 @@ async function awaitServer(isWanted) {
   if (isWanted()) again();
 }
 
-/** Bring `own` up to what the agent has of it; `kept` is what this page or this browser has. */
-async function connect(own, kept) {
-  const input = own.connect(kept);
-  const held = own.messages;
+/** What this page has of a thread, in the form in which the browser stores it. */
+const kept = (own) => ({ ...own, subagents: [...own.subagents.values()] });
+
+/** Bring `own` up to what the agent has of it; `stored` is what this page or this browser has, `held` its messages. */
+async function connect(own, stored, held = stored?.messages ?? []) {
+  const input = own.connect(stored);
   await run(input, connectThread);
-  if (own === thread && own.status === "failed") again ??= () => connect(own, kept);
+  if (own === thread && own.status === "failed") again ??= () => connect(own, stored, held);
   if (own.status === "finished") own.connected(held);
   draw();
 }
@@ -150,10 +154,9 @@ async function answer(answers) {
   const own = thread;
   const rejected = new Map(own.rejected);
   await run(own.resume(answers));
-  const code = own.status === "failed" ? own.notices.at(-1).code : undefined;
-  if (code?.startsWith("interrupt_")) own.rejected = rejected;
-  if (own !== thread || code !== "interrupt_unknown") return;
-  await connect(own, { ...own, subagents: [...own.subagents.values()] });
+  if (own.failure?.startsWith("interrupt_")) own.rejected = rejected;
+  if (own !== thread || own.failure !== "interrupt_unknown") return;
+  await connect(own, kept(own));
   own.notice("note", "Your answer came too late: the question was answered elsewhere.");
   draw();
 }

@@ -56,9 +56,10 @@ export class Thread extends Fold {
     return this.#input();
   }
 
-  /** Return the input that tries the last run again. Results that tools have given since are kept. */
+  /** Return the input that tries the last run again: without what it had begun to answer. */
   retry() {
-    if (this.messages.at(-1)?.role !== "tool") this.messages = structuredClone(this.#sent.messages);
+    const last = this.messages.at(-1);
+    if (last && last.role !== "tool" && !isQuestion(last)) this.messages = structuredClone(this.#sent.messages);
     this.#forget();
     return this.#input();
   }
@@ -127,6 +128,11 @@ export class Thread extends Fold {
           return { id, name, args, ...(subagentRunId && { subagentRunId }) };
         }),
     );
+  }
+
+  /** The code of the error that ended the last run, if one did. */
+  get failure() {
+    return this.status === "failed" ? this.notices.at(-1).code : undefined;
   }
 
   /** Whether a person must answer before the agent goes on. */

@@ -85,6 +85,10 @@ class Bank:
         writes = [task for task in tasks if "_checkpointer_put" in task or "aput" in task]
         return self.waits == 1 and not writes and stats["pool_available"] == stats["pool_size"]
 
+    def is_connected(self) -> bool:
+        assert self.pool is not None
+        return self.pool.get_stats()["pool_available"] > 0
+
     async def _wait(self) -> None:
         self.waits += 1
         await self.gate.wait()
@@ -158,6 +162,7 @@ def test_a_run_that_loses_its_database(case: Case, database: Database) -> None:
         recorded = visitor.keep(stream.rest())
         assert ending(recorded) == ending(joined.rest()) == case.ending
         database.start()
+        wait_for(bank.is_connected, "the pool has a connection again")  # it waits longer after each failure
         visitor.check_usable(idle=False)  # psycopg's pool has tasks of its own
         wait_for(lambda: not any("agui" in task for task in served.tasks()), "no run is left")
     assert bank.spent == (case.run == "an approval")

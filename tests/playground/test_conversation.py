@@ -233,6 +233,7 @@ def test_what_has_not_changed_is_left_alone_while_the_end_streams(browser: Brows
     with shown(browser, create_agent(model, [])) as page:
         ask(page)
         expect(page.locator(".markdown")).to_have_count(1)
+        expect(page.locator(".tail")).to_be_empty()  # all is rendered
         page.evaluate("""() => {
             window.changes = 0;
             const settled = document.querySelector(".text[data-role=assistant] .body");

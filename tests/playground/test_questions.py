@@ -113,6 +113,46 @@ def test_an_approval_is_edited_field_by_field(browser: Browser, mode: Mode) -> N
     assert mail.sent == [{"to": "bob@example.com", "body": LETTER["body"], "copies": 3, "tags": ["c", "d"]}]
 
 
+FOCUSED = """() => {
+    const one = document.activeElement;
+    const name = one.labels?.[0]?.firstChild.textContent || one.getAttribute("aria-label") || one.textContent;
+    return name.trim().slice(0, 40);
+}"""
+
+
+def tab_to(page: Page, name: str, key: str = "Tab") -> None:
+    """Press `key` until the control of that name has the focus."""
+    seen: list[str] = []
+    while len(seen) < 60:
+        page.keyboard.press(key)
+        seen.append(page.evaluate(FOCUSED))
+        if seen[-1] == name:
+            return
+    raise AssertionError(f"{name!r} is not among {seen}")
+
+
+def test_a_conversation_by_keyboard_alone(browser: Browser) -> None:
+    mail = Mail(LETTER)
+    with shown(browser, mail.graph) as page:
+        expect(page.get_by_label("Message", exact=True)).to_be_focused()
+        page.keyboard.type("write to Ada")
+        page.keyboard.press("Enter")
+        finished(page, WAITS)
+        tab_to(page, "Reject", "Shift+Tab")
+        tab_to(page, "to", "Shift+Tab")
+        page.keyboard.press("Control+a")
+        page.keyboard.type("bob@example.com")
+        tab_to(page, "Approve with changes")
+        page.keyboard.press("Enter")
+        finished(page)
+        expect(page.get_by_label("Message", exact=True)).to_be_focused()
+        tab_to(page, "New thread", "Shift+Tab")
+        page.keyboard.press("Space")
+        expect(page.locator(".item")).to_have_count(0)
+        expect(page.get_by_label("Message", exact=True)).to_be_focused()
+    assert mail.sent == [{**LETTER, "to": "bob@example.com", "tags": None}]
+
+
 @deep
 def test_an_approval_without_changes(browser: Browser) -> None:
     mail = Mail(LETTER)

@@ -194,6 +194,36 @@ def test_a_page_that_is_loaded_again_joins_the_run(browser: Browser, kept: bool)
         expect(page.locator(".text .body")).to_have_text(["hello", "Begun and done"])
 
 
+def test_two_tabs_send_at_once(browser: Browser) -> None:
+    joined = Joined(InMemorySaver())
+    context = browser.new_context()
+    page = context.new_page()
+    with serving(build_app(LangGraphAgent(graph=joined.graph), "Test")) as served:
+        page.goto(served.url())
+        ask(page, "one", status="Running")
+        expect(page.locator(".text[data-role=assistant] .body")).to_have_text("Beg")
+        other = context.new_page()
+        other.goto(page.url)
+        expect(other.locator("#status")).to_have_text("Running")
+        joined.gate.set()
+        for tab in (page, other):
+            expect(tab.locator("#status")).to_have_text("Finished")
+        joined.gate.clear()
+        ask(other, "two", status="Running")
+        expect(other.locator(".text[data-role=assistant] .body").last).to_have_text("Beg")
+        page.get_by_label("Message", exact=True).fill("three")
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("alert")).to_contain_text("thread_busy")
+        page.get_by_role("button", name="Retry").click()
+        expect(page.locator(".text .body")).to_have_text(["one", "Begun and done", "two", "Beg"])
+        joined.gate.set()
+        expect(page.get_by_role("alert")).to_contain_text("The last message has no answer.")
+        page.get_by_role("button", name="Retry").click()
+        texts_now = ["one", "Begun and done", "two", "Begun and done", "three", "Begun and done"]
+        expect(page.locator(".text .body")).to_have_text(texts_now)
+        context.close()
+
+
 @deep
 def test_an_unknown_thread_is_called_unknown(browser: Browser) -> None:
     with (
