@@ -76,7 +76,7 @@ def run(
         thread: The id of a thread on the server, to continue.
     """
     try:
-        client = AGUIClient(url, headers=_parse_headers(headers))
+        client = AGUIClient(url, headers=parse_headers(headers))
     except ValueError as error:
         raise CommandError(str(error)) from error
     view = view_for(Console(highlight=False), as_json=as_json)
@@ -383,7 +383,8 @@ def _answer_of(asking: Coroutine[object, None, T]) -> T | None:
     return None
 
 
-def _parse_headers(lines: Sequence[str]) -> dict[str, str]:
+def parse_headers(lines: Sequence[str]) -> dict[str, str]:
+    """Return the headers of the option --header. Raises `CommandError` if one is not `Name: value`."""
     headers = {}
     for line in lines:
         name, separator, value = line.partition(":")

@@ -117,11 +117,11 @@ def _ask(url: str, question: str, headers: Sequence[str]) -> Stream:
     )
     try:
         parsed = endpoint.parsed_url(url)
-        sent = endpoint.checked_headers(chat._parse_headers(headers), parsed)
+        sent = endpoint.checked_headers(chat.parse_headers(headers), parsed)
     except ValueError as error:
         raise CommandError(str(error)) from error
     sent["Accept"] = "text/event-stream"
-    target, body = parsed.copy_with(username=None, password=None, fragment=None), b""
+    target, body = parsed.copy_with(username=None, password=None, fragment=None), bytearray()
     try:
         with httpx2.stream(
             "POST", target, json=to_jsonable(run_input), headers=sent, timeout=endpoint.TIMEOUT, verify=endpoint.tls()
@@ -133,7 +133,7 @@ def _ask(url: str, question: str, headers: Sequence[str]) -> Stream:
     except httpx2.RequestError as error:
         if not body:
             raise CommandError(str(endpoint.connection_error(parsed, error)), ExitCode.UNREACHABLE) from error
-    return _decode(body, run_input)
+    return _decode(bytes(body), run_input)
 
 
 def replay(path: Path, speed: float = 1) -> ExitCode:

@@ -80,7 +80,6 @@ function drawNow() {
   stateView.draw(shown);
   inspector.draw(thread);
   questions.draw(thread);
-  threads.draw(thread.id, agent.name);
   const status = find("status");
   const now = thread.waiting ? "waiting" : thread.status;
   status.dataset.status = now;
@@ -90,6 +89,17 @@ function drawNow() {
   find("stop").disabled = !thread.running;
   find("send").disabled = thread.running;
   stick();
+}
+
+/** Show the stored threads. Not part of each drawing: the store may be large, and is read as a whole. */
+function listThreads() {
+  threads.draw(thread.id, agent.name);
+}
+
+/** Store `own`, a thread of the agent `from`, and list it. */
+function keep(own, from) {
+  storeThread(own, from.name);
+  listThreads();
 }
 
 /** Run the agent on `input`, or ask for its thread, and apply what comes to the thread that was current then. */
@@ -112,7 +122,7 @@ async function run(input, request = runAgent) {
     if (signal.aborted) own.stopped();
     else fail(own, error);
   }
-  storeThread(own, from.name);
+  keep(own, from);
   if (own !== thread) return;
   // Another run has the thread: sent again as it is, the message would begin a branch that does not know that run.
   if (own.failure === "thread_busy") again = () => connect(own, { ...kept(own), messages: [] }, own.messages);
@@ -172,7 +182,7 @@ function send(content) {
   // The thread is in the address: a page that is loaded again shows it again.
   if (location.hash !== addressOf(thread.id)) history.pushState(null, "", addressOf(thread.id));
   run(thread.ask(content));
-  storeThread(thread, agent.name);
+  keep(thread, agent);
   return true;
 }
 
@@ -200,6 +210,7 @@ function begin(next) {
   if (thread.running) storeThread(thread, agent.name);
   controller?.abort();
   thread = next;
+  listThreads();
   thread.tools = tools;
   replayed = null;
   again = null;
@@ -245,7 +256,7 @@ function openEntry(entry) {
 function forgetEntry(entry) {
   forgetThread(entry.id);
   if (entry.id === thread.id) goToNewThread();
-  draw();
+  else listThreads();
 }
 
 function goToNewThread() {
@@ -283,6 +294,7 @@ addEventListener("keydown", (event) => {
   if (event.key === "Escape" && !event.defaultPrevented && !find("tools").open) stop();
 });
 addEventListener("popstate", openAddress);
+addEventListener("storage", listThreads); // another tab has stored a thread
 addEventListener("pagehide", () => storeThread(thread, agent.name));
 
 openAddress();

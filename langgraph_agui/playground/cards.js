@@ -1,7 +1,7 @@
 // One card for each thing that a person has to answer: an approval, a question, or a call of one of the page's tools.
 
 import { approvalOf, choicesOf, hasExpired, takesText, timeOf } from "./answers.js";
-import { make, plain, pretty } from "./dom.js";
+import { button, make, plain, pretty } from "./dom.js";
 import { Form } from "./forms.js";
 import { ABSENT, check, inferred, isObject, same, Schemas } from "./schema.js";
 
@@ -15,7 +15,7 @@ const SHOWN_ELSEWHERE = [
 let cards = 0;
 
 /** A card that gives one answer. `give` takes the answer and its name; a given answer can be taken back. */
-export class Card {
+class Card {
   #body = make("div", { className: "question-body" });
   #given = make("div", { className: "question-given", hidden: true });
   #text = make("p");
@@ -285,12 +285,6 @@ function facts(value) {
   const pair = ([name, one]) => make("div", {}, make("dt", {}, name), make("dd", {}, pretty(plain(one))));
   const pairs = Object.entries(value).map(pair);
   return pairs.length > 0 ? make("dl", { className: "question-facts" }, ...pairs) : undefined;
-}
-
-function button(label, act, className = "") {
-  const control = make("button", { type: "button", className, textContent: label });
-  control.addEventListener("click", act);
-  return control;
 }
 
 const row = (...parts) => make("div", { className: "question-actions" }, ...parts);

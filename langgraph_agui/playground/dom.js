@@ -7,6 +7,13 @@ export function make(tag, properties = {}, ...children) {
   return element;
 }
 
+/** A button with a text. */
+export function button(text, act, className = "") {
+  const element = make("button", { type: "button", className, textContent: text });
+  element.addEventListener("click", act);
+  return element;
+}
+
 /** Return `control` with a label. Within the label, the options of a list would be part of its name. */
 export function labelled(text, control) {
   control.id ||= `control-${(labels += 1)}`;

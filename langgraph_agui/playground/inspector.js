@@ -1,7 +1,7 @@
 // The inspector: the events, times and messages of a thread's runs, or of a file, and the steps through a run.
 
 import { MessagesView } from "./compare.js";
-import { labelled, make, setText } from "./dom.js";
+import { button, labelled, make, setText } from "./dom.js";
 import { EventList } from "./events.js";
 import { eventsOf, fromFile, inputOf, Recording, toCurl, toFile } from "./recording.js";
 import { Thread } from "./thread.js";
@@ -198,10 +198,12 @@ export class Inspector {
     const place = make("p", { className: "insp-place" });
     place.setAttribute("role", "status");
     let frame = 0;
+    let wanted;
     slider.addEventListener("input", () => {
+      wanted = Number(slider.value); // a drawing before the frame puts the slider back
       frame ||= requestAnimationFrame(() => {
         frame = 0;
-        this.#stepTo(Number(slider.value));
+        this.#stepTo(wanted);
       });
     });
     Object.assign(this.#parts, { slider, back, next, now, place });
@@ -283,12 +285,6 @@ export class Inspector {
       panel.hidden = !selected;
     }
   }
-}
-
-function button(text, act) {
-  const element = make("button", { type: "button", textContent: text });
-  element.addEventListener("click", act);
-  return element;
 }
 
 /** Have the browser save `text` as a file. */

@@ -2,7 +2,7 @@
 
 import { hasExpired, timeOf } from "./answers.js";
 import { callCard, interruptCard } from "./cards.js";
-import { make } from "./dom.js";
+import { make, setText } from "./dom.js";
 
 // What is typed before the person can have seen the question does not answer it.
 const UNSEEN_MS = 500;
@@ -145,8 +145,7 @@ export class Questions {
   #report() {
     const all = [...this.#cards.values()];
     const given = all.filter(({ entry }) => entry).length;
-    const text = all.length > 1 ? `${given} of ${all.length} answered` : "";
-    if (this.#progress.textContent !== text) this.#progress.textContent = text;
+    setText(this.#progress, all.length > 1 ? `${given} of ${all.length} answered` : "");
   }
 
   /** Draw again when the first question expires. */

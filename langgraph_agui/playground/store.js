@@ -1,5 +1,7 @@
 // What this browser keeps: the list of threads, what the server does not send of them, and the page's own tools.
 
+import { contentText } from "./dom.js";
+
 const THREADS = "langgraph-agui:threads";
 const TOOLS = "langgraph-agui:tools";
 const MAX_THREADS = 200;
@@ -57,10 +59,8 @@ export function storeTools(tools) {
 
 /** A thread is called by its first words. */
 function nameOf({ messages }) {
-  const content = messages.find(({ role, subagentRunId }) => role === "user" && !subagentRunId)?.content;
-  if (content === undefined) return "";
-  const text = typeof content === "string" ? content : content.map((part) => part.text ?? `[${part.type}]`).join(" ");
-  const line = text.replaceAll(/\s+/g, " ").trim();
+  const first = messages.find(({ role, subagentRunId }) => role === "user" && !subagentRunId);
+  const line = contentText(first?.content).replaceAll(/\s+/g, " ").trim();
   return line.length > MAX_NAME ? `${line.slice(0, MAX_NAME - 1)}…` : line;
 }
 

@@ -1,6 +1,6 @@
 // Steps, timing and tokens: of the current run, and of each earlier run of the thread.
 
-import { make, setText } from "./dom.js";
+import { make } from "./dom.js";
 import { duration, itemOf } from "./recording.js";
 
 const COUNTS = [
@@ -217,8 +217,6 @@ function timeLine(text, span, length, parts = [], owner = undefined) {
     return piece;
   });
   bar.append(...inner);
-  const line = make("p", {}, owner);
-  setText(line, text);
-  if (owner) line.append(" ", owner);
+  const line = make("p", {}, text, ...(owner ? [" ", owner] : []));
   return make("div", { className: "insp-line" }, line, bar);
 }

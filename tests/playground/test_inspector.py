@@ -97,11 +97,11 @@ def test_a_real_run_with_subagents_is_filtered_and_searched(browser: Browser) ->
         ask(page)
         page.get_by_label("Family", exact=True).select_option("subagent")
         names = ("SUBAGENT_STARTED", "SUBAGENT_FINISHED")
-        assert set(rows(page).locator(".insp-type").all_inner_texts()) == set(names)
+        assert set(rows(page).locator(".insp-type").all_text_contents()) == set(names)
         page.get_by_label("Family", exact=True).select_option("")
         page.get_by_label("Agent", exact=True).select_option("leaf_a")
         expect(rows(page).locator("summary .owner").first).to_have_text("leaf_a")
-        assert set(rows(page).locator(".owner").all_inner_texts()) == {"leaf_a"}
+        assert set(rows(page).locator(".owner").all_text_contents()) == {"leaf_a"}
         page.get_by_label("Search").fill("LEAF_A: ENDS")
         expect(rows(page, "TEXT_MESSAGE_CONTENT")).to_have_count(1)
         page.get_by_label("Search").fill("no event has this")
