@@ -15,7 +15,7 @@ from langgraph_agui.interrupts.pending import PendingInterrupts
 from langgraph_agui.run import emit_pending, start_translation
 from langgraph_agui.settings import AgentContext
 from langgraph_agui.state.client_state import state_version
-from langgraph_agui.translate.event_sinks import Subscription
+from langgraph_agui.translate.subscription import Subscription
 
 T = TypeVar("T")
 

@@ -28,9 +28,10 @@ from langgraph_agui.settings import AgentContext, RunSettings
 from langgraph_agui.state.client_state import RUN
 from langgraph_agui.threads.locks import ThreadLease, ThreadLocks
 from langgraph_agui.threads.planner import Abandon, Execute, Resume, RunPlan, RunPlanner, Show
-from langgraph_agui.translate.event_sinks import Broadcaster, IdleTimer, JoinedSink, Sink, Subscription
+from langgraph_agui.translate.event_sinks import Broadcaster, IdleTimer, JoinedSink, Sink
 from langgraph_agui.translate.remote_runner import graph_runner_for
 from langgraph_agui.translate.state_view import StateView
+from langgraph_agui.translate.subscription import Subscription
 from langgraph_agui.translate.translation import Translation
 
 logger = logging.getLogger(__name__)

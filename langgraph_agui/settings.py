@@ -116,6 +116,7 @@ class RunSettings:
     max_waiting: int = 32
     max_readers: int = 32
     max_unread: int = 16 * 1024 * 1024
+    merge_fragments: bool = True
 
     def __post_init__(self) -> None:
         for name, annotation in get_type_hints(type(self)).items():
@@ -178,6 +179,7 @@ class RunOptions(TypedDict, total=False):
     max_waiting: int
     max_readers: int
     max_unread: int
+    merge_fragments: bool
 
 
 class Conventions(Protocol):

@@ -12,7 +12,7 @@ from starlette.types import Receive, Scope, Send
 
 from langgraph_agui.conventions.agents import AgentEvents
 from langgraph_agui.protocol.schema import summary
-from langgraph_agui.translate.event_sinks import Subscription
+from langgraph_agui.translate.subscription import Subscription
 
 Reader: TypeAlias = "Subscription[bytes] | AgentEvents"
 

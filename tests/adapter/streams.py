@@ -12,7 +12,7 @@ from ag_ui.core import BaseEvent, Event, Message, RunAgentInput, UserMessage
 
 from langgraph_agui import LangGraphAgent
 from langgraph_agui.protocol import Fold, Verifier, fold
-from langgraph_agui.translate.event_sinks import EventSink
+from langgraph_agui.translate.event_sinks import EventSink, Unmerged
 from langgraph_agui.translate.old_clients import OldClientSink
 from tests.agreement import record_stream
 
@@ -110,7 +110,7 @@ def check_old_form(recorded: RecordedRun) -> None:
     """A client of before 1.0 ends up with the same messages and state, but for the names of subagents."""
     received: list[Any] = []
     given = recorded.input.model_copy(update={"protocol_version": None})
-    old = OldClientSink(EventSink(received.append), given, shows_subagents=False)
+    old = OldClientSink(EventSink(Unmerged(received.append)), given, shows_subagents=False)
     for event in recorded.events:
         old.event(event)
     client = fold(received, given.messages, given.state)

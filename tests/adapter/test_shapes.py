@@ -9,6 +9,7 @@ import pytest
 from ag_ui.core import AssistantMessage, ReasoningMessage
 from langchain_core.messages import AIMessageChunk
 
+from langgraph_agui import LangGraphAgent
 from tests.adapter.graphs import scripted_agent
 from tests.adapter.models import call, calling, part, text_chunk, thinking
 from tests.adapter.streams import RecordedRun, record_run, run_input
@@ -45,7 +46,9 @@ def calls(recorded: RecordedRun) -> list[tuple[str, str, str]]:
 
 
 async def test_text() -> None:
-    recorded = await recording("Hel", "lo", "")
+    agent = LangGraphAgent(scripted_agent(["Hel", "lo", ""]).graph, merge_fragments=False)
+    recorded = await record_run(agent, run_input("hi"))
+    recorded.check_snapshot()
     assert items(recorded) == ["text(", ")text"]
     assert [event.delta for event in recorded.of("TEXT_MESSAGE_CONTENT")] == ["Hel", "lo"]
     assert answer(recorded).content == "Hello"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from ag_ui.core import ReasoningMessageContentEvent, TextMessageContentEvent, ToolCallArgsEvent
 
-from langgraph_agui.translate.event_sinks import EventSink
+from langgraph_agui.translate.event_sinks import EventSink, Unmerged
 
 KINDS = [
     ("text", TextMessageContentEvent, "message_id"),
@@ -22,7 +22,7 @@ KINDS = [
 @pytest.mark.parametrize(("kind", "event", "key"), KINDS)
 def test_a_fragment_is_an_event_like_any_other(kind: Any, event: Any, key: str, subagent_id: str | None) -> None:
     recorded: list[Any] = []
-    write = EventSink(recorded.append).writer(kind, "id", subagent_id)
+    write = EventSink(Unmerged(recorded.append)).writer(kind, "id", subagent_id)
     write("one")
     write("two")
     owner = {} if subagent_id is None else {"subagent_run_id": subagent_id}
@@ -37,7 +37,7 @@ def test_a_fragment_is_an_event_like_any_other(kind: Any, event: Any, key: str, 
 
 def test_what_a_reader_does_with_one_event_does_not_touch_the_next() -> None:
     recorded: list[Any] = []
-    write = EventSink(recorded.append).writer("text", "id")
+    write = EventSink(Unmerged(recorded.append)).writer("text", "id")
     write("one")
     recorded[0].metadata = {"mine": True}
     recorded[0].unknown = 1

@@ -102,7 +102,8 @@ async def test_a_failure_stops_those_who_work_beside_it() -> None:
     }
     events: list[Any] = []
     given = run_input("hi")
-    running = asyncio.create_task(read_into(events, LangGraphAgent(graph=graph).run(given)))
+    agent = LangGraphAgent(graph=graph, merge_fragments=False)
+    running = asyncio.create_task(read_into(events, agent.run(given)))
     await until(lambda: sum(event.type.value == "REASONING_MESSAGE_CONTENT" for event in events) >= 4)
     begun = True
     await asyncio.wait_for(running, PATIENCE)

@@ -14,7 +14,8 @@ from langchain_core.tools import InjectedToolCallId, tool
 from langgraph.types import Command
 
 from langgraph_agui import LangGraphAgent
-from langgraph_agui.translate.event_sinks import EventSink, Subscription
+from langgraph_agui.translate.event_sinks import EventSink, Outlet, Unmerged
+from langgraph_agui.translate.subscription import Subscription
 from tests.adapter.models import Scripted, calling, part, text_chunk, thinking
 from tests.adapter.streams import RecordedRun, run_input, user
 
@@ -86,11 +87,9 @@ async def read(reader: Subscription[BaseEvent], limit: int | None = None) -> lis
 class _Watched(EventSink):
     """Tells what was heard, in the loop's next turn after `after` events."""
 
-    def __init__(
-        self, put: Callable[[BaseEvent], object], after: int, reached: Callable[[list[BaseEvent]], object]
-    ) -> None:
-        super().__init__(self._watch)
-        self._pass, self._after, self._reached = put, after, reached
+    def __init__(self, outlet: Outlet[BaseEvent], after: int, reached: Callable[[list[BaseEvent]], object]) -> None:
+        super().__init__(Unmerged(self._watch))
+        self._pass, self._after, self._reached = outlet.put, after, reached
         self._received: list[BaseEvent] = []
 
     def _watch(self, event: BaseEvent) -> None:
