@@ -17,7 +17,8 @@ from uuid import UUID, uuid4
 
 from ag_ui.core import BaseEvent, Event, RunAgentInput
 from langchain_core.callbacks import BaseCallbackHandler, BaseCallbackManager
-from langchain_core.outputs import ChatGenerationChunk, GenerationChunk
+from langchain_core.messages import BaseMessage
+from langchain_core.outputs import ChatGenerationChunk
 from langchain_core.runnables.config import var_child_runnable_config
 
 from langgraph_agui.callbacks.root_run import RootRun
@@ -25,7 +26,8 @@ from langgraph_agui.callbacks.run_queue import RunEventQueue, RunSerializer, Run
 from langgraph_agui.conventions import NODE_CONVENTIONS
 from langgraph_agui.messages.options import ReasoningOptions
 from langgraph_agui.settings import Subagents, check_choice
-from langgraph_agui.translate.event_sinks import EventSink
+from langgraph_agui.translate.callback_source import Chunk, text_chunk
+from langgraph_agui.translate.event_sinks import EventSink, Unmerged
 from langgraph_agui.translate.run_events import is_last
 from langgraph_agui.translate.translation import Translation
 
@@ -69,6 +71,8 @@ def _start_hook(hook: Hook, *, is_model: bool = False) -> Hook:
         calls = kwargs.get("batch_size", 1) if is_model else 0
         root, parent = handler._find_or_start(run_id, parent_run_id, calls)
         hook(root.run, *args, run_id=run_id, parent_run_id=parent, **kwargs)
+        if is_model:
+            handler._models[run_id.int] = root.run.receiver(run_id), root.slot
         handler._serializer.flush(root.slot)
 
     return start
@@ -144,8 +148,11 @@ class AGUICallbackHandler(BaseCallbackHandler):
             messages_key=messages_key,
         )
         self._runs: dict[UUID, _ActiveRun] = {}
+        # What takes the chunks of each model call, by `run_id.int`: the hash of a UUID is a function in Python.
+        self._models: dict[int, tuple[Callable[[BaseMessage], None], RunSlot]] = {}
         self._queue = RunEventQueue(keep=on_event is None)
-        self._serializer = RunSerializer(self._hand_over)
+        self._receivers = [self._on_event or self._queue.put]
+        self._serializer = RunSerializer(self._receivers)
         if stream_tokens:  # having these two makes chat models stream
             self.tap_output_aiter = self.tap_output_iter = _return_unchanged
 
@@ -156,6 +163,8 @@ class AGUICallbackHandler(BaseCallbackHandler):
         """
         in_run = False
         self._queue.open()
+        if self._on_event is not None:
+            self._receivers.append(self._queue.put)
         try:
             while runs > 0:
                 event = await self._queue.take()
@@ -163,14 +172,8 @@ class AGUICallbackHandler(BaseCallbackHandler):
                 runs -= not in_run
                 yield cast("Event", event)
         finally:
+            del self._receivers[1:]
             self._queue.close(in_run=in_run)
-
-    def _hand_over(self, event: BaseEvent) -> None:
-        if self._on_event is not None:
-            self._on_event(event)
-            if not self._queue.reading:
-                return
-        self._queue.put(event)
 
     # -- root runs --------------------------------------------------------------------------------------------------
 
@@ -199,7 +202,7 @@ class AGUICallbackHandler(BaseCallbackHandler):
                     self._end(left, asyncio.CancelledError())
         with self._lock:
             slot = self._serializer.open()
-            translation = self._make_translation(run_input, EventSink(partial(self._serializer.put, slot)))
+            translation = self._make_translation(run_input, EventSink(Unmerged(slot.events.append)))
             run = RootRun(translation, self._lock)
             root = self._runs[run_id] = _ActiveRun(run, slot, [run_id])
         if calls and task is not None:
@@ -219,6 +222,7 @@ class AGUICallbackHandler(BaseCallbackHandler):
                 return
             for member in root.members:
                 self._runs.pop(member, None)
+                self._models.pop(member.int, None)
             if root.task is not None:  # the task may live for long, and must not hold the run
                 root.task.remove_done_callback(root.on_done)
             try:
@@ -227,19 +231,18 @@ class AGUICallbackHandler(BaseCallbackHandler):
                 elif emit and error is not None:
                     root.run.fail(error)
             finally:
-                self._serializer.close(root.slot)
+                root.slot.ended = True
         self._serializer.flush(root.slot)
 
     # -- hooks ----------------------------------------------------------------------------------------------------
 
-    def on_llm_new_token(
-        self, token: object, *, chunk: GenerationChunk | ChatGenerationChunk | None = None, run_id: UUID, **kwargs: Any
-    ) -> None:
-        """A chunk of a model's message. The hot path."""
-        root = self._runs.get(run_id)
-        if root is not None:
-            root.run.on_llm_new_token(token, chunk=chunk, run_id=run_id)
-            self._serializer.flush(root.slot)
+    def on_llm_new_token(self, token: object, *, chunk: Chunk | None = None, run_id: UUID, **kwargs: object) -> None:
+        """A model sends a chunk. The hot path."""
+        if (model := self._models.get(run_id.int)) is not None:
+            receive, slot = model
+            with self._lock:
+                receive(chunk.message if isinstance(chunk, ChatGenerationChunk) else text_chunk(token))
+            self._serializer.flush(slot)
 
     on_chat_model_start = _start_hook(RootRun.on_chat_model_start, is_model=True)
     on_llm_start = _start_hook(RootRun.on_llm_start, is_model=True)

@@ -16,6 +16,7 @@ from uuid import UUID, uuid4
 
 from ag_ui.core import Event, RunAgentInput
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.outputs import ChatGenerationChunk
 from langchain_core.runnables import Runnable, RunnableConfig
 
 from langgraph_agui.callbacks.run_queue import RunEventQueue
@@ -25,9 +26,8 @@ from langgraph_agui.errors import RunStopped
 from langgraph_agui.messages.extract import extract_messages, find_messages
 from langgraph_agui.messages.options import ReasoningOptions
 from langgraph_agui.settings import Subagents, check_choice
-from langgraph_agui.translate.callback_source import CallbackSource
-from langgraph_agui.translate.event_sinks import EventSink
-from langgraph_agui.translate.message_tracker import ModelCall
+from langgraph_agui.translate.callback_source import CallbackSource, Chunk, text_chunk
+from langgraph_agui.translate.event_sinks import EventSink, Unmerged
 from langgraph_agui.translate.run_events import is_last
 from langgraph_agui.translate.stream_sequencer import StreamPosition
 from langgraph_agui.translate.translation import Translation
@@ -57,12 +57,20 @@ class RootRun(CallbackSource):
             if not self._translation.finished:  # a run may leave work running that nobody waits for
                 call()
 
-    def deliver_chunk(self, call: ModelCall, message: BaseMessage) -> None:
-        """Pass a chunk to the translation, under the lock. Raises `RunStopped` if the run was stopped."""
+    def on_llm_new_token(self, token: object, *, chunk: Chunk | None = None, run_id: UUID, **kwargs: object) -> None:
+        """A model sends a chunk. Raises `RunStopped` if the run was stopped. The hot path."""
+        if (call := self._calls.get(run_id.int)) is None:
+            return
         if self.stopped:
             raise RunStopped
         with self._lock:
-            self._messages.receive_chunk(call, message)
+            self._messages.receive_chunk(
+                call, chunk.message if isinstance(chunk, ChatGenerationChunk) else text_chunk(token)
+            )
+
+    def receiver(self, run_id: UUID) -> Callable[[BaseMessage], None]:
+        """Return what takes the chunks of a model call that has begun. Call it under the lock."""
+        return partial(self._messages.receive_chunk, self._calls[run_id.int])
 
     def finish(self, *, snapshot: bool = False) -> None:
         """The Runnable has returned. Emit the end of the run, after a `MESSAGES_SNAPSHOT` if asked for."""
@@ -177,7 +185,7 @@ async def astream_agui(
     queue = RunEventQueue(keep=True)
     translation = Translation(
         run_input,
-        EventSink(queue.put),
+        EventSink(Unmerged(queue.put)),
         NODE_CONVENTIONS,
         reasoning=reasoning,
         subagents=subagents,

@@ -10,8 +10,9 @@ import asyncio
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from threading import get_ident
 
 from ag_ui import core as agui
 
@@ -20,19 +21,21 @@ from langgraph_agui.translate.run_events import is_last
 logger = logging.getLogger(__name__)
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class RunSlot:
     """The place of one run in the order.
 
     Attributes:
-        waiting: Events that wait until earlier runs have ended.
+        events: Its events that were not handed over yet.
         ended: Whether the run has put its last event.
+        following: The slot of the run that began after it.
         failure: What `on_event` raised for one of its events. The run must raise it.
         broken: Whether `on_event` has failed: no more of the run's events are handed over.
     """
 
-    waiting: list[agui.BaseEvent] = field(default_factory=list)
+    events: deque[agui.BaseEvent] = field(default_factory=deque)
     ended: bool = False
+    following: RunSlot | None = None
     failure: BaseException | None = None
     broken: bool = False
 
@@ -40,42 +43,24 @@ class RunSlot:
 class RunSerializer:
     """Calls `on_event` for the events of all runs, one at a time and run by run.
 
-    Every method but `flush` is called under the caller's lock. `flush` is not, because `on_event` may wait for another
-    thread of the same runs.
+    Runs begin, put events into their slots and end under the caller's lock. `flush` is not called under it, because
+    `on_event` may wait for another thread of the same runs.
 
     Args:
-        on_event: Receives each event.
+        receivers: Each receives each event.
     """
 
-    def __init__(self, on_event: Callable[[agui.BaseEvent], object]) -> None:
-        self._on_event = on_event
-        self._slots: deque[RunSlot] = deque()
-        self._ready: deque[tuple[RunSlot, agui.BaseEvent]] = deque()
+    def __init__(self, receivers: Sequence[Callable[[agui.BaseEvent], object]]) -> None:
+        self._receivers = receivers
+        self._first = self._last = RunSlot(ended=True)
         self._flushing = threading.Lock()
         self._flusher: int | None = None
 
     def open(self) -> RunSlot:
         """Return the slot of a run that begins, behind those that have begun before."""
-        slot = RunSlot()
-        self._slots.append(slot)
+        slot = self._last.following = RunSlot()
+        self._last = slot
         return slot
-
-    def put(self, slot: RunSlot, event: agui.BaseEvent) -> None:
-        """Add an event of a run; it waits while an earlier run has not ended."""
-        if self._slots[0] is slot:
-            self._ready.append((slot, event))
-        else:
-            slot.waiting.append(event)
-
-    def close(self, slot: RunSlot) -> None:
-        """End a run: the next ones follow, as far as those before them have ended."""
-        slot.ended = True
-        while self._slots and self._slots[0].ended:
-            self._slots.popleft()
-            if self._slots:
-                first = self._slots[0]
-                self._ready.extend((first, event) for event in first.waiting)
-                first.waiting.clear()
 
     def flush(self, own: RunSlot) -> None:
         """Hand over what is ready. One thread at a time does so, also for events that others add meanwhile.
@@ -83,11 +68,23 @@ class RunSerializer:
         Args:
             own: The run that the caller belongs to. What `on_event` raised for its events is raised here.
         """
-        while self._ready and self._flushing.acquire(blocking=False):
-            self._flusher = threading.get_ident()
+        while ((slot := self._first).events or (slot.ended and slot.following)) and self._flushing.acquire(False):
+            self._flusher = get_ident()
+            slot = self._first
             try:
-                while self._ready:
-                    self._hand_over(*self._ready.popleft(), own)
+                if slot.ended and slot.following is not None and not slot.events:
+                    self._first = slot = slot.following
+                while slot.events:
+                    event = slot.events.popleft()
+                    if not slot.broken:
+                        for receive in self._receivers:
+                            receive(event)
+            except BaseException as error:
+                slot.broken = True
+                if slot is own or not slot.ended:
+                    slot.failure = error
+                else:
+                    logger.exception("on_event failed; its run is over and cannot raise the exception")
             finally:
                 self._flusher = None
                 self._flushing.release()
@@ -98,19 +95,7 @@ class RunSerializer:
     @property
     def inside_on_event(self) -> bool:
         """Whether `on_event` runs in this thread."""
-        return self._flusher == threading.get_ident()
-
-    def _hand_over(self, slot: RunSlot, event: agui.BaseEvent, own: RunSlot) -> None:
-        if slot.broken:
-            return
-        try:
-            self._on_event(event)
-        except BaseException as error:
-            slot.broken = True
-            if slot is own or not slot.ended:
-                slot.failure = error
-            else:
-                logger.exception("on_event failed; its run is over and cannot raise the exception")
+        return self._flusher == get_ident()
 
 
 class RunEventQueue:

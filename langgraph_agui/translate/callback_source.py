@@ -17,7 +17,7 @@ from typing import Any, TypeAlias, TypeVar
 from uuid import UUID, uuid4
 
 from langchain_core.callbacks import BaseCallbackHandler
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, GenerationChunk, LLMResult
 from langgraph.constants import TAG_HIDDEN, TAG_NOSTREAM
 from langgraph.errors import GraphBubbleUp, GraphInterrupt
@@ -33,6 +33,7 @@ from langgraph_agui.translate.translation import Translation
 
 T = TypeVar("T")
 Metadata: TypeAlias = dict[str, object]
+Chunk: TypeAlias = GenerationChunk | ChatGenerationChunk
 Emit: TypeAlias = Callable[[object], None]
 
 _writer: ContextVar[Emit | None]
@@ -80,7 +81,7 @@ class ToolOutputs:
 
 
 class CallbackSource(BaseCallbackHandler):
-    """A callback handler that reports to a translation. Subclasses implement `deliver` and `deliver_chunk`.
+    """A callback handler that reports to a translation. Subclasses implement `deliver` and `on_llm_new_token`.
 
     Args:
         translation: Receives the calls.
@@ -93,13 +94,15 @@ class CallbackSource(BaseCallbackHandler):
 
     run_inline = True
     raise_error = True
+    ignore_llm = False  # a property in LangChain, read for every token
 
     def __init__(self, translation: Translation) -> None:
         self._translation = translation
         self._messages = translation.messages
         self._key = translation.messages_key
         self._inputs: dict[UUID, object] = {}
-        self._calls: dict[UUID, ModelCall] = {}
+        # By `run_id.int`: the hash of a UUID is a function in Python, and this is read for every token.
+        self._calls: dict[int, ModelCall] = {}
         # What is silenced of the messages of this run's models, by id.
         self._silences: dict[str, Silence] = {}
         self._outputs = ToolOutputs()
@@ -111,10 +114,6 @@ class CallbackSource(BaseCallbackHandler):
 
         Raises `RunStopped` if the run was stopped.
         """
-        raise NotImplementedError
-
-    def deliver_chunk(self, call: ModelCall, message: BaseMessage) -> None:
-        """Pass a chunk of a model call to the translation in the same way. Called for every token."""
         raise NotImplementedError
 
     def _deliver_failure(self, position: StreamPosition | None, call: Callable[[], None]) -> None:
@@ -153,28 +152,16 @@ class CallbackSource(BaseCallbackHandler):
             silence=self._translation.conventions.silence_of(metadata),
             run_id=run_id,
         )
-        self._calls[run_id] = call
+        self._calls[run_id.int] = call
         self.deliver(None, partial(self._translation.start_model_call, call))
 
     def on_llm_start(self, serialized: object, prompts: object, *, run_id: UUID, **kwargs: Any) -> None:
         """A completion model begins."""
         self.on_chat_model_start(serialized, prompts, run_id=run_id, **kwargs)
 
-    def on_llm_new_token(
-        self, token: object, *, chunk: GenerationChunk | ChatGenerationChunk | None = None, run_id: UUID, **kwargs: Any
-    ) -> None:
-        """A model sends a chunk. The hot path."""
-        call = self._calls.get(run_id)
-        if call is None:
-            return
-        if isinstance(chunk, ChatGenerationChunk):
-            self.deliver_chunk(call, chunk.message)
-        elif isinstance(token, str) and token:
-            self.deliver_chunk(call, AIMessageChunk(content=token))
-
     def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: object) -> None:
         """A model call has ended."""
-        call = self._calls.pop(run_id, None)
+        call = self._calls.pop(run_id.int, None)
         generation = response.generations[0][0] if response.generations and response.generations[0] else None
         if call is None or generation is None:
             return
@@ -189,7 +176,7 @@ class CallbackSource(BaseCallbackHandler):
 
     def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: object) -> None:
         """A model call failed."""
-        if (call := self._calls.pop(run_id, None)) is not None:
+        if (call := self._calls.pop(run_id.int, None)) is not None:
             self._deliver_failure(None, partial(self._translation.fail_model_call, call, error))
 
     # -- nodes --------------------------------------------------------------------------------------------------
@@ -318,11 +305,14 @@ class LoopCallbackSource(CallbackSource):
         self._waiting = self.sequencer.waiting
         self._thread = get_ident()
 
-    def deliver_chunk(self, call: ModelCall, message: BaseMessage) -> None:
-        """Pass a chunk to the translation; at once if this is the loop's thread and nothing waits.
+    def on_llm_new_token(self, token: object, *, chunk: Chunk | None = None, run_id: UUID, **kwargs: object) -> None:
+        """A model sends a chunk. It is passed on at once if this is the loop's thread and nothing waits. The hot path.
 
         Raises `RunStopped` in another thread if the run was stopped: what runs in the loop is being cancelled.
         """
+        if (call := self._calls.get(run_id.int)) is None:
+            return
+        message = chunk.message if isinstance(chunk, ChatGenerationChunk) else text_chunk(token)
         in_loop = get_ident() == self._thread
         if not self._waiting and not self.stopped and in_loop:
             self._messages.receive_chunk(call, message)
@@ -349,3 +339,8 @@ class LoopCallbackSource(CallbackSource):
             call()
         except Exception as error:  # the loop calls this: nobody above could report the exception
             self._fail(error)
+
+
+def text_chunk(token: object) -> AIMessageChunk:
+    """Return the chunk of a completion model, which sends a text."""
+    return AIMessageChunk(content=token if isinstance(token, str) else "")

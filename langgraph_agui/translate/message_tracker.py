@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate, count
 from threading import Lock
 from typing import Any, TypeAlias
 from uuid import UUID, uuid4
@@ -16,7 +17,7 @@ from uuid import UUID, uuid4
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from langgraph_agui.configs import namespace_of
-from langgraph_agui.messages.blocks import read_blocks
+from langgraph_agui.messages.blocks import continuation_text, read_blocks
 from langgraph_agui.messages.encrypted_values import AGENT, MessageSource
 from langgraph_agui.messages.silence import NOTHING, Silence, silence_in
 from langgraph_agui.messages.to_agui import SUMMARIZATION, agui_role
@@ -117,7 +118,7 @@ class MessageTracker:
         self._conversation.know_calls(
             (call["id"], call["name"])
             for message in messages
-            if isinstance(message, AIMessage) and agui_role(message) is not None
+            if isinstance(message, AIMessage) and message.tool_calls and agui_role(message) is not None
             for call in message.tool_calls
             if not silence_in(message).hides_call(call["name"])
         )
@@ -161,14 +162,20 @@ class MessageTracker:
 
     def receive_chunk(self, call: ModelCall, message: BaseMessage) -> None:
         """Receive a chunk of a model call's message. The hot path."""
-        if call not in self._calls:
+        if (live := call.live) is None:
+            self._begin(call, message)
             return
-        live = call.live
-        if live is not None:
-            if call.may_improve and message.id != call.best_id:
-                call.rank(message.id)
-                live.turn.rename(self._public_id(call.best_id, call))
-            live.receive_chunk(message)
+        if call.may_improve and message.id != call.best_id:
+            call.rank(message.id)
+            live.turn.rename(self._public_id(call.best_id, call))
+        block = live.current
+        if block is None or (text := continuation_text(message, block.kind, block.key)) is None:
+            live.emit_deltas(read_blocks(message))
+        elif text and (visible := block.grow(text)):
+            live.write(visible)
+
+    def _begin(self, call: ModelCall, message: BaseMessage) -> None:
+        if call not in self._calls:
             return
         call.rank(message.id)
         if deltas := read_blocks(message):
@@ -190,14 +197,14 @@ class MessageTracker:
             self._state.hidden.add(message.id)
         if call not in self._calls:
             return
-        self._calls.remove(call)
+        live = self._end(call)
         if call.hidden:
             return
-        if call.live is not None:
-            public = call.live.turn.message_id
-            call.live.close()
+        if live is not None:
+            public = live.turn.message_id
+            live.close()
             if isinstance(message, AIMessage):
-                call.live.emit_values(message)
+                live.emit_values(message)
         elif self._repeats(message.id, call.source):
             return
         else:
@@ -221,12 +228,17 @@ class MessageTracker:
         """A model call failed: close its message. Return the ids of its blocks."""
         if call not in self._calls:
             return []
-        self._calls.remove(call)
-        if call.live is None:
+        if (live := self._end(call)) is None:
             return []
-        call.live.close()
-        call.live.failed = True
-        return [block.id for block in call.live.turn.blocks]
+        live.close()
+        live.failed = True
+        return [block.id for block in live.turn.blocks]
+
+    def _end(self, call: ModelCall) -> StreamingMessage | None:
+        """Ignore later chunks of a call. Return the message that it has streamed."""
+        self._calls.remove(call)
+        live, call.live = call.live, None
+        return live
 
     # -- nodes --------------------------------------------------------------------------------------------------
 
@@ -294,6 +306,12 @@ class MessageTracker:
         if agui_role(message) is not None and message.id not in self._conversation.ids:
             self._emitter.emit_whole(message, message.id, self._subagents.message_source(subagent))
 
+    def emit_new(self, messages: Sequence[BaseMessage], subagent: SubagentRun | None = None) -> None:
+        """Emit those of a graph's messages that are new. Each superstep brings all messages, most of them known."""
+        known = self._known
+        for message in [message for message in messages if message.id not in known]:
+            self.emit_message(message, subagent)
+
     def emit_approval_calls(self, message: AIMessage) -> None:
         """Emit a message of approval calls, without those that the client has from an earlier run."""
         known = self._conversation.call_names
@@ -312,8 +330,9 @@ class MessageTracker:
 
     def close(self, subagent_run_id: str | None = None) -> None:
         """Close what a subagent has left open, or (None) everything. Later chunks are ignored."""
-        left = self._calls
-        self._calls = {call for call in left if subagent_run_id and call.source.visible_id != subagent_run_id}
+        for call in list(self._calls):
+            if subagent_run_id is None or call.source.visible_id == subagent_run_id:
+                self._end(call)
         self._emitter.close(subagent_run_id)
 
 
@@ -326,13 +345,18 @@ class CopyDetector:
 
     def __init__(self, subagents: SubagentTracker) -> None:
         self._visible_id = subagents.visible_id
-        self._streamed: list[tuple[str, str | None, AIMessage]] = []
+        # By the namespaces of a message's task and of the tasks around it, with a number for each message.
+        self._streamed: defaultdict[str, dict[int, tuple[str, str | None, AIMessage]]] = defaultdict(dict)
+        self._numbers = count()
         self._lock = Lock()
 
     def add(self, namespace: str, message: BaseMessage, subagent: SubagentRun | None) -> None:
         """Note what a model of this subagent generated in the task with this checkpoint namespace."""
         if isinstance(message, AIMessage) and message.id is not None:
-            self._streamed.append((namespace, self._visible_id(subagent), message))
+            number, entry = next(self._numbers), (namespace, self._visible_id(subagent), message)
+            with self._lock:
+                for around in _around(namespace):
+                    self._streamed[around][number] = entry
 
     def find_all(
         self, namespace: str, messages: Sequence[BaseMessage], subagent: SubagentRun | None = None
@@ -350,17 +374,22 @@ class CopyDetector:
         if not isinstance(message, AIMessage) or not (message.text or message.tool_calls):
             return None
         with self._lock:
-            for position, (task, source, streamed) in enumerate(self._streamed):
+            for number, (task, source, streamed) in self._streamed[namespace].items():
                 if (
                     streamed.id not in returned
                     and source == subagent_run_id
-                    and (task == namespace or task.startswith(f"{namespace}|"))
                     and streamed.text == message.text
                     and [call["id"] for call in streamed.tool_calls] == [call["id"] for call in message.tool_calls]
                 ):
-                    del self._streamed[position]
+                    for around in _around(task):
+                        del self._streamed[around][number]
                     return streamed.id
         return None
+
+
+def _around(namespace: str) -> Iterable[str]:
+    """Return the namespace of a task and those of the tasks around it."""
+    return accumulate(namespace.split("|"), lambda outer, task: f"{outer}|{task}")
 
 
 def _content(message: BaseMessage) -> tuple[object, ...]:

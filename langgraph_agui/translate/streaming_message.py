@@ -1,6 +1,6 @@
 """One assistant message while it is emitted: makes its TEXT_MESSAGE_*, REASONING_* and TOOL_CALL_* events.
 
-The chunks of a model's message enter `StreamingMessage.receive_chunk`, or the blocks of a whole one `emit_deltas`.
+The blocks of a message enter `StreamingMessage.emit_deltas`; text that only continues the `current` one enters `write`.
 Events leave through the sink. The rules are those of AG-UI 1.0 (text messages, reasoning, tool calls): reasoning closes
 before text or a call opens, a call belongs to its assistant message, an encrypted value follows the message or call
 that it belongs to.
@@ -13,16 +13,13 @@ from time import monotonic
 from typing import Literal
 
 from ag_ui import core as agui
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import AIMessage
 
 from langgraph_agui.messages.assistant_turn import AssistantTurn, Block
-from langgraph_agui.messages.blocks import BlockDelta, BlockKind, continuation_text, read_blocks
+from langgraph_agui.messages.blocks import BlockDelta, BlockKind
 from langgraph_agui.messages.conversation import Conversation
-from langgraph_agui.translate.event_sinks import Sink, Writer
+from langgraph_agui.translate.event_sinks import PIECE, Sink, Writer
 from langgraph_agui.translate.subagents import subagent_sink
-
-# The most characters in one delta: clients refuse an event of more than 10 Mi (AG-UI 1.0, HTTP binding).
-PIECE = 1_000_000
 
 
 class StreamingMessage:
@@ -37,6 +34,8 @@ class StreamingMessage:
     Attributes:
         is_open: Whether more may come.
         failed: Whether the model call failed.
+        current: The open block that the next chunk continues, as a rule.
+        write: Emits more of `current`.
     """
 
     def __init__(self, turn: AssistantTurn, conversation: Conversation, sink: Sink, *, streamed: bool) -> None:
@@ -48,18 +47,10 @@ class StreamingMessage:
         self._sink = subagent_sink(sink, turn.source.visible_id)
         self._writers: dict[Block, Writer] = {}
         self._started: dict[Block, float] = {}
-        self._current: Block | None = None
-        self._write: Writer = str
+        self.current: Block | None = None
+        self.write: Writer = str
         self._message: AIMessage | None = None
         self._name: str | None = None
-
-    def receive_chunk(self, chunk: BaseMessage) -> None:
-        """Emit what a chunk of the message adds. The hot path."""
-        block = self._current
-        if block is None or (text := continuation_text(chunk, block.kind, block.key)) is None:
-            self.emit_deltas(read_blocks(chunk))
-        elif text and (visible := block.grow(text)):
-            self._write(visible)
 
     def emit_deltas(self, deltas: Iterable[BlockDelta]) -> None:
         """Emit `deltas`: open the blocks that they begin, close those that they end."""
@@ -78,8 +69,8 @@ class StreamingMessage:
                 self._open(block)
                 text = block.text if block.kind == "call" else text
             # A splitter must see every text, so its messages do not take the short way.
-            self._current = block if self.turn.splitter is None else None
-            self._write = self._writers[block]
+            self.current = block if self.turn.splitter is None else None
+            self.write = self._writers[block]
             self._write_text(block, text)
 
     def _write_text(self, block: Block, text: str) -> None:
@@ -114,8 +105,8 @@ class StreamingMessage:
         if block.kind == "call" and not block.text:  # some models send no arguments at all, clients parse JSON
             self._write_text(block, block.grow("{}"))
         del self._writers[block]
-        if block is self._current:
-            self._current = None
+        if block is self.current:
+            self.current = None
         match block.kind:
             case "text":
                 self._sink.event(agui.TextMessageEndEvent(message_id=block.id))
@@ -192,8 +183,8 @@ class StreamingMessage:
         """Make the open blocks write to the present readers."""
         for block in self._writers:
             self._writers[block] = self._sink.writer(block.kind, block.id)
-        if self._current is not None:
-            self._write = self._writers[self._current]
+        if self.current is not None:
+            self.write = self._writers[self.current]
 
 
 def emit_value(entity_id: str, value: str | None, sink: Sink, *, is_call: bool = False) -> None:
