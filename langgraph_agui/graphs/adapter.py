@@ -15,6 +15,7 @@ from langgraph.pregel import Pregel
 from langgraph.pregel.remote import RemoteGraph
 from langgraph.types import StateSnapshot
 
+from langgraph_agui.configs import merge_run_configs
 from langgraph_agui.errors import ErrorCode, RunInputError, StateError
 from langgraph_agui.graphs.contents import GraphContents
 from langgraph_agui.messages.extract import as_mapping, extract_messages
@@ -47,10 +48,18 @@ class InterruptHolder(NamedTuple):
 
 
 class Thread(NamedTuple):
-    """A state of a thread, and the messages in it."""
+    """A state of a thread, and the messages in it.
+
+    Attributes:
+        state: The state.
+        messages: Its messages.
+        config: The configuration with which the graph goes on from this state without loading it again, if nothing
+            has been written since.
+    """
 
     state: StateSnapshot
     messages: list[BaseMessage]
+    config: RunnableConfig | None = None
 
     def metadata(self, key: str) -> object:
         """Return what the checkpoint's metadata has under `key`."""
@@ -176,11 +185,16 @@ class GraphAdapter(ABC):
         Raises:
             StateError: The checkpoint could not be read.
         """
+        once = self.load_once()
         try:
-            stored = await self.load_state(config)
+            stored = await self.load_state(merge_run_configs(config, once))
         except Exception as error:
             raise StateError from error
-        return Thread(stored, self.thread_messages(stored, messages_key))
+        return Thread(stored, self.thread_messages(stored, messages_key), once)
+
+    def load_once(self) -> RunnableConfig | None:
+        """Return the configuration in which a state is loaded once for a reader and for the graph."""
+        return None
 
     async def load_thread_before(self, config: RunnableConfig, message_id: str, messages_key: str) -> Thread:
         """Read the thread as it was before the message `message_id`.

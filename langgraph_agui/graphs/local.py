@@ -25,6 +25,7 @@ from langgraph_agui.configs import merge_run_configs
 from langgraph_agui.errors import ErrorCode, RunInputError, StateError, as_state_error
 from langgraph_agui.graphs.adapter import ROOT_CHANNEL, CompiledGraph, GraphAdapter, InputForm, InterruptHolder
 from langgraph_agui.graphs.contents import GraphContents, contents_of
+from langgraph_agui.graphs.loaded import LoadedCheckpointer
 
 logger = logging.getLogger(__name__)
 
@@ -155,6 +156,10 @@ class LocalGraphAdapter(GraphAdapter):
             stored = await self.graph.aget_state(merge_run_configs(config, saved.config), subgraphs=subgraphs)
             logger.warning("The pending writes of the thread's last step conflict and were left out.", exc_info=True)
             return stored
+
+    def load_once(self) -> RunnableConfig | None:
+        """See `GraphAdapter`."""
+        return LoadedCheckpointer.config(self._saver) if self._saver is not None else None
 
     def load_history(
         self, config: RunnableConfig, metadata: Mapping[str, object] | None = None

@@ -39,7 +39,7 @@ async def used_since_tools(graph: GraphAdapter, thread: Thread, messages_key: st
 
     To continue such a thread as it is would let what was approved happen again.
     """
-    stored, messages = thread
+    stored, messages, _ = thread
     while messages and getattr(messages[-1], "tool_call_id", None) == getattr(thread.messages[-1], "tool_call_id", ""):
         if await graph.load_records(stored):
             return True

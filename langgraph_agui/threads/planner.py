@@ -18,6 +18,7 @@ from langgraph.constants import START
 from langgraph.types import Command
 
 from langgraph_agui.aio import Caller, run_here
+from langgraph_agui.configs import merge_run_configs
 from langgraph_agui.errors import ErrorCode, RunInputError
 from langgraph_agui.graphs import ROOT_CHANNEL, Thread
 from langgraph_agui.interrupts.approval_tool import approval_answers
@@ -209,7 +210,7 @@ class RunPlanner:
         values = as_mapping(thread.state.values) or {}
         results = [as_mapping(task.result) or {} for task in thread.state.tasks]
         superstep = {key: values[key] for result in results for key in result if key in values}
-        writes = await self._client_state.changes(*thread, superstep=superstep)
+        writes = await self._client_state.changes(thread.state, thread.messages, superstep=superstep)
         if resolution.abandoned:
             config = RunnableConfig(metadata={**metadata, ABANDONED: True})
             return Abandon(resolution, thread.messages, config, next(iter(thread.state.next), ""), writes)
@@ -302,7 +303,7 @@ class RunPlanner:
     async def _plan_input(self, thread: Thread) -> Execute | Show:
         """Run the graph with the client's new messages and its changes of the state."""
         stored = thread.state
-        writes = await self._client_state.changes(*thread)
+        writes = await self._client_state.changes(stored, thread.messages)
         if self._graph.input_form != "keys" and not self._takes_messages():
             return Execute(self._graph_input(await self._call(self._history), writes))
         imported = stored.created_at is None and self._settings.unknown_threads == "import"
@@ -326,18 +327,23 @@ class RunPlanner:
         config = RunnableConfig(metadata={ANSWERED: answered}) if answered else None
         healed = [message for message in whole if message.id not in known]
         settle_first = len(stored.next) < len(stored.tasks)
+        if not settle_first:
+            config = merge_run_configs(config, thread.config)
         return Execute(self._filled(graph_input, stored.values), thread.messages, config, healed, settle_first)
 
     async def _plan_rerun(self, rerun: agui.UserMessage, thread: Thread) -> Execute:
         """Run again from before a message of the thread, with its old or its new content."""
-        base, before = await self._graph.load_thread_before(self._config, rerun.id, self._key)
+        base, before, _ = await self._graph.load_thread_before(self._config, rerun.id, self._key)
         known = {message.id for message in before}
         index = _index_of(rerun, thread)
         between = [message for message in thread.messages[:index] if message.id not in known]
         stored = thread.messages[index]
         message = [stored] if self._same_content(rerun, stored) else self._converted([rerun])
         # Where the client has changed nothing since, the state is that of the earlier input.
-        writes = {**self._client_state.input_at(base), **await self._client_state.changes(*thread, base)}
+        writes = {
+            **self._client_state.input_at(base),
+            **await self._client_state.changes(thread.state, thread.messages, base),
+        }
         point = base.config["configurable"]
         checkpoint: dict[str, object] = {key: point[key] for key in ("checkpoint_id", "checkpoint_ns") if key in point}
         graph_input = self._filled(self._graph_input([*between, *message], writes), base.values)
@@ -373,7 +379,7 @@ def _failed_after_tools(thread: Thread) -> bool:
 
     Sending the same input again asks for that answer; the tools do not run again.
     """
-    stored, messages = thread
+    stored, messages, _ = thread
     stopped = stored.next and len(stored.next) == len(stored.tasks) and not stored.interrupts
     ends_with_results = messages and isinstance(messages[-1], ToolMessage)
     return bool(stopped and ends_with_results and not open_tool_calls(messages, at_end=True))

@@ -1,0 +1,103 @@
+"""A run loads its thread's checkpoint once: for its plan and for the graph."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from ag_ui.core import ResumeEntry
+from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import interrupt
+
+from langgraph_agui import LangGraphAgent
+from tests.adapter.graphs import Chat, chain_of, talker
+from tests.adapter.models import Scripted
+from tests.adapter.streams import record_run, run_input, user
+
+
+class Counting(InMemorySaver):
+    """Counts how often the last checkpoint of a thread is loaded."""
+
+    loads = 0
+
+    async def aget_tuple(self, config: RunnableConfig) -> Any:
+        place = config["configurable"]
+        self.loads += not place.get("checkpoint_id") and not place.get("checkpoint_ns")
+        return await super().aget_tuple(config)
+
+
+async def loads_of(agent: LangGraphAgent, given: Any) -> int:
+    saver = agent.graph.checkpointer
+    before = saver.loads
+    await record_run(agent, given)
+    return int(saver.loads - before)
+
+
+async def test_a_run_loads_its_thread_once() -> None:
+    agent = LangGraphAgent(chain_of(talker(Scripted(["one"], ["two"])), checkpointer=Counting()))
+
+    assert await loads_of(agent, run_input("hi", thread="t")) == 1
+    assert await loads_of(agent, run_input("go on", thread="t")) == 1
+    stored = await agent.graph.aget_state({"configurable": {"thread_id": "t"}})
+    assert [message.content for message in stored.values["messages"]] == ["hi", "one", "go on", "two"]
+
+
+async def test_a_node_that_reads_the_thread_sees_it_as_it_is() -> None:
+    seen: list[Any] = []
+
+    async def first(state: Chat) -> dict[str, Any]:
+        return {"messages": [AIMessage("first", id="a1")]}
+
+    async def second(state: Chat, config: RunnableConfig) -> dict[str, Any]:
+        for _ in range(2):
+            stored = await graph.aget_state({"configurable": {"thread_id": "t"}})
+            inherited = await graph.checkpointer.aget_tuple({"configurable": {"thread_id": "t"}})
+            own = await config["configurable"]["__pregel_checkpointer"].aget_tuple({"configurable": {"thread_id": "t"}})
+            seen.append((len(stored.values["messages"]), inherited.checkpoint["id"] == own.checkpoint["id"]))
+        return {}
+
+    graph = chain_of(first, second, checkpointer=InMemorySaver())
+    await record_run(LangGraphAgent(graph), run_input("hi", thread="t"))
+
+    assert seen == [(2, True), (2, True)]
+
+
+async def test_a_paused_thread_is_loaded_again() -> None:
+    """LangGraph applies pending writes to the checkpoint that it gets."""
+
+    async def ask(state: Chat) -> dict[str, Any]:
+        return {"messages": [AIMessage(str(interrupt("really?")))]}
+
+    agent = LangGraphAgent(chain_of(ask, checkpointer=Counting()))
+    paused = await record_run(agent, run_input("hi", thread="t"))
+    (asked,) = paused.last.outcome.interrupts
+    answer = ResumeEntry(interrupt_id=asked.id, status="resolved", payload="yes")
+
+    resumed = await record_run(agent, run_input(*paused.messages, thread="t", resume=[answer]))
+
+    assert resumed.last.type.value == "RUN_FINISHED"
+    stored = await agent.graph.aget_state({"configurable": {"thread_id": "t"}})
+    assert stored.values["messages"][-1].content == "yes"
+
+
+async def test_what_is_written_before_the_graph_runs_is_loaded() -> None:
+    """A thread that was killed in the middle of a superstep is ended first, and then loaded."""
+    graph = chain_of(talker(Scripted(["one"])), talker(Scripted(["two"]), "other"), checkpointer=Counting())
+    config: RunnableConfig = {"configurable": {"thread_id": "t"}}
+    await graph.aupdate_state(config, {"messages": [HumanMessage("hi", id="u1")]}, as_node="__start__")
+
+    recorded = await record_run(LangGraphAgent(graph), run_input(user("hi", "u1"), user("go on", "u2"), thread="t"))
+
+    assert recorded.last.type.value == "RUN_FINISHED"
+    stored = await graph.aget_state(config)
+    assert [message.content for message in stored.values["messages"]] == ["hi", "go on", "one", "two"]
+
+
+@pytest.mark.parametrize("attribute", ["put_writes", "get_next_version", "serde", "storage"])
+async def test_everything_else_is_the_checkpointers_own(attribute: str) -> None:
+    from langgraph_agui.graphs.loaded import LoadedCheckpointer
+
+    saver = InMemorySaver()
+    assert getattr(LoadedCheckpointer(saver), attribute) == getattr(saver, attribute)
