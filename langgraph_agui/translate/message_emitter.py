@@ -6,6 +6,7 @@ what was emitted.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable
 from functools import partial
 from typing import cast
@@ -39,6 +40,7 @@ class MessageEmitter:
         self._sink = sink
         self._codec = codec
         self._messages: dict[AssistantTurn, StreamingMessage] = {}
+        self._by_agent: defaultdict[str | None, list[StreamingMessage]] = defaultdict(list)
         self._answered: set[str] = set()
 
     def open(
@@ -58,6 +60,7 @@ class MessageEmitter:
         )
         live = StreamingMessage(turn, self._conversation, self._sink, streamed=streamed)
         self._messages[turn] = live
+        self._by_agent[source.subagent_run_id].append(live)
         return live
 
     def emit_whole(
@@ -118,6 +121,7 @@ class MessageEmitter:
             live.close()
         self._interrupt(live)
         del self._messages[live.turn]
+        self._by_agent[live.turn.source.subagent_run_id].remove(live)
         self._call_ids.withdraw(self._conversation.withdraw(live.turn))
 
     def update(self, turn: AssistantTurn, message: BaseMessage) -> None:
@@ -159,11 +163,10 @@ class MessageEmitter:
 
     def abandon(self, subagent_run_id: str) -> None:
         """Close the messages of a subagent that has failed, and answer its open calls as interrupted."""
-        for live in self._messages.values():
-            if live.turn.source.subagent_run_id == subagent_run_id:
-                if live.is_open:
-                    live.close()
-                self._interrupt(live)
+        for live in self._by_agent[subagent_run_id]:
+            if live.is_open:
+                live.close()
+            self._interrupt(live)
 
     def _interrupt(self, live: StreamingMessage, excluded: Collection[str] = ()) -> None:
         for block in live.turn.blocks:
@@ -173,8 +176,8 @@ class MessageEmitter:
 
     def close(self, subagent_run_id: str | None = None) -> None:
         """Close the open messages of a subagent, or (None) all that are open."""
-        for live in self._messages.values():
-            if live.is_open and subagent_run_id in (None, live.turn.source.visible_id):
+        for live in self._messages.values() if subagent_run_id is None else self._by_agent[subagent_run_id]:
+            if live.is_open:
                 live.close()
 
     def pending_calls(self) -> list[str]:

@@ -6,7 +6,7 @@ import logging
 from collections import defaultdict
 from collections.abc import Hashable, Mapping
 from itertools import count
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 from uuid import uuid4
 
 from ag_ui import core as agui
@@ -97,42 +97,58 @@ class Usage:
         return agui.aggregate_token_usage(self._calls) or None
 
 
+class _Step(NamedTuple):
+    """An open step: its event, the node, which of the node's open steps it is, and the namespace of the node's task."""
+
+    event: agui.StepStartedEvent
+    node: str
+    number: int
+    namespace: str
+
+
 class Steps:
     """The open steps of one run: one for each run of a node. Their ends carry the tokens of their model calls."""
 
     def __init__(self, sink: Sink, usage: Usage) -> None:
         self._sink, self._usage = sink, usage
-        self._open: dict[Hashable, agui.StepStartedEvent] = {}
-        self._namespaces: dict[Hashable, str] = {}
+        self._open: dict[Hashable, _Step] = {}
+        # By agent, the keys of its open steps by their names. By agent and node, the lowest number that may be free.
+        self._names: defaultdict[str | None, dict[str, Hashable]] = defaultdict(dict)
+        self._free: dict[tuple[str | None, str], int] = {}
 
     def start(self, key: Hashable, node: str, subagent_run_id: str | None = None, namespace: str = "") -> None:
         """Open a step for `node`, as "name (2)" while the same agent has a step of that name open.
 
         `key` is what `finish` closes it by, `namespace` the checkpoint namespace of the node's task.
         """
-        self._namespaces[key] = namespace
-        taken = {step.step_name for step in self._open.values() if step.subagent_run_id == subagent_run_id}
-        name = next(name for number in count(1) if (name := node if number == 1 else f"{node} ({number})") not in taken)
-        self._open[key] = step = agui.StepStartedEvent(step_name=name, subagent_run_id=subagent_run_id)
-        self._sink.event(step.model_copy())
+        names = self._names[subagent_run_id]
+        for number in count(self._free.get((subagent_run_id, node), 1)):
+            name = node if number == 1 else f"{node} ({number})"
+            if name not in names:
+                break
+        self._free[subagent_run_id, node] = number + 1
+        names[name] = key
+        event = agui.StepStartedEvent(step_name=name, subagent_run_id=subagent_run_id)
+        self._open[key] = _Step(event, node, number, namespace)
+        self._sink.event(event.model_copy())
 
     def replay(self, sink: Sink) -> None:
         """Emit to a new reader the open steps, outermost first."""
         for step in self._open.values():
-            sink.event(step.model_copy())
+            sink.event(step.event.model_copy())
 
     def finish(self, key: Hashable) -> None:
         """Close the step of `key`, if it is open."""
         if (step := self._open.pop(key, None)) is not None:
-            calls = self._usage.take_calls(self._namespaces.pop(key))
+            name, subagent_run_id = step.event.step_name, step.event.subagent_run_id
+            del self._names[subagent_run_id][name]
+            self._free[subagent_run_id, step.node] = min(self._free[subagent_run_id, step.node], step.number)
+            calls = self._usage.take_calls(step.namespace)
             metadata = {"usage": calls} if calls else None  # as in RUN_FINISHED, with an entry for each model call
-            event = agui.StepFinishedEvent(
-                step_name=step.step_name, subagent_run_id=step.subagent_run_id, metadata=metadata
-            )
+            event = agui.StepFinishedEvent(step_name=name, subagent_run_id=subagent_run_id, metadata=metadata)
             self._sink.event(event)
 
     def close(self, subagent_run_id: str | None = None) -> None:
         """Close the open steps of a subagent, or (None) of all, innermost first."""
-        for key, step in reversed(list(self._open.items())):
-            if subagent_run_id is None or step.subagent_run_id == subagent_run_id:
-                self.finish(key)
+        for key in reversed([*(self._open if subagent_run_id is None else self._names[subagent_run_id].values())]):
+            self.finish(key)

@@ -6,6 +6,7 @@ puts `subagentRunId` on a subagent's other events. Only this file decides betwee
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -135,6 +136,8 @@ class SubagentTracker:
         self.call_ids = call_ids
         self._close = close
         self._started: dict[str, SubagentRun] = {}
+        # By id, the subagents that each has started itself.
+        self._inner: defaultdict[str, list[str]] = defaultdict(list)
         self._ends: dict[str, BaseEvent] = {}
         self._suspended: set[str] = set()
         self._raised: dict[str, tuple[GraphInterrupt, SubagentRun | None]] = {}
@@ -154,6 +157,8 @@ class SubagentTracker:
         if subagent.id not in self._started:
             parent = self.announce(subagent.parent)
             self._started[subagent.id] = subagent
+            if subagent.parent is not None:
+                self._inner[subagent.parent.id].append(subagent.id)
             self._sink.event(self._start_event(subagent, parent))
         return subagent.id
 
@@ -250,9 +255,8 @@ class SubagentTracker:
     def _end(self, subagent_run_id: str, end: BaseEvent) -> None:
         if subagent_run_id not in self._started or subagent_run_id in self._ends:
             return
-        for inner in reversed(self._started.values()):
-            if inner.parent is not None and inner.parent.id == subagent_run_id:
-                self._end_open(inner.id)
+        for inner in reversed(self._inner[subagent_run_id]):
+            self._end_open(inner)
         self._close(subagent_run_id)
         self._ends[subagent_run_id] = end
         self._sink.event(end)
