@@ -35,28 +35,38 @@ class Conversation:
     def __init__(self, held: Sequence[Message] = ()) -> None:
         self._messages: dict[str, Message] = {message.id: message for message in held}
         # The messages that are no results, in order, each with the results behind it; None has those before all.
-        self._order: dict[str | None, list[str]] = {None: []}
+        self._order: dict[str | None, list[str] | None] = {None: None}
         self._streamed: dict[str, Callable[[], Message]] = {}
-        self.ids: set[str] = {message.id for message in held}
+        self.ids: set[str] = set(self._messages)
         self.turns: dict[str, AssistantTurn] = {}
         self.holders: dict[str, str] = {}
         self.call_names: dict[str, str] = {}
-        self.answered = {message.tool_call_id for message in held if isinstance(message, ToolMessage)}
-        self.sources = {one.id: MessageSource(one.subagent_run_id) for one in held if one.subagent_run_id}
+        self.answered: set[str] = set()
+        self.sources: dict[str, MessageSource] = {}
         self.subagent_only: set[str] = set()
         self._emptied: set[str] = set()
+        last: str | None = None
         for message in self._messages.values():
+            if message.subagent_run_id:
+                self.sources[message.id] = MessageSource(message.subagent_run_id)
             if isinstance(message, ToolMessage):
-                self._order[self._last].append(message.id)
+                self.answered.add(message.tool_call_id)
+                self._put_behind(last, message.id)
                 continue
-            self._order[message.id] = []
-            for call in (message.tool_calls or ()) if isinstance(message, AssistantMessage) else ():
-                self._add_call(call.id, call.function.name, message.id)
+            last = message.id
+            self._order[last] = None
+            if isinstance(message, AssistantMessage) and message.tool_calls:
+                for call in message.tool_calls:
+                    self._add_call(call.id, call.function.name, last)
 
     @property
     def _last(self) -> str | None:
         """The last message that is no result."""
         return next(reversed(self._order))
+
+    def _put_behind(self, place: str | None, result_id: str) -> None:
+        results = self._order[place] = self._order[place] or []
+        results.append(result_id)
 
     def find(self, message_id: str) -> AssistantTurn | Message:
         """Return the message of this run with this id; raise `KeyError` if there is none."""
@@ -98,7 +108,7 @@ class Conversation:
             self._emptied.remove(message_id)
             self._streamed[message_id] = message
         elif message_id not in self.ids:
-            self._order[message_id] = []
+            self._order[message_id] = None
             self.ids.add(message_id)
             self._streamed[message_id] = message
         self.turns[turn.message_id] = turn
@@ -113,7 +123,7 @@ class Conversation:
 
     def add(self, message: Message, source: MessageSource = AGENT) -> None:
         """Add a user message at the end."""
-        self._order.setdefault(message.id, [])
+        self._order.setdefault(message.id, None)
         self._add(message, source)
 
     def _add(self, message: Message, source: MessageSource) -> None:
@@ -135,7 +145,7 @@ class Conversation:
     def answer(self, result: ToolMessage, source: MessageSource = AGENT) -> None:
         """Put a tool result behind the message that holds its call, after the results already there."""
         holder = self.holders.get(result.tool_call_id, self._last)
-        self._order.get(holder, self._order[self._last]).append(result.id)
+        self._put_behind(holder if holder in self._order else self._last, result.id)
         self._add(result, source)
         self.answered.add(result.tool_call_id)
 
@@ -154,8 +164,10 @@ class Conversation:
         order, self._order = self._order, {}
         for message_id, results in order.items():
             if message_id not in message_ids:
-                self._order[message_id] = []
-            self._order[self._last] += [one for one in results if one not in message_ids]
+                self._order[message_id] = None
+            for one in results or ():
+                if one not in message_ids:
+                    self._put_behind(self._last, one)
         self.ids -= message_ids
         for message_id in message_ids:
             self._streamed.pop(message_id, None)
@@ -180,9 +192,12 @@ class Conversation:
 
     def messages(self) -> list[Message]:
         """Return all messages, in the client's order."""
-        ids = (one for message_id, results in self._order.items() for one in (message_id, *results) if one is not None)
-        streamed = self._streamed
-        return [streamed[one]() if one in streamed else self._messages[one] for one in ids]
+        found: list[Message] = []
+        for message_id, results in self._order.items():
+            for one in (message_id, *results) if results else (message_id,):
+                if one is not None:
+                    found.append(self._streamed[one]() if one in self._streamed else self._messages[one])
+        return found
 
 
 def merge_messages(held: Sequence[Message], truth: Iterable[tuple[str, Sequence[Message]]]) -> list[Message]:

@@ -14,7 +14,7 @@ from ag_ui.core import AssistantMessage, RunAgentInput, ToolMessage
 from ag_ui.core.types import GeneratedBaseModel
 
 from langgraph_agui.errors import ErrorCode, RunInputError
-from langgraph_agui.protocol.wire import clean_text
+from langgraph_agui.protocol.wire import clean_text, own_json
 from langgraph_agui.quoting import quoted
 
 _PLAIN = json.JSONEncoder(ensure_ascii=False)
@@ -26,6 +26,8 @@ _CHARACTERS = 100
 def clean_input(run_input: RunAgentInput) -> tuple[RunAgentInput, int]:
     """Return an input fit for every store, and how much work it is: about the number of its texts and objects.
 
+    Its state is JSON data of its own, whatever the caller does with the one that it gave.
+
     Raises:
         RunInputError: An id holds U+0000, or half of a surrogate pair (`invalid_input`).
         TypeError: It is no input.
@@ -33,9 +35,13 @@ def clean_input(run_input: RunAgentInput) -> tuple[RunAgentInput, int]:
     if not isinstance(run_input, RunAgentInput):
         raise TypeError("A run takes a RunAgentInput. Make one of JSON data with RunAgentInput.model_validate(...).")
     texts = [*_texts(run_input)]
+    state = b""
+    if run_input.state:
+        own, state = own_json(run_input.state)
+        run_input = run_input.model_copy(update={"state": own})
     whole = "".join(texts)
-    weight = len(texts) + len(whole) // _CHARACTERS
-    if clean_json(whole) == whole:
+    weight = len(texts) + (len(whole) + len(state)) // _CHARACTERS
+    if _is_clean(whole) and (b"\\u0000" not in state or _is_clean(_unescaped(state.decode()))):
         return run_input, weight
     for name, value in _ids(run_input):
         if clean_json(value) != value:
@@ -46,21 +52,36 @@ def clean_input(run_input: RunAgentInput) -> tuple[RunAgentInput, int]:
 
 
 def _texts(run_input: RunAgentInput) -> Iterator[str]:
-    """Yield all text of an input: fields as they are, open JSON values as JSON, with U+0000 itself, not its escape."""
-    left: list[object] = [run_input]
-    while left:
-        value = left.pop()
-        if isinstance(value, str):
-            yield value
-        elif isinstance(value, GeneratedBaseModel):
-            left += vars(value).values()
-        elif isinstance(value, list) and value and isinstance(value[0], GeneratedBaseModel):
-            left += value
-        elif isinstance(value, Mapping | list):
-            try:
-                yield _PLAIN.encode(value).replace("\\\\", "").replace("\\u0000", "\0")
-            except (TypeError, ValueError, RecursionError):  # no JSON, so no client has sent it
+    """Yield all text of an input but its state: fields as they are, open JSON values as JSON."""
+    models: list[GeneratedBaseModel] = [run_input]
+    for model in models:  # which grows meanwhile
+        for name, value in vars(model).items():
+            if value is None or (model is run_input and name == "state"):
                 continue
+            if isinstance(value, str):
+                yield value
+            elif isinstance(value, GeneratedBaseModel):
+                models.append(value)
+            elif isinstance(value, list) and value and isinstance(value[0], GeneratedBaseModel):
+                models += value
+            elif isinstance(value, Mapping | list) and value:
+                try:
+                    yield _unescaped(_PLAIN.encode(value))
+                except (TypeError, ValueError, RecursionError):  # no JSON, so no client has sent it
+                    continue
+
+
+def _unescaped(text: str) -> str:
+    """Return JSON text with U+0000 itself, not its escape."""
+    return text.replace("\\\\", "").replace("\\u0000", "\0") if "\\u0000" in text else text
+
+
+def _is_clean(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return "\0" not in text
 
 
 def _ids(run_input: RunAgentInput) -> Iterator[tuple[str, str | None]]:

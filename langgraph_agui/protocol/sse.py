@@ -10,6 +10,7 @@ import codecs
 import io
 import json
 from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Iterator
+from functools import cache
 from itertools import chain
 from json.encoder import encode_basestring
 from typing import Final, Literal, TypeAlias, overload
@@ -19,7 +20,7 @@ from ag_ui.core.types import GeneratedBaseModel
 
 from langgraph_agui.protocol.limits import refuse_constant
 from langgraph_agui.protocol.schema import parse_event
-from langgraph_agui.protocol.wire import JsonValue, ProtocolError, clean_text, to_jsonable, wire_fields
+from langgraph_agui.protocol.wire import JsonValue, ProtocolError, clean_text, to_jsonable, wire_fields, wire_layout
 
 # The longest unfinished frame that a client buffers, in characters.
 MAX_FRAME: Final = 10 * 1024 * 1024
@@ -50,9 +51,34 @@ def encode(event: BaseEvent) -> bytes:
     Never raises: `to_jsonable` converts values that JSON does not have.
     """
     try:
-        return f"data: {_JSON.encode(event)}\n\n".encode()
+        return f"data: {_model_text(event)}\n\n".encode()
     except Exception:
         return f"data: {_JSON.encode(to_jsonable(event))}\n\n".encode()
+
+
+def _model_text(model: GeneratedBaseModel) -> str:
+    """Return a model as JSON text: one pass over its fields, most of which are texts or empty."""
+    values, pieces = model.__dict__, []
+    for name, head, omittable in _heads(type(model)):
+        value = values.get(name)
+        if value is None and omittable:
+            continue
+        pieces.append(head + (encode_basestring(value) if value.__class__ is str else _text(value)))
+    if extra := model.__pydantic_extra__:
+        pieces += [f"{encode_basestring(name)}:{_text(value)}" for name, value in extra.items()]
+    return "{" + ",".join(pieces) + "}"
+
+
+def _text(value: object) -> str:
+    if isinstance(value, list) and value and isinstance(value[0], GeneratedBaseModel):
+        return "[" + ",".join(map(_model_text, value)) + "]"
+    return _JSON.encode(value)
+
+
+@cache
+def _heads(kind: type[GeneratedBaseModel]) -> tuple[tuple[str, str, bool], ...]:
+    """Return name, `"alias":` and whether it is left out when empty, for each field."""
+    return tuple((name, f'"{alias}":', omittable) for name, alias, omittable in wire_layout(kind))
 
 
 class DeltaFrame:
@@ -106,7 +132,7 @@ class SSEDecoder:
             ProtocolError: A frame is no JSON object with an event type (`invalid-json`, `not-an-object`,
                 `no-event-type`), or an unfinished frame is longer than `max_frame` (`frame-too-large`).
         """
-        return self._read(self._split(self._decoder.decode(chunk)))
+        return self._read(self._split(self._decoder.decode(chunk)) if chunk else ())
 
     def finish(self) -> list[dict[str, JsonValue]]:
         """End the body; return the object of an unterminated last frame. Raises as `feed` does."""
@@ -175,13 +201,23 @@ def _decode_chunk(decoder: SSEDecoder, chunk: bytes | None) -> Iterator[Event]:
 
 
 def _data(frame: str) -> str | None:
-    lines = [line[5:].removeprefix(" ") for line in frame.split("\n") if line.startswith("data:")]
+    if "\n" not in frame:
+        return frame[5:] if frame.startswith("data:") else None
+    lines = [line[5:] for line in frame.split("\n") if line.startswith("data:")]
     return "\n".join(lines) if lines else None
+
+
+# `raw_decode` does not search for blanks around a value, which takes longer than to parse an event.
+_DECODER: Final = json.JSONDecoder(parse_constant=refuse_constant)
+_BLANKS: Final = " \t\r\n"
 
 
 def _object(data: str) -> dict[str, JsonValue]:
     try:
-        value: JsonValue = json.loads(data, parse_constant=refuse_constant)
+        value: JsonValue
+        value, end = _DECODER.raw_decode(data := data.strip(_BLANKS))
+        if end != len(data):
+            raise json.JSONDecodeError("Extra data", data, end)
     except (ValueError, RecursionError) as error:
         raise ProtocolError("invalid-json", f"An SSE frame is not JSON: {error}") from error
     if not isinstance(value, dict):

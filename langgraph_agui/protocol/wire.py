@@ -23,6 +23,7 @@ from __future__ import annotations
 import base64
 import dataclasses
 import json
+import marshal
 import math
 from collections.abc import Iterable, Mapping, Sequence, Set
 from datetime import UTC, date, datetime, time, timedelta
@@ -37,7 +38,7 @@ from uuid import UUID
 from ag_ui.core import Event, Interrupt
 from ag_ui.core.types import GeneratedBaseModel
 from pydantic import BaseModel
-from pydantic_core import to_jsonable_python
+from pydantic_core import from_json, to_json, to_jsonable_python
 
 from langgraph_agui.quoting import printable
 
@@ -83,7 +84,7 @@ def wire_fields(model: GeneratedBaseModel) -> dict[str, object]:
     values = model.__dict__
     fields = {
         alias: value
-        for name, alias, omittable in _layout(type(model))
+        for name, alias, omittable in wire_layout(type(model))
         if (value := values.get(name)) is not None or not omittable
     }
     if model.model_extra:
@@ -97,7 +98,8 @@ def refuse(code: str, event: Event, reason: str) -> NoReturn:
 
 
 @cache
-def _layout(kind: type[GeneratedBaseModel]) -> tuple[tuple[str, str, bool], ...]:
+def wire_layout(kind: type[GeneratedBaseModel]) -> tuple[tuple[str, str, bool], ...]:
+    """Return for each field of a model its name, its name on the wire, and whether it is left out when empty."""
     return tuple(
         (name, field.serialization_alias or name, not field.is_required() and field.default is None)
         for name, field in kind.model_fields.items()
@@ -148,6 +150,40 @@ def copy_json(value: Any) -> JsonValue:
         text.encode()
     copy: JsonValue = json.loads(text)
     return copy
+
+
+def own_json(value: object) -> tuple[JsonValue, bytes]:
+    """Return what a client has sent as JSON data of our own, and as JSON text.
+
+    JSON data is not changed. Other values, which only a caller in Python can send, become what pydantic makes of them.
+    """
+    try:
+        text = to_json(value, inf_nan_mode="null")
+        return from_json(text), text
+    except ValueError:
+        copy = to_jsonable(value)
+        return copy, _PLAIN.encode(copy).encode()
+
+
+# Two fast functions for JSON data that is our own. Version 2 of `marshal` writes equal bytes for equal data. It must
+# not get other data first: where a value contains itself twice, it never ends.
+
+
+def size_of(data: Any) -> int:
+    """Return about how many bytes JSON data takes as text: nothing is escaped."""
+    return len(marshal.dumps(data, 2))
+
+
+def is_same(data: Any, value: Any) -> bool:
+    """Return whether a value is surely equal to JSON data, with the same types and the same order of keys.
+
+    It is a fast test before a slow one: what it does not know is not the same.
+    """
+    try:
+        # `==` takes 1 for True, but makes sure that the value has no more in it than the data.
+        return bool(data == value) and marshal.dumps(data, 2) == marshal.dumps(value, 2)
+    except Exception:  # of a class of the application's
+        return False
 
 
 def json_equal(left: object, right: object) -> bool:

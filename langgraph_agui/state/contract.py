@@ -15,7 +15,7 @@ from pydantic import BaseModel
 
 from langgraph_agui.errors import CodedError, ErrorCode, RunInputError
 from langgraph_agui.graphs import GraphAdapter
-from langgraph_agui.protocol.wire import JsonValue, json_equal, to_jsonable
+from langgraph_agui.protocol.wire import JsonValue, is_same, json_equal, to_jsonable
 from langgraph_agui.quoting import quoted, quoted_list
 from langgraph_agui.state import schema as schemas
 from langgraph_agui.state.options import StateOptions
@@ -193,8 +193,12 @@ class StateContract:
         if not self.shows(key):
             return False
         for channels in states:
+            if key not in channels:
+                continue
+            if is_same(value, channels[key]):
+                return True
             # The second form is costly, and rarely needed.
-            for convert in (self.show, to_jsonable) if key in channels else ():
+            for convert in (self.show, to_jsonable):
                 form = convert(channels[key])
                 if json_equal(value, form) or json_equal(to_jsonable(value), form):
                     return True

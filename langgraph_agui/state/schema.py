@@ -41,7 +41,7 @@ from pydantic import (
 )
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema
-from pydantic_core import core_schema
+from pydantic_core import core_schema, from_json, to_json
 
 from langgraph_agui.protocol.wire import to_jsonable
 from langgraph_agui.quoting import printable, quoted
@@ -216,6 +216,7 @@ class KeyType:
     def __init__(self, hint: object, config: ConfigDict) -> None:
         self._hint = hint
         self._config = config
+        self._plain = _is_plain(_opened(hint)[0])
 
     def load(self, key: str, value: object) -> tuple[object, list[Problem]]:
         """Return the Python value of a JSON value at `key`, such as a date, and what of it does not fit.
@@ -223,7 +224,10 @@ class KeyType:
         The value is returned as it is if pydantic does not understand the type.
         """
         if self._adapter is None:
-            return value, []
+            return to_jsonable(value), []
+        if self._plain:
+            with suppress(ValueError):  # it does not fit, or is no JSON data
+                return self._adapter.validate_python((from_json(to_json(value)),), strict=True)[0], []
         try:
             return self._adapter.validate_json(f"[{dumped(value)}]")[0], []
         except (PydanticUserError, PydanticUndefinedAnnotation):  # the type is not complete
@@ -248,6 +252,14 @@ class KeyType:
             with suppress(Exception):
                 return TypeAdapter(tuple.__class_getitem__(cast("Any", (hint,))), config=self._config)
         return None
+
+
+def _is_plain(hint: object) -> bool:
+    """Return whether JSON values are values of this type as they stand, so that none is converted."""
+    origin, arguments = get_origin(hint) or hint, get_args(hint)
+    if origin is dict:
+        return not arguments or (arguments[0] is str and _is_plain(arguments[1]))
+    return hint in (Any, object, str, bool) or (origin is list and all(map(_is_plain, arguments)))
 
 
 def dumped(value: object) -> str:

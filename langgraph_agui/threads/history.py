@@ -31,10 +31,12 @@ def find_rerun(client: Sequence[agui.Message], thread: Sequence[BaseMessage]) ->
     Only the last message of the client's list asks for that. An earlier one that differs was not edited by the user:
     the client has missed a change of the graph's (a redaction, a summary) or dropped what it no longer shows.
     """
-    human = {message.id for message in thread if isinstance(message, HumanMessage)}
     hidden = agui.ActivityMessage | agui.ReasoningMessage
-    last = next((message for message in reversed(_of_main_agent(client)) if not isinstance(message, hidden)), None)
-    return last if isinstance(last, agui.UserMessage) and last.id in human else None
+    shown = (one for one in reversed(client) if one.subagent_run_id is None and not isinstance(one, hidden))
+    last = next(shown, None)
+    if not isinstance(last, agui.UserMessage):
+        return None
+    return last if any(one.id == last.id and isinstance(one, HumanMessage) for one in thread) else None
 
 
 def _of_main_agent(client: Sequence[agui.Message], known: Collection[str | None] = ()) -> list[agui.Message]:
@@ -176,6 +178,8 @@ def close_gaps(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
     late goes behind its call; a result that answers nothing, or what is answered already, is left out. The calls at
     the end may still be answered.
     """
+    if not any(isinstance(one, ToolMessage) or (isinstance(one, AIMessage) and one.tool_calls) for one in messages):
+        return list(messages)
     found = _find_results(messages)
     used = {place for places in found.values() for place in places}
     result: list[BaseMessage] = []

@@ -185,8 +185,8 @@ def _says(held: AssistantMessage, message: AIMessage) -> bool:
     calls, content = held.tool_calls or (), message.content
     if (held.content or "") != (content if isinstance(content, str) else message.text):
         return False
-    if len(calls) != len(message.tool_calls):
-        return False
+    if not calls or len(calls) != len(message.tool_calls):
+        return len(calls) == len(message.tool_calls)
     pairs = zip(calls, message.tool_calls, strict=True)
     return all(one.id == call["id"] and _same_arguments(one.function.arguments, call["args"]) for one, call in pairs)
 

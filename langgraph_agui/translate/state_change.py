@@ -15,7 +15,7 @@ from ag_ui.core import BaseEvent, StateDeltaEvent, StateSnapshotEvent
 
 from langgraph_agui.protocol.diff import Operation, changes, escaped, weigh
 from langgraph_agui.protocol.sse import MAX_FRAME
-from langgraph_agui.protocol.wire import JsonValue, to_jsonable
+from langgraph_agui.protocol.wire import JsonValue, size_of, to_jsonable
 
 logger = logging.getLogger(__name__)
 
@@ -146,5 +146,5 @@ class StateChange:
 
 def _measure(data: object) -> int:
     """Return about how many characters JSON data takes; exact where that may be too many for one event."""
-    weight = weigh(data, _SURELY_FITS)
+    weight = size_of(data)
     return weight if weight < _SURELY_FITS else len(_JSON.encode(data).encode("utf-16-le")) // 2

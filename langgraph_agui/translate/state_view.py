@@ -18,7 +18,7 @@ from langgraph_agui.configs import task_id
 from langgraph_agui.messages.blocks import BlockKind
 from langgraph_agui.messages.extract import as_mapping
 from langgraph_agui.protocol.patch import PatchError, apply_patch
-from langgraph_agui.protocol.wire import JsonValue, json_equal, to_jsonable
+from langgraph_agui.protocol.wire import JsonValue, is_same, json_equal, to_jsonable
 from langgraph_agui.quoting import printable, quoted_list
 from langgraph_agui.state.client_state import ClientStateCache, preview_history
 from langgraph_agui.state.contract import StateContract
@@ -69,8 +69,8 @@ class StateView:
         self._emit = emit
         self._cache = cache or ClientStateCache()
         self._patchable = isinstance(client_state, Mapping)
-        held = step_to_value(NOTHING, client_state, "").after
-        self.copy: dict[str, JsonValue] = held if isinstance(held, dict) else {}
+        # `clean_input` has made it JSON data that nobody else holds.
+        self.copy: dict[str, JsonValue] = dict(client_state) if isinstance(client_state, Mapping) else {}
         # The copy without previews: the graph's values, and the client's where the graph has none.
         self._base: dict[str, Maybe] = dict(self.copy)
         # The graph's own objects, as reported last. One that is reported again and was not written has not changed.
@@ -172,12 +172,17 @@ class StateView:
     def settle(self) -> None:
         """Compare all values once more, and end all previews: a node may have changed an object in place."""
         self.ended_owners.update(owner for owner, _ in self._previews)
-        self._take(dict(self._values), (), ())
+        self._take({key: value for key, value in self._values.items() if not self._looks_same(key, value)}, (), ())
+
+    def _looks_same(self, key: str, value: object) -> bool:
+        """Return whether a value that was not written equals the client's; `==` is fast, and takes 1 for True."""
+        try:
+            return bool(self._base.get(key, NOTHING) == value)
+        except Exception:  # of a class of the application's
+            return False
 
     def _take(self, found: Mapping[str, object], gone: Collection[str], written: Collection[str]) -> None:
-        steps = {
-            key: step_to_value(self._base.get(key, NOTHING), value, key, self._show) for key, value in found.items()
-        }
+        steps = {key: self._step(key, value) for key, value in found.items()}
         if self._contract is not None and self._begun:  # the run is not to blame for what it starts from
             for key, step in steps.items():
                 if step.operations:
@@ -189,6 +194,12 @@ class StateView:
             self._base[key] = NOTHING
         self._previews = {(owner, key): value for (owner, key), value in self._previews.items() if key not in written}
         self._update(dict.fromkeys([*found, *gone, *self._release(self.ended_owners)]), steps)
+
+    def _step(self, key: str, value: object) -> Step:
+        before = self._base.get(key, NOTHING)
+        if not self._begun and self._show is to_jsonable and is_same(before, value):  # as most of what a client echoes
+            return Step(before, [], before)
+        return step_to_value(before, value, key, self._show)
 
     def _preview_subgraph(
         self, namespace: Namespace, channels: Mapping[str, object], subagent_run_id: str | None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import operator
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from typing import Annotated, Any
 
 import pytest
@@ -172,9 +172,11 @@ async def test_a_client_that_missed_a_change_does_not_take_it_back() -> None:
     writer = Writer()
     client = Client(writer)
     await client.say("write one")
-    messages, state = client.messages, client.state
-    await client.say("write two...", until=holding("two..."))
-    client.messages, client.state = messages, state  # the stream had not come so far
+    given = run_input(*client.messages, "write two...", thread="t", state=client.state)
+    async with aclosing(client.agent.run(given)) as events:
+        await anext(events)
+        await eventually(lambda: writer.doc == "two...", "the graph has written what the client does not read")
+        await anext(events)
     await client.say("go on")
     assert (writer.saw[-1], client.state["doc"]) == ("two...", "two...")
 
