@@ -2,29 +2,72 @@
 
 import argparse
 import asyncio
+from collections.abc import Callable, Coroutine
+from time import perf_counter
+from typing import Any
 
+from .client import KEY as CLIENT
+from .client import client_markdown, measure_client
+from .growth import KEY as GROWTH
+from .growth import growth_markdown, measure_growth
 from .handler import KEY as HANDLER
-from .handler import Ride, measure_handler
+from .handler import handler_markdown, measure_handler
 from .largest import KEY as LARGEST
-from .largest import measure_largest
+from .largest import largest_markdown, measure_largest
 from .measure import Result, measure
-from .profiling import profile
-from .report import PAGE, README, handler_markdown, largest_markdown, markdown, state_markdown, summary, write
+from .profiling import print_profile, profiles, profiles_markdown
+from .remote import KEY as REMOTE
+from .remote import measure_remote, remote_markdown
+from .report import PAGE, README, markdown, summary, write
 from .stalled import KEY as STALLED
-from .stalled import Stall, measure_stalled, stalled_markdown
+from .stalled import measure_stalled, stalled_markdown
 from .state_size import KEY as STATE
-from .state_size import Cell, measure_state
+from .state_size import Cell, measure_state, state_markdown
 from .subjects import SUBJECTS, subjects_for
 from .workloads import BUILDERS, build
 
-SECTIONS = (STATE, HANDLER, LARGEST, STALLED)
+
+async def _handler(rounds: int, scale: float) -> list[str]:
+    return handler_markdown(await measure_handler(rounds, scale))
+
+
+async def _largest(rounds: int, scale: float) -> list[str]:
+    return largest_markdown(await asyncio.to_thread(measure_largest, rounds, scale))
+
+
+async def _stalled(rounds: int, scale: float) -> list[str]:
+    return stalled_markdown(await measure_stalled(rounds, scale))
+
+
+async def _remote(rounds: int, scale: float) -> list[str]:
+    return remote_markdown(await measure_remote(rounds, scale))
+
+
+async def _client(rounds: int, scale: float) -> list[str]:
+    return client_markdown(await measure_client(rounds, scale))
+
+
+async def _growth(rounds: int, scale: float) -> list[str]:
+    return growth_markdown(await measure_growth(rounds, scale))
+
+
+SECTIONS: dict[str, Callable[[int, float], Coroutine[Any, Any, list[str]]]] = {
+    HANDLER: _handler,
+    LARGEST: _largest,
+    STALLED: _stalled,
+    REMOTE: _remote,
+    CLIENT: _client,
+    GROWTH: _growth,
+}
+"""Measure a section and return it as Markdown. Workloads and the section of the state compare subjects."""
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="CPU over consuming a graph raw.")
     keys = [subject.key for subject in SUBJECTS]
+    everything = ",".join([*BUILDERS, STATE, *SECTIONS])
     parser.add_argument("--rounds", type=int, default=9, help="counted rounds (9)")
-    parser.add_argument("--only", default=",".join([*BUILDERS, *SECTIONS]), help="workloads, for example W1,S,H,R")
+    parser.add_argument("--only", default=everything, help=f"of {everything}")
     parser.add_argument("--subjects", default=",".join(keys), help=f"of {','.join(keys)}; raw is always there")
     parser.add_argument("--scale", type=float, default=1.0, help="smaller workloads, to try things out")
     parser.add_argument(
@@ -35,54 +78,42 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-async def _run(keys: list[str], chosen: list[str], rounds: int, scale: float) -> list[Result]:
-    results = []
-    for key in keys:
-        workload = build(key, scale)
-        subjects = [s for s in subjects_for(workload) if s.key in chosen or not s.adapter]
-        result = await measure(workload, subjects, rounds)
-        print(markdown([result], rounds).split("\n\n", 1)[1], end="\n\n", flush=True)
-        results.append(result)
-    return results
-
-
-async def _run_state(chosen: list[str], rounds: int, scale: float) -> list[Cell]:
-    cells = await measure_state(chosen, rounds, scale)
-    print("\n\n".join(state_markdown(cells)), end="\n\n", flush=True)
-    return cells
-
-
-async def _run_handler(rounds: int, scale: float) -> list[Ride]:
-    rides = await measure_handler(rounds, scale)
-    print("\n\n".join(handler_markdown(rides)), end="\n\n", flush=True)
-    return rides
-
-
-async def _run_stalled(rounds: int, scale: float) -> list[Stall]:
-    stalls = await measure_stalled(rounds, scale)
-    print("\n\n".join(stalled_markdown(stalls)), end="\n\n", flush=True)
-    return stalls
-
-
 def main() -> None:
-    """Measure, print each workload's tables as they come, and the whole at the end."""
+    """Measure, print each part's tables as they come, and the whole at the end."""
     arguments = _arguments()
     if arguments.profile:
-        asyncio.run(profile(build(arguments.profile, arguments.scale), arguments.profile_subject))
+        asyncio.run(print_profile(build(arguments.profile, arguments.scale), arguments.profile_subject))
         return
     keys, chosen = arguments.only.split(","), arguments.subjects.split(",")
     rounds, scale = arguments.rounds, arguments.scale
-    results = asyncio.run(_run([key for key in keys if key not in SECTIONS], chosen, rounds, scale))
-    cells = asyncio.run(_run_state(chosen, rounds, scale)) if STATE in keys else []
-    rides = asyncio.run(_run_handler(rounds, scale)) if HANDLER in keys else []
-    waits = measure_largest(rounds, scale) if LARGEST in keys else []
-    print("\n\n".join(largest_markdown(waits)), end="\n\n", flush=True)
-    stalls = asyncio.run(_run_stalled(rounds, scale)) if STALLED in keys else []
-    text = markdown(results, rounds, cells, rides, waits, stalls)
+    results: list[Result] = []
+    cells: list[Cell] = []
+    sections: list[str] = []
+    for key in keys:
+        begun = perf_counter()
+        if key == STATE:
+            cells = asyncio.run(measure_state(chosen, rounds, scale))
+            parts = state_markdown(cells)
+        elif key in SECTIONS:
+            parts = asyncio.run(SECTIONS[key](rounds, scale))
+        else:
+            results.append(asyncio.run(_workload(key, chosen, rounds, scale)))
+            parts = markdown(results[-1:], rounds).split("\n\n")[1:]
+        sections += parts if key == STATE or key in SECTIONS else []
+        print("\n\n".join([*parts, f"({key}: {perf_counter() - begun:.0f} s)"]), end="\n\n", flush=True)
+    # Profiling comes last: it slows what runs after it.
+    sections = [*profiles_markdown(asyncio.run(profiles(results))), *sections]
+    text = markdown(results, rounds, cells, sections)
     print("=" * 80, text, sep="\n")
     if arguments.write:
         write(PAGE, text)
         write(README, summary(results))
+
+
+async def _workload(key: str, chosen: list[str], rounds: int, scale: float) -> Result:
+    workload = build(key, scale)
+    subjects = [subject for subject in subjects_for(workload) if subject.key in chosen or not subject.adapter]
+    return await measure(workload, subjects, rounds)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from ag_ui.core import Message
 
 from langgraph_agui.protocol import Fold, SSEDecoder
 
-from .subjects import Recording
+from .recording import Recording
 from .workloads import Call, Expected, Workload
 
 
@@ -61,7 +61,7 @@ def check(workload: Workload, recording: Recording) -> list[str]:
     """What is wrong with the stream, in words; nothing if it is right."""
     seen = Seen()
     before = recording.run_input.messages
-    client = Fold(messages=before, state=recording.run_input.state)
+    client = Fold(messages=before, state=workload.sent_state())  # an adapter may have changed that of the input
     for event in decode(recording.chunks):
         seen.add(event)
         if seen.last != "RAW":

@@ -64,14 +64,8 @@ class BigDocument(TypedDict, total=False):
     doc: dict[str, Any]
 
 
-def big_state(model: ScriptedModel, steps: int, size: int) -> tuple[Graph, dict[str, Any]]:
-    """A node writes ``size`` bytes, ``steps`` supersteps change one key each, then the model answers.
-
-    Also returns the state that a client must hold at the end, messages excluded.
-    """
-
-    async def load(state: BigState) -> dict[str, Any]:
-        return {**_sections(size), "progress": _progress(0, steps)}
+def _small_steps(steps: int) -> tuple[Any, Callable[[Any], str]]:
+    """The node that changes one channel, and what says whether it runs again."""
 
     async def work(state: BigState) -> dict[str, Any]:
         return {"progress": _progress(state["progress"]["step"] + 1, steps)}
@@ -79,7 +73,26 @@ def big_state(model: ScriptedModel, steps: int, size: int) -> tuple[Graph, dict[
     def more(state: BigState) -> str:
         return "work" if state["progress"]["step"] < steps else "answer"
 
-    return _stepping(BigState, model, load, work, more), {**_sections(size), "progress": _progress(steps, steps)}
+    return work, more
+
+
+def given_state(model: ScriptedModel, steps: int, size: int) -> tuple[Graph, dict[str, Any], dict[str, Any]]:
+    """The client brings ``size`` bytes, ``steps`` supersteps change one key each, then the model answers.
+
+    Also returns that state, and the state that a client must hold at the end, messages excluded.
+    """
+    given = {**_sections(size), "progress": _progress(0, steps)}
+    return _stepping(BigState, model, *_small_steps(steps)), given, {**given, "progress": _progress(steps, steps)}
+
+
+def big_state(model: ScriptedModel, steps: int, size: int) -> tuple[Graph, dict[str, Any]]:
+    """As ``given_state``, but a node writes the state."""
+
+    async def load(state: BigState) -> dict[str, Any]:
+        return {**_sections(size), "progress": _progress(0, steps)}
+
+    final = {**_sections(size), "progress": _progress(steps, steps)}
+    return _stepping(BigState, model, *_small_steps(steps), load), final
 
 
 def big_document(model: ScriptedModel, steps: int, size: int) -> tuple[Graph, dict[str, Any]]:
@@ -96,7 +109,7 @@ def big_document(model: ScriptedModel, steps: int, size: int) -> tuple[Graph, di
         return "work" if state["doc"]["progress"]["step"] < steps else "answer"
 
     final = {"doc": {**_sections(size), "progress": _progress(steps, steps)}}
-    return _stepping(BigDocument, model, load, work, more), final
+    return _stepping(BigDocument, model, work, more, load), final
 
 
 def _sections(size: int) -> dict[str, dict[str, Any]]:
@@ -109,18 +122,19 @@ def _progress(step: int, steps: int) -> dict[str, Any]:
     return {"step": step, "label": f"step {step} of {steps}"}
 
 
-def _stepping(schema: Any, model: ScriptedModel, load: Any, work: Any, more: Callable[[Any], str]) -> Graph:
-    """``load`` once, ``work`` until ``more`` says "answer", then the model."""
+def _stepping(schema: Any, model: ScriptedModel, work: Any, more: Callable[[Any], str], load: Any = None) -> Graph:
+    """``load`` once, if there is one, ``work`` until ``more`` says "answer", then the model."""
 
     async def answer(state: Any) -> dict[str, Any]:
         return {"messages": [await model.ainvoke(state["messages"])]}
 
     builder = StateGraph(schema)
-    builder.add_node("load", load)
+    if load is not None:
+        builder.add_node("load", load)
+        builder.add_edge(START, "load")
     builder.add_node("work", work)
     builder.add_node("answer", answer)
-    builder.add_edge(START, "load")
-    builder.add_edge("load", "work")
+    builder.add_edge("load" if load is not None else START, "work")
     builder.add_conditional_edges("work", more, ["work", "answer"])
     builder.add_edge("answer", END)
     return builder.compile(checkpointer=InMemorySaver())

@@ -6,6 +6,7 @@ The server is a process of its own. This one posts the request in a thread, and 
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from http.client import HTTPConnection
@@ -23,6 +24,7 @@ from langgraph.graph import END, START, MessagesState, StateGraph
 
 from langgraph_agui import InputLimits, LangGraphAgent, add_langgraph_fastapi_endpoint
 
+from .figures import short, spread, table
 from .workloads import scaled
 
 KEY = "L"
@@ -99,6 +101,21 @@ def measure_largest(rounds: int, scale: float = 1.0) -> list[Wait]:
                 _sample(port, wait)
             waits.append(wait)
     return waits
+
+
+def largest_markdown(waits: Sequence[Wait]) -> list[str]:
+    """Section L: the slowest `/health` while the largest request is read and run."""
+    about = (
+        "**L** The slowest `/health` while a request as large as the limits allow is read and run, as a share of the "
+        "time of that request, and over the time of `json.loads` for its body:"
+    )
+    head = ["request", "MB", "request ms", "slowest `/health` ms", "share of the request", "over `json.loads`"]
+    rows = []
+    for wait in waits:
+        row = [wait.label, f"{len(wait.body) / 1e6:.1f}"]
+        row += [f"{wait.median(name) * 1e3:,.0f}" for name in ("requests", "health")]
+        rows.append([*row, spread(wait.ratio("requests"), "{:.0%}".format), short(median(wait.ratio("parsing")))])
+    return [about, table(head, rows, left=1)]
 
 
 def _wait_until_up(port: int) -> None:

@@ -2,17 +2,15 @@
 
 import os
 import platform
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 from statistics import median
 
-from .handler import ALONE, GOAL, Ride
-from .largest import Wait
-from .measure import Result
-from .stalled import Stall, stalled_markdown
-from .state_size import COMPARED, KEY, SLOW_ROUNDS, Cell
-from .subjects import RAW, SUBJECTS
+from .figures import short, spread, table, verdict
+from .measure import SLOW, Result, slow_rounds
+from .state_size import KEY, Cell
+from .subjects import OURS, RAW, SUBJECTS, Subject
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "operations" / "performance.md"
@@ -31,28 +29,17 @@ PACKAGES = (
 )
 MEASURED = [subject for subject in SUBJECTS if subject is not RAW]
 ADAPTERS = [subject for subject in SUBJECTS if subject.adapter]
+IN_README = [subject for subject in MEASURED if subject.key not in ("events", "sse-each")]
+LATER_GOAL = 0.001
+"""Seconds by which the first content may be later than that of the raw stream."""
 
 
-def markdown(
-    results: Sequence[Result],
-    rounds: int,
-    cells: Sequence[Cell] = (),
-    rides: Sequence[Ride] = (),
-    waits: Sequence[Wait] = (),
-    stalls: Sequence[Stall] = (),
-) -> str:
-    """Everything that one session measured."""
+def markdown(results: Sequence[Result], rounds: int, cells: Sequence[Cell] = (), sections: Sequence[str] = ()) -> str:
+    """Everything that one session measured; ``sections`` are further parts of the page."""
     parts = [_machine(rounds)]
     if results:
-        parts += [_ratios(results), "CPU of one run and its parts, medians:", _figures(results)]
-    if cells:
-        parts += state_markdown(cells)
-    if rides:
-        parts += handler_markdown(rides)
-    parts += largest_markdown(waits)
-    if stalls:
-        parts += stalled_markdown(stalls)
-    return "\n\n".join(part for part in [*parts, _notes([*results, *cells])] if part)
+        parts += [_ratios(results), _noise(results, rounds), _about_figures(results), _figures(results)]
+    return "\n\n".join(part for part in [*parts, *sections, _notes([*results, *cells])] if part)
 
 
 def write(page: Path, text: str) -> None:
@@ -64,18 +51,17 @@ def write(page: Path, text: str) -> None:
 
 def summary(results: Sequence[Result]) -> str:
     """The table of the README: medians of the same run, each beside its goal."""
-    shown = {subject.key: subject.label for subject in MEASURED if subject.key != "events"}
-    head = ["CPU over raw `astream`", "goal", *shown.values(), "bytes per token"]
-    rows = []
-    for result in results:
-        ratios = {key: median(result.ratios(key)) for key in shown if result.samples.get(key)}
-        missed = ratios.get("sse", 0) > result.workload.goal
-        cells = [_short(ratios[key]) if key in ratios else "" for key in shown]
-        tokens = result.workload.tokens
-        each = f"{result.median('sse', 'size') / tokens:,.0f}" if tokens and "sse" in ratios else ""
-        goal = f"{result.workload.goal:.2f}{' (missed)' if missed else ''}"
-        rows.append([result.workload.title, goal, *cells, each])
-    return _table(head, rows, left=1)
+    head = ["CPU over raw `astream`", "goal", *(subject.label for subject in IN_README), "bytes per token"]
+    rows = [
+        [
+            result.workload.title,
+            _goal(result),
+            *(short(median(result.ratios(s.key))) if result.samples.get(s.key) else "" for s in IN_README),
+            _bytes_per_token(result, OURS) if result.samples.get(OURS.key) else "",
+        ]
+        for result in results
+    ]
+    return table(head, rows)
 
 
 def _machine(rounds: int) -> str:
@@ -89,145 +75,80 @@ def _ratios(results: Sequence[Result]) -> str:
     head = ["workload", "goal", *(subject.label for subject in MEASURED)]
     rows = [
         [
-            f"**{r.workload.key}** {r.workload.title}",
-            f"{r.workload.goal:.2f}",
-            *(_ratio(r, s.key) for s in MEASURED),
+            f"**{result.workload.key}** {result.workload.title}",
+            _goal(result),
+            *(spread(result.ratios(s.key)) if result.samples.get(s.key) else "" for s in MEASURED),
         ]
-        for r in results
+        for result in results
     ]
-    return _table(head, rows, left=1)
+    return table(head, rows)
 
 
-def _ratio(result: Result, key: str) -> str:
-    if not result.samples.get(key):
-        return ""
-    ratios = result.ratios(key)
-    low, middle, high = (_short(value) for value in (min(ratios), median(ratios), max(ratios)))
-    return f"{middle} ({low}..{high})"
+def _goal(result: Result) -> str:
+    """The goal of `stream_sse`, and whether it is met, if that was measured."""
+    goal = f"{result.workload.goal:.2f}"
+    return verdict(goal, not result.missed()) if result.samples.get(OURS.key) else goal
 
 
-def _short(value: float) -> str:
-    return f"{value:.2f}" if value < 10 else f"{value:.0f}"
+def _noise(results: Sequence[Result], rounds: int) -> str:
+    """What to make of small differences."""
+    said = ", ".join(f"{result.workload.key} {result.noise():.0%}" for result in results)
+    fewer = [r.workload.key for r in results if r.workload.heavy and SLOW.intersection(r.samples)]
+    slow = f" In {', '.join(fewer)} the incumbent as shipped has {slow_rounds(rounds)} of the rounds." if fewer else ""
+    return (
+        "In brackets: the lowest and the highest of the rounds. Noise: raw `astream` does the same work in each round, "
+        f"and its highest CPU is above its lowest by {said}. A smaller difference may be chance.{slow}"
+    )
+
+
+def _about_figures(results: Sequence[Result]) -> str:
+    goals = [f"{LATER_GOAL * 1e3:g} ms later at most"]
+    goals += [
+        f"under {r.workload.bytes_goal} bytes per token ({r.workload.key})" for r in results if r.workload.bytes_goal
+    ]
+    return (
+        'CPU of one run and its parts, medians. "Later than raw" is the ms by which the first content comes after that '
+        f"of raw `astream` in the same round. The goals of {OURS.label}: {', '.join(goals)}."
+    )
 
 
 def _figures(results: Sequence[Result]) -> str:
-    head = ["", "subject", "CPU ms", "wall ms", "first event ms", "writes", "bytes", "bytes per token"]
+    head = ["", "subject", "CPU ms", "wall ms", "first event ms", "first content ms", "later than raw"]
+    head += ["events", "writes", "bytes", "bytes per token"]
     rows = []
     for result in results:
-        runs = result.workload.runs_per_sample
         for subject in result.subjects:
-            at = {n: result.median(subject.key, n) for n in ("cpu", "wall", "first", "writes", "size")}
-            row = [result.workload.key, subject.label, f"{at['cpu'] / runs * 1e3:.1f}"]
-            row += [f"{at['wall'] / runs * 1e3:.1f}", f"{at['first'] * 1e3:.1f}"]
-            if not subject.adapter:
-                row += ["", "", ""]
-            else:
-                writes = "" if result.workload.http else f"{at['writes']:,.0f}"
-                tokens = result.workload.tokens
-                each = f"{at['size'] / tokens:,.0f}" if tokens else ""
-                row += [writes, f"{at['size']:,.0f}", each]
+            first = result.median(subject.key, "first") * 1e3
+            content = "" if subject.key == "floor" else f"{result.median(subject.key, 'content') * 1e3:.1f}"
+            row = [result.workload.key, subject.label, *_times(result, subject), f"{first:.1f}", content]
+            if subject.adapter:
+                events, writes, size = (result.median(subject.key, name) for name in ("events", "writes", "size"))
+                row += [_later(result, subject), f"{events:,.0f}", "" if result.workload.http else f"{writes:,.0f}"]
+                row += [f"{size:,.0f}", _bytes_per_token(result, subject)]
             rows.append(row)
-    return _table(head, rows, left=2)
+    return table(head, rows, left=2)
 
 
-def state_markdown(cells: Sequence[Cell]) -> list[str]:
-    """Section S: bytes, then time, each size in a column of its own."""
-    steps, sizes = cells[0].steps, list(dict.fromkeys(cell.size for cell in cells))
-    labels = [f"{size / 1e6:g} MB" for size in sizes]
-    of_bytes = ["", "subject", *(f"in all, {at}" for at in labels), *(f"per step, {at}" for at in labels)]
-    of_time = ["", "subject", *(f"one step, {at}" for at in labels), *(f"per step, {at}" for at in labels)]
-    about = (
-        f"**S** {steps} steps that each change one small field, while the state around it grows. Bytes in all, and "
-        "bytes of the state events after the whole state was sent once, divided by the steps:"
-    )
-    times = (
-        "CPU ms of a run of one step, which holds what the size alone costs, and of each further step; growth is the "
-        f"latter at {labels[-1]} over {labels[0]}. One channel is written whole at each step, and costs accordingly. "
-        f"The incumbent has {SLOW_ROUNDS} rounds at most, and as shipped none at {labels[-1]}:"
-    )
-    return [
-        about,
-        _table(of_bytes, _rows(cells, sizes, "size", "event_bytes", _count), left=2),
-        times,
-        _table([*of_time, "growth"], _rows(cells, sizes, "one", "step", _ms, growth=True), left=2),
-    ]
+def _times(result: Result, subject: Subject) -> list[str]:
+    runs = result.workload.runs_per_sample
+    return [f"{result.median(subject.key, name) / runs * 1e3:.1f}" for name in ("cpu", "wall")]
 
 
-def handler_markdown(rides: Sequence[Ride]) -> list[str]:
-    """Section H: the share of the model's own stream that a handler adds to it."""
-    about = (
-        f"**H** `AGUICallbackHandler` on `astream` of a model, {rides[0].tokens:,} text tokens: what it adds, as a "
-        f"share of what the stream costs alone. The goal is {_percent(GOAL)} with a provider's package. What a handler "
-        "adds that does nothing is LangChain's share, and part of ours:"
-    )
-    head = ["model", "", "CPU ms", "wall ms", "CPU added", "wall added", "CPU µs per token"]
-    rows = []
-    for ride in rides:
-        alone = ride.median(ALONE, "cpu")
-        for way in ride.costs:
-            row = [ride.label, way, *(f"{ride.median(way, name) * 1e3:.1f}" for name in ("cpu", "wall"))]
-            if way != ALONE:
-                row += [_share(ride.shares(way, name)) for name in ("cpu", "wall")]
-                row.append(f"{(ride.median(way, 'cpu') - alone) / ride.tokens * 1e6:.1f}")
-            rows.append(row + [""] * (len(head) - len(row)))
-    return [about, _table(head, rows, left=2)]
+def _later(result: Result, subject: Subject) -> str:
+    """By how many ms the first content is later than that of the raw stream; of `stream_sse` with the goal."""
+    later = result.later(subject.key)
+    said = spread([seconds * 1e3 for seconds in later])
+    goal = f"{LATER_GOAL * 1e3:g}"
+    return f"{said}, goal {verdict(goal, median(later) <= LATER_GOAL)}" if subject is OURS else said
 
 
-def largest_markdown(waits: Sequence[Wait]) -> list[str]:
-    """Section L: the slowest `/health` while the largest request is read and run; nothing if nothing was measured."""
-    if not waits:
-        return []
-    about = (
-        "**L** The slowest `/health` while a request as large as the limits allow is read and run, as a share of the "
-        "time of that request, and over the time of `json.loads` for its body:"
-    )
-    head = ["request", "MB", "request ms", "slowest `/health` ms", "share of the request", "over `json.loads`"]
-    rows = []
-    for wait in waits:
-        row = [wait.label, f"{len(wait.body) / 1e6:.1f}"]
-        row += [f"{wait.median(name) * 1e3:,.0f}" for name in ("requests", "health")]
-        rows.append([*row, _share(wait.ratio("requests")), _short(median(wait.ratio("parsing")))])
-    return [about, _table(head, rows, left=1)]
-
-
-def _share(shares: Sequence[float]) -> str:
-    return f"{_percent(median(shares))} ({_percent(min(shares))}..{_percent(max(shares))})"
-
-
-def _percent(share: float) -> str:
-    return f"{share:.0%}"
-
-
-def _rows(
-    cells: Sequence[Cell],
-    sizes: Sequence[int],
-    whole: str,
-    each: str,
-    say: Callable[[float | None], str],
-    growth: bool = False,
-) -> list[list[str]]:
-    rows = []
-    for shape in dict.fromkeys(cell.shape for cell in cells):
-        at = {cell.size: cell for cell in cells if cell.shape == shape}
-        for subject in COMPARED:
-            if subject.key not in at[sizes[0]].taken or not (growth or subject.adapter):
-                continue
-            steps = [at[size].median(subject.key, each) for size in sizes]
-            row = [shape, subject.label, *(say(at[size].median(subject.key, whole)) for size in sizes)]
-            rows.append(row + [say(value) for value in steps] + ([_growth(steps[0], steps[-1])] if growth else []))
-    return rows
-
-
-def _growth(small: float | None, large: float | None) -> str:
-    return f"{_short(large / small)}x" if small and large and min(small, large) > 0 else ""
-
-
-def _count(value: float | None) -> str:
-    return "" if value is None else f"{value:,.0f}"
-
-
-def _ms(value: float | None) -> str:
-    return "" if value is None else f"{value * 1e3:,.2f}"
+def _bytes_per_token(result: Result, subject: Subject) -> str:
+    """What a token costs on the wire; of `stream_sse` with the goal, if the workload has one."""
+    tokens, goal = result.workload.tokens, result.workload.bytes_goal
+    if not tokens:
+        return ""
+    each = result.median(subject.key, "size") / tokens
+    return f"{each:,.0f}, goal {verdict(str(goal), each < goal)}" if goal and subject is OURS else f"{each:,.0f}"
 
 
 def _notes(results: Sequence[Result | Cell]) -> str:
@@ -246,8 +167,3 @@ def _notes(results: Sequence[Result | Cell]) -> str:
         return head.strip()
     body = "\n".join(f"- {note} ({'; '.join(labels)})" for note, labels in lines.items())
     return f"{head}The others differ in this:\n\n{body}"
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]], left: int) -> str:
-    rule = ["---" if column < left else "--:" for column in range(len(head))]
-    return "\n".join(f"| {' | '.join(row)} |" for row in (head, rule, *rows))

@@ -39,9 +39,7 @@ POINTS = 100
 TIMES = (4, 8)
 """How many times the bound a run writes."""
 
-TOKEN = "word " * 20  # a text
-FRAME = 180
-"""Bytes of a token on the wire, about."""
+TOKEN = "word " * 20  # text alone counts: fragments that wait are merged into one event
 
 
 @dataclass
@@ -58,7 +56,7 @@ async def measure_stalled(rounds: int, scale: float) -> list[Stall]:
     """Measure runs of each length, three times at most."""
     bound, found = int(BOUND * max(scale, 0.25)), []
     for times in TIMES:
-        tokens, stall = bound * times // FRAME, Stall(times, [], [])
+        tokens, stall = bound * times // len(TOKEN), Stall(times, [], [])
         for _ in range(min(rounds, MOST_ROUNDS)):
             alone, stalled = [await _memory(tokens, bound, readers) for readers in (0, READERS)]
             grown = max(more - less for more, less in zip(stalled, alone, strict=True))

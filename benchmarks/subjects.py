@@ -6,8 +6,8 @@ consumes.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from time import perf_counter
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -16,7 +16,6 @@ from ag_ui.core import RunAgentInput
 from ag_ui.encoder import EventEncoder
 from fastapi import FastAPI
 from langchain_core.callbacks import BaseCallbackHandler
-from langchain_core.messages import HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import StreamMode
 
@@ -25,22 +24,10 @@ from langgraph_agui.protocol import encode
 from langgraph_agui.translate.graph_runner import MODES
 
 from .over_http import Mount
+from .recording import Drive, Stream, drop, keep
 from .workloads import RECURSION_LIMIT, Workload
 
 RAW_MODES: list[StreamMode] = ["messages", "updates", "values", "custom"]
-
-
-@dataclass
-class Recording:
-    """What one run delivered. ``first`` is when the first piece came, by ``perf_counter``."""
-
-    run_input: RunAgentInput
-    chunks: list[bytes] = field(default_factory=list)
-    started: float = 0.0
-    first: float = 0.0
-
-
-Stream = Callable[[RunAgentInput], AsyncIterator[Any]]
 
 
 @dataclass(frozen=True)
@@ -53,24 +40,13 @@ class Subject:
     mount: Mount | None = None
     ours: bool = False
     adapter: bool = True
+    is_content: Callable[[Any], bool] | None = None
+    """Says of a part whether it has content, where the pieces are no bytes."""
 
-
-async def drive(stream: Stream, recording: Recording, keep: bool) -> None:
-    """Consume one run; this is what is timed."""
-    recording.started = perf_counter()
-    pieces = stream(recording.run_input)
-    chunks = recording.chunks
-    async for piece in pieces:
-        recording.first = perf_counter()
-        if keep:
-            chunks.append(piece)
-        break
-    if keep:
-        async for piece in pieces:
-            chunks.append(piece)
-        return
-    async for _ in pieces:
-        pass
+    def drive(self, workload: Workload) -> Drive:
+        """What runs the workload once, without HTTP."""
+        stream = self.bind(workload)
+        return partial(keep, stream) if self.adapter else partial(drop, stream, self.is_content)
 
 
 def _config(**configurable: str) -> RunnableConfig:
@@ -80,16 +56,23 @@ def _config(**configurable: str) -> RunnableConfig:
 def _astream(
     workload: Workload, run_input: RunAgentInput, handlers: Sequence[BaseCallbackHandler], **options: Any
 ) -> AsyncIterator[Any]:
-    question = run_input.messages[-1]
-    message = HumanMessage(content=str(question.content), id=question.id)
     config = _config(thread_id=run_input.thread_id)
     config["callbacks"] = list(handlers)
-    return workload.graph.astream({"messages": [message]}, config, **options)
+    return workload.graph.astream(workload.graph_input(run_input), config, **options)
 
 
 def raw(workload: Workload) -> Stream:
     """The graph itself, in the four usual stream modes."""
     return lambda run_input: _astream(workload, run_input, (), stream_mode=RAW_MODES)
+
+
+def has_content(part: tuple[str, Any]) -> bool:
+    """Whether a part of the raw stream is text, reasoning or arguments."""
+    mode, payload = part
+    if mode != "messages":
+        return False
+    chunk = payload[0]
+    return bool(chunk.content) or any(call["args"] for call in chunk.tool_call_chunks)
 
 
 class _Deaf(BaseCallbackHandler):
@@ -138,13 +121,13 @@ def mount_incumbent(raw_events: bool) -> Mount:
     return mount
 
 
-def our_agent(workload: Workload) -> langgraph_agui.LangGraphAgent:
-    return langgraph_agui.LangGraphAgent(name="bench", graph=workload.graph, config=_config())
+def our_agent(workload: Workload, merge: bool = True) -> langgraph_agui.LangGraphAgent:
+    return langgraph_agui.LangGraphAgent(name="bench", graph=workload.graph, config=_config(), merge_fragments=merge)
 
 
-def ours_sse(workload: Workload) -> Stream:
+def ours_sse(merge: bool) -> Callable[[Workload], Stream]:
     """``langgraph_agui``, the path of its own endpoint."""
-    return our_agent(workload).stream_sse
+    return lambda workload: our_agent(workload, merge).stream_sse
 
 
 def ours_events(workload: Workload) -> Stream:
@@ -158,17 +141,24 @@ def ours_events(workload: Workload) -> Stream:
     return stream
 
 
-def mount_ours(app: FastAPI, path: str, workload: Workload) -> None:
-    langgraph_agui.add_langgraph_fastapi_endpoint(app, our_agent(workload), path)
+def mount_ours(merge: bool) -> Mount:
+    def mount(app: FastAPI, path: str, workload: Workload) -> None:
+        langgraph_agui.add_langgraph_fastapi_endpoint(app, our_agent(workload, merge), path)
+
+    return mount
 
 
-RAW = Subject("raw", "raw `astream`", raw, adapter=False)
+RAW = Subject("raw", "raw `astream`", raw, adapter=False, is_content=has_content)
+OURS = Subject("sse", "**`stream_sse`**", ours_sse(merge=True), mount_ours(merge=True), ours=True)
 SUBJECTS = (
     RAW,
     Subject("floor", "floor", floor, adapter=False),
     Subject("shipped", "incumbent as shipped", incumbent(True), mount_incumbent(True)),
     Subject("no-raw", "incumbent, raw events off", incumbent(False), mount_incumbent(False)),
-    Subject("sse", "**`stream_sse`**", ours_sse, mount_ours, ours=True),
+    OURS,
+    Subject(
+        "sse-each", "`stream_sse`, fragments not merged", ours_sse(merge=False), mount_ours(merge=False), ours=True
+    ),
     Subject("events", "`run` + `encode`", ours_events, ours=True),
 )
 

@@ -4,6 +4,7 @@ Each graph has an in-memory checkpointer (the incumbent cannot run without one) 
 run is on a thread of its own, prepared before and deleted after the measurement.
 """
 
+import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,6 +21,8 @@ from .model import ScriptedModel, call_args, call_start, finish, plain, signatur
 
 Graph = CompiledStateGraph[Any, Any, Any, Any]
 RECURSION_LIMIT = 500
+STEPS, MEGABYTE = 50, 1_000_000
+STATE_GOAL = 1.25
 
 
 @dataclass(frozen=True)
@@ -53,27 +56,44 @@ class Workload:
     expected: Expected
     tokens: int | None
     history: tuple[BaseMessage, ...] = ()
+    state: dict[str, Any] = field(default_factory=dict)
+    stored: bool = False
+    last_node: str = "model"
     runs_per_sample: int = 1
     concurrent: bool = False
     http: bool = False
+    heavy: bool = False
+    bytes_goal: int | None = None
 
     async def prepare(self) -> RunAgentInput:
-        """A fresh thread holding the history, and the input a client would send for it."""
+        """A fresh thread holding the history, and the state if it is stored, and the input a client would send."""
         thread = uuid4().hex
-        if self.history:
+        held = {"messages": list(self.history)} if self.history else {}
+        if held or self.stored:
             config = RunnableConfig(configurable={"thread_id": thread})
-            await self.graph.aupdate_state(config, {"messages": list(self.history)}, as_node="model")
+            await self.graph.aupdate_state(config, held | (self.state if self.stored else {}), as_node=self.last_node)
         question = UserMessage(id=f"question-{thread}", content="Go.")
         return RunAgentInput(
             protocol_version="1.0",
             thread_id=thread,
             run_id=uuid4().hex,
             messages=[*map(_to_agui, self.history), question],
-            state={},
+            state=self.sent_state(),
             tools=[],
             context=[],
             forwarded_props={},
         )
+
+    def sent_state(self) -> dict[str, Any]:
+        """The state that the client sends, in objects of its own, as a request brings it."""
+        state: dict[str, Any] = json.loads(json.dumps(self.state))
+        return state
+
+    def graph_input(self, run_input: RunAgentInput) -> dict[str, Any]:
+        """The same for the graph itself: only what the thread does not hold yet."""
+        question = run_input.messages[-1]
+        given: dict[str, Any] = {} if self.stored else run_input.state or {}
+        return {**given, "messages": [HumanMessage(content=str(question.content), id=question.id)]}
 
     async def clean(self, run_input: RunAgentInput) -> None:
         """Forget the thread."""
@@ -109,7 +129,7 @@ def _text(key: str, title: str, goal: float, count: int, **options: Any) -> Work
 
 def w1(scale: float) -> Workload:
     count = scaled(5000, scale)
-    return _text("W1", f"one node, {count:,} text tokens", 0.65, count)
+    return _text("W1", f"one node, {count:,} text tokens", 0.52, count, bytes_goal=60)
 
 
 def w2(scale: float) -> Workload:
@@ -124,7 +144,7 @@ def w2(scale: float) -> Workload:
 
     graph = graphs.one_node(ScriptedModel(script=script))
     expected = Expected("".join(tokens), "".join(thoughts), signed=True)
-    return Workload("W2", f"{half:,} reasoning + {half:,} text tokens", 0.65, graph, expected, 2 * half)
+    return Workload("W2", f"{half:,} reasoning + {half:,} text tokens", 0.52, graph, expected, 2 * half)
 
 
 def w3(scale: float) -> Workload:
@@ -148,7 +168,7 @@ def w3(scale: float) -> Workload:
     graph = graphs.tool_agent(ScriptedModel(script=script))
     title = f"`create_agent`, {turns} tool calls, then {len(tokens)} tokens"
     count = turns * (fragments + 3) + len(tokens)
-    return Workload("W3", title, 0.9, graph, Expected("".join(tokens), calls=calls), count)
+    return Workload("W3", title, 0.80, graph, Expected("".join(tokens), calls=calls), count)
 
 
 def w4(scale: float) -> Workload:
@@ -156,30 +176,53 @@ def w4(scale: float) -> Workload:
     paragraph = "".join(words(30))
     history = tuple((AIMessage if i % 2 else HumanMessage)(content=paragraph, id=f"history-{i}") for i in range(size))
     title = f"20 tokens on a {size}-message thread"
-    return _text("W4", title, 1.2, 20, tokens=None, history=history, runs_per_sample=scaled(10, scale))
+    return _text("W4", title, 1.20, 20, tokens=None, history=history, runs_per_sample=scaled(10, scale))
 
 
 def w5(scale: float) -> Workload:
-    return stateful("W5", graphs.big_state, scaled(50, scale), scaled(1_000_000, scale))
+    return _given("W5", "{} MB of state in the input, {} small changes", scale)
 
 
-def stateful(key: str, make: graphs.Stateful, steps: int, size: int) -> Workload:
-    """A graph with ``size`` bytes of state and ``steps`` supersteps that change a little of it."""
+def w8(scale: float) -> Workload:
+    history = (HumanMessage("Hello.", id="history-0"), AIMessage("Hello!", id="history-1"))
+    title = "{} MB of state that the client sends again, {} small changes"
+    return _given("W8", title, scale, history=history, stored=True, last_node="answer")
+
+
+def w9(scale: float) -> Workload:
+    steps, size = scaled(STEPS, scale), scaled(MEGABYTE, scale)
+    return stateful("W9", graphs.big_state, steps, size, "{} MB of state that a node writes, {} small changes")
+
+
+def _given(key: str, title: str, scale: float, **options: Any) -> Workload:
+    """A state that the client sends, and supersteps that change a little of it."""
+    steps, size, tokens = scaled(STEPS, scale), scaled(MEGABYTE, scale), words(20)
+    graph, given, final = graphs.given_state(ScriptedModel(script=_say(tokens)), steps, size)
+    expected = Expected("".join(tokens), state=final)
+    title = title.format(f"{size / 1e6:g}", steps)
+    return Workload(key, title, STATE_GOAL, graph, expected, None, state=given, heavy=True, **options)
+
+
+def stateful(
+    key: str, make: graphs.Stateful, steps: int, size: int, title: str = "{} MB of state, {} small changes"
+) -> Workload:
+    """A graph that writes ``size`` bytes of state and changes a little of it in ``steps`` supersteps."""
     tokens = words(20)
     graph, state = make(ScriptedModel(script=_say(tokens)), steps, size)
-    title = f"{size / 1e6:g} MB of state, {steps} small changes"
-    return Workload(key, title, 1.25, graph, Expected("".join(tokens), state=state), None)
+    title = title.format(f"{size / 1e6:g}", steps)
+    return Workload(key, title, STATE_GOAL, graph, Expected("".join(tokens), state=state), None, heavy=True)
 
 
 def w6(scale: float) -> Workload:
     runs, count = scaled(32, scale), scaled(500, scale)
     title = f"{runs} runs at once of {count} tokens, one agent object"
-    return _text("W6", title, 0.75, count, runs_per_sample=runs, concurrent=True)
+    return _text("W6", title, 0.64, count, runs_per_sample=runs, concurrent=True)
 
 
 def w7(scale: float) -> Workload:
-    count = scaled(5000, scale)
-    return _text("W7", f"one node, over HTTP (uvicorn, {count:,} tokens)", 0.8, count, http=True)
+    runs, count = scaled(16, scale), scaled(1000, scale)
+    title = f"{runs} runs at once over HTTP (uvicorn) of {count:,} tokens"
+    return _text("W7", title, 0.60, count, runs_per_sample=runs, concurrent=True, http=True)
 
 
 BUILDERS: dict[str, Callable[[float], Workload]] = {
@@ -190,6 +233,8 @@ BUILDERS: dict[str, Callable[[float], Workload]] = {
     "W5": w5,
     "W6": w6,
     "W7": w7,
+    "W8": w8,
+    "W9": w9,
 }
 
 

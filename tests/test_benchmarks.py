@@ -2,26 +2,44 @@
 
 import pytest
 from ag_ui.core import Event
+from langchain_core.messages import AIMessageChunk
 
 pytest.importorskip("ag_ui_langgraph", reason="the benchmarks need the incumbent (extra `bench`)")
 
 from benchmarks import report, state_size
 from benchmarks.check import check
-from benchmarks.handler import ALONE, DEAF, OURS, PER_ROUND, Ride, check_ride, measure_handler
-from benchmarks.largest import measure_largest
-from benchmarks.measure import Result, measure
-from benchmarks.model import ScriptedModel, plain
-from benchmarks.stalled import TIMES, measure_stalled
-from benchmarks.state_size import COMPARED, SHAPES, SIZES, after_whole, measure_state
-from benchmarks.subjects import SUBJECTS, Recording, subjects_for
-from benchmarks.workloads import BUILDERS, build
+from benchmarks.handler import (
+    ALONE,
+    DEAF,
+    OURS,
+    PER_ROUND,
+    Cost,
+    Ride,
+    check_ride,
+    handler_markdown,
+    measure_handler,
+)
+from benchmarks.largest import largest_markdown, measure_largest
+from benchmarks.measure import Result, Sample, measure
+from benchmarks.model import ScriptedModel, call_args, call_start, finish, plain, thinking
+from benchmarks.over_http import serve
+from benchmarks.profiling import LINES, profiles, profiles_markdown
+from benchmarks.recording import Recording, content_time, content_time_of_reads, drop
+from benchmarks.stalled import TIMES, measure_stalled, stalled_markdown
+from benchmarks.state_size import COMPARED, SHAPES, SIZES, after_whole, measure_state, state_markdown
+from benchmarks.subjects import RAW, SUBJECTS, has_content, subjects_for
+from benchmarks.workloads import BUILDERS, Workload, build
 from langgraph_agui import AGUICallbackHandler
 from tests.deep import deep
 
 TINY = 0.01
+CONTENT = b'data: {"type":"TEXT_MESSAGE_CONTENT","messageId":"m","delta":"no"}\n\n'
+STARTED = b'data: {"type":"RUN_STARTED","threadId":"t","runId":"r"}\n\n'
 
 
-@pytest.mark.parametrize("key", [pytest.param(key, marks=() if key in ("W4", "W7") else deep) for key in BUILDERS])
+@pytest.mark.parametrize(
+    "key", [pytest.param(key, marks=() if key in ("W4", "W7", "W8") else deep) for key in BUILDERS]
+)
 async def test_every_subject_runs_and_ours_say_what_the_script_says(key: str) -> None:
     workload = build(key, TINY)
     subjects = subjects_for(workload)
@@ -29,8 +47,108 @@ async def test_every_subject_runs_and_ours_say_what_the_script_says(key: str) ->
     result = await measure(workload, subjects, rounds=1)  # raises if a stream of ours is wrong
 
     assert {name: len(samples) for name, samples in result.samples.items()} == {s.key: 1 for s in subjects}
-    adapters = [subject.key for subject in subjects if subject.adapter]
-    assert all(sample.size > 0 for key in adapters for sample in result.samples[key])
+    for subject in subjects:
+        [sample] = result.samples[subject.key]
+        assert (sample.content is None) is (subject.key == "floor")
+        assert sample.content is None or 0 < sample.first <= sample.content < sample.wall
+        assert all(value > 0 for value in (sample.size, sample.events, sample.writes) if subject.adapter)
+
+
+@pytest.mark.parametrize("key", ["W5", "W8"])
+async def test_the_client_sends_the_state_and_only_a_thread_that_is_prepared_holds_it(key: str) -> None:
+    workload = build(key, TINY)
+
+    run_input = await workload.prepare()
+
+    held = (await workload.graph.aget_state({"configurable": {"thread_id": run_input.thread_id}})).values
+    sent = workload.graph_input(run_input)
+    assert run_input.state["progress"] == {"step": 0, "label": "step 0 of 2"}
+    assert run_input.state == workload.state
+    assert run_input.state["s0"] is not workload.state["s0"]
+    assert [message.content for message in sent.pop("messages")] == ["Go."]
+    messages = held.pop("messages", [])
+    assert len(messages) == len(run_input.messages) - 1
+    assert (held, sent) == ((run_input.state, {}) if key == "W8" else ({}, run_input.state))
+
+
+async def test_the_state_that_an_adapter_has_changed_is_not_what_the_client_sent() -> None:
+    workload = build("W5", TINY)
+    run_input = await workload.prepare()
+    run_input.state["more"] = 1
+
+    assert not [note for note in check(workload, Recording(run_input, [STARTED])) if "more" in note]
+
+
+async def test_slow_subjects_have_fewer_rounds_where_a_workload_is_heavy() -> None:
+    workload = build("W5", TINY)
+    subjects = [subject for subject in SUBJECTS if subject.key in ("raw", "shipped")]
+
+    result = await measure(workload, subjects, rounds=4)
+
+    assert {key: len(samples) for key, samples in result.samples.items()} == {"raw": 4, "shipped": 2}
+    pairs = zip(result.samples["shipped"], result.samples["raw"][:2], strict=True)
+    assert result.ratios("shipped") == [mine.cpu / base.cpu for mine, base in pairs]
+    assert "In W5 the incumbent as shipped has 2 of the rounds." in report.markdown([result], 4)
+
+
+# -- first content ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("chunk", "expected"),
+    [
+        (plain("a"), True),
+        (plain(""), False),
+        (thinking("a"), True),
+        (call_start("c", "look"), False),
+        (call_args("{"), True),
+        (finish(1), False),
+    ],
+)
+def test_a_raw_part_has_content_if_it_has_text_reasoning_or_arguments(chunk: AIMessageChunk, expected: bool) -> None:
+    assert has_content(("messages", (chunk, {}))) is expected
+    assert has_content(("values", {"messages": [chunk]})) is False
+
+
+async def test_raw_parts_are_looked_at_until_the_first_with_content() -> None:
+    workload = build("W1", TINY)
+    recording, looked = Recording(await workload.prepare()), []
+
+    def look(part: object) -> bool:
+        looked.append(part)
+        return len(looked) == 3
+
+    await drop(RAW.bind(workload), look, recording)
+
+    assert len(looked) == 3
+    assert recording.content is not None
+    assert recording.started < recording.first < recording.content
+
+
+def test_the_first_content_of_a_stream_is_its_first_text_reasoning_or_arguments() -> None:
+    arguments = b'data: {"type":"TOOL_CALL_ARGS","toolCallId":"c","delta":"{"}\n\n'
+    reasoning = b'data: {"type":"REASONING_MESSAGE_CONTENT","messageId":"m","delta":"a"}\n\n'
+    for content in (CONTENT, arguments, reasoning):
+        assert content_time([STARTED, STARTED + content, CONTENT], [1, 2, 3]) == 2
+        halves = [STARTED + content[:20], content[20:]]
+        assert content_time_of_reads([STARTED, *halves], [1, 2, 3]) == 3
+    with pytest.raises(AssertionError, match="no content"):
+        content_time([STARTED], [1])
+    with pytest.raises(AssertionError, match="no content"):
+        content_time_of_reads([STARTED], [1])
+
+
+async def test_a_client_that_gets_no_stream_ends_the_benchmark(capfd: pytest.CaptureFixture[str]) -> None:
+    workload = build("W7", TINY)
+
+    async with serve(workload, lambda app, path, workload: None) as drive:  # nothing is there
+        with pytest.raises(AssertionError, match="the client has ended"):
+            await drive(Recording(await workload.prepare()))
+
+    assert "no content" in capfd.readouterr().err
+
+
+# -- sections ---------------------------------------------------------------------------------------------------------
 
 
 @deep
@@ -47,7 +165,7 @@ async def test_the_state_section_measures_every_shape_at_every_size(monkeypatch:
         assert list(cell.taken) == [key for key in keys if not (largest and key == "shipped")]
         adapters = {key: taken for key, taken in cell.taken.items() if key != "raw"}
         assert all(0 < sample.event_bytes < sample.size for taken in adapters.values() for sample in taken)
-    text = report.markdown([], 1, cells)
+    text = "\n".join(state_markdown(cells))
     assert "| one channel | **`stream_sse`** |" in text
     assert "growth" in text
     assert text.count("incumbent as shipped |") == 2 * len(SHAPES)
@@ -64,9 +182,22 @@ async def test_the_handler_section_measures_every_model_in_every_way() -> None:
         )
         assert all(cost.cpu > 0 and cost.wall > 0 for costs in ride.costs.values() for cost in costs)
         assert ride.shares(ALONE, "cpu") == [0] * 2 * PER_ROUND
-    text = report.markdown([], 2, rides=rides)
+    text = "\n".join(handler_markdown(rides))
     assert "| `ChatAnthropic` | **`AGUICallbackHandler`** |" in text
-    assert "CPU added" in text
+    assert text.count(", goal 10% (") == 1
+
+
+@pytest.mark.parametrize(
+    ("seconds", "verdict"), [(1.3, "8% (8%..8%), goal 10% (met)"), (1.4, "17% (17%..17%), goal 10% (**missed**)")]
+)
+def test_our_handler_is_compared_with_one_that_does_nothing(seconds: float, verdict: str) -> None:
+    costs = {ALONE: [Cost(1, 1)], DEAF: [Cost(1.2, 1)], OURS: [Cost(seconds, 1)]}
+    model = ScriptedModel(script=lambda _: [])
+
+    text = "\n".join(handler_markdown([Ride("`ChatAnthropic`", model, 1, costs), Ride("other", model, 1, costs)]))
+
+    assert text.count(verdict) == 1
+    assert text.count(", goal") == 1
 
 
 @deep
@@ -74,7 +205,7 @@ def test_the_section_of_the_largest_requests_measures_each() -> None:
     waits = measure_largest(rounds=1, scale=TINY)  # raises if a run does not finish
 
     assert all(wait.health[0] > 0 and wait.parsing[0] > 0 for wait in waits)
-    text = report.markdown([], 1, waits=waits)
+    text = "\n".join(largest_markdown(waits))
     assert all(f"| {wait.label} |" in text for wait in waits)
 
 
@@ -85,7 +216,7 @@ async def test_readers_who_stall_cost_what_the_bound_says() -> None:
 
     assert [stall.times for stall in stalls] == list(TIMES)
     assert all(share < 3 for stall in stalls for share in stall.shares)
-    assert "| 8 times `max_unread` |" in report.markdown([], 1, stalls=stalls)
+    assert "| 8 times `max_unread` |" in "\n".join(stalled_markdown(stalls))
 
 
 async def test_a_handler_that_tells_something_else_is_noticed() -> None:
@@ -94,7 +225,7 @@ async def test_a_handler_that_tells_something_else_is_noticed() -> None:
         "Go.", {"callbacks": [AGUICallbackHandler(recorded.append)]}
     )
 
-    with pytest.raises(AssertionError, match="2 of 3 tokens, 6 characters"):
+    with pytest.raises(AssertionError, match="6 characters of 18"):
         check_ride(Ride("none", ScriptedModel(script=lambda _: []), tokens=3), recorded)
 
 
@@ -127,6 +258,61 @@ async def test_a_wrong_stream_is_noticed() -> None:
         assert part in found
 
 
+# -- the report -------------------------------------------------------------------------------------------------------
+
+
+def made_up(workload: Workload, cpu: float, later: float, size: float) -> Result:
+    """Two rounds in which raw takes 1 s and 1.1 s of CPU, and ours `cpu` times that."""
+    samples: dict[str, list[Sample]] = {"raw": [], "sse": []}
+    for base in (1.0, 1.1):
+        samples["raw"].append(Sample(base, base, first=0.01, content=0.02, size=0, events=0, writes=0))
+        samples["sse"].append(
+            Sample(base * cpu, base * cpu, first=0, content=0.02 + later, size=size, events=7, writes=5)
+        )
+    subjects = [subject for subject in SUBJECTS if subject.key in samples]
+    return Result(workload, subjects, samples, {key: [] for key in samples})
+
+
+@pytest.mark.parametrize(
+    ("cpu", "later", "size", "said"),
+    [
+        (0.5, 0.0009, 2999, ["| 0.52 (met) |", "| 0.90 (0.90..0.90), goal 1 (met) |", "| 60, goal 60 (met) |"]),
+        (
+            0.53,
+            0.0011,
+            3000,
+            ["| 0.52 (**missed**) |", "| 1.10 (1.10..1.10), goal 1 (**missed**) |", "| 60, goal 60 (**missed**) |"],
+        ),
+    ],
+)
+def test_every_goal_stands_beside_its_figure(cpu: float, later: float, size: float, said: list[str]) -> None:
+    result = made_up(build("W1", TINY), cpu, later, size)
+
+    text = report.markdown([result], 2)
+
+    assert all(part in text for part in said)
+    assert "its highest CPU is above its lowest by W1 10%." in text
+    assert "| 7 | 5 |" in text
+    assert all(part in report.summary([result]) for part in (said[0], said[2]))
+
+
+async def test_a_workload_that_misses_its_goal_is_profiled() -> None:
+    workload = build("W1", TINY)
+
+    found = await profiles([made_up(workload, cpu, 0, 0) for cpu in (0.5, 0.6)])
+
+    [profile] = found
+    shares = [hot.share for hot in profile.functions]
+    assert len(shares) == LINES
+    assert shares == sorted(shares, reverse=True)
+    assert 0 < sum(shares) < 1
+    [_, line] = profiles_markdown(found)
+    assert line.startswith("- **W1** ")
+    assert line.count("% `") == LINES
+    assert "built-in" not in line
+    assert str(report.ROOT) not in line
+
+
 async def test_the_report_replaces_the_generated_part_only(tmp_path) -> None:
     page = tmp_path / "performance.md"
     page.write_text(f"before\n{report.START}\nstale numbers\n{report.END}\nafter\n")
@@ -139,5 +325,5 @@ async def test_the_report_replaces_the_generated_part_only(tmp_path) -> None:
     assert text.startswith("before\n")
     assert text.endswith("after\n")
     assert "stale" not in text
-    assert "| **W1** one node, 50 text tokens | 0.65 |" in text
-    assert "\n| one node, 50 text tokens | 0.65" in text
+    assert "| **W1** one node, 50 text tokens | 0.52 (" in text
+    assert "\n| one node, 50 text tokens | 0.52 (" in text
