@@ -21,6 +21,7 @@ from langgraph_agui.aio import awaited
 from langgraph_agui.client import endpoint, errors
 from langgraph_agui.client.event_stream import EventStream, run_at_once
 from langgraph_agui.client.limits import DEFAULT_LIMITS, ClientLimits, Deadline
+from langgraph_agui.protocol.event_order import Growing
 from langgraph_agui.protocol.fold import Fold
 from langgraph_agui.protocol.schema import log_notes
 from langgraph_agui.protocol.sse import SSEDecoder
@@ -274,7 +275,6 @@ class RemoteRun(EventStream):
         try:
             for frame in self._decoder.finish() if chunk is None else self._decoder.feed(chunk):
                 for event in self._verifier.feed(frame):
-                    check_interrupt_ids(event)
                     self._apply(event)
                     yield event
             self._decoder.feed(b"")  # raises the error of a frame that came behind valid ones
@@ -303,10 +303,13 @@ class RemoteRun(EventStream):
         return error
 
     def _apply(self, event: Event) -> None:
-        self.begun = True
         self._fold.apply(event)
+        if isinstance(event, Growing) and not self._fold.warnings:
+            return
         log_notes(self._fold.warnings)
         self._fold.warnings.clear()
+        check_interrupt_ids(event)
+        self.begun = True
         match event:
             case agui.RunStartedEvent():
                 self._end, self._calls = None, {}

@@ -7,12 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ag_ui import core as agui
 from ag_ui.core import Event
 
-from langgraph_agui.protocol.event_order import ItemKind, item_of
-
-_Fragment = agui.TextMessageContentEvent | agui.ReasoningMessageContentEvent | agui.ToolCallArgsEvent
+from langgraph_agui.protocol.event_order import Growing, ItemKind, item_of
 
 
 def compact(events: Iterable[Event]) -> list[Event]:
@@ -22,9 +19,9 @@ def compact(events: Iterable[Event]) -> list[Event]:
     time become one for each item. All other events stay as they are, in their order. The argument is not changed.
     """
     result: list[Event] = []
-    parts: dict[tuple[ItemKind, str, str | None], list[_Fragment]] = {}
+    parts: dict[tuple[ItemKind, str, str | None], list[Growing]] = {}
     for event in events:
-        if isinstance(event, _Fragment) and event.raw_event is None and event.metadata is None:
+        if isinstance(event, Growing) and event.raw_event is None and event.metadata is None:
             parts.setdefault((*item_of(event), event.subagent_run_id), []).append(event)
             continue
         result += map(_joined, parts.values())
@@ -33,6 +30,6 @@ def compact(events: Iterable[Event]) -> list[Event]:
     return [*result, *map(_joined, parts.values())]
 
 
-def _joined(fragments: list[_Fragment]) -> _Fragment:
+def _joined(fragments: list[Growing]) -> Growing:
     first = fragments[0]
     return first.model_copy(update={"delta": "".join(one.delta for one in fragments)}) if fragments[1:] else first

@@ -8,8 +8,8 @@ event that must not come now.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable
-from typing import Any, Final, Literal, NamedTuple, TypeAlias, get_args
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any, Final, Literal, NamedTuple, TypeAlias, cast, get_args
 
 from ag_ui import core as agui
 from ag_ui.core import Event, EventType
@@ -56,10 +56,11 @@ class EventOrder:
 
     def feed(self, event: Event) -> None:
         """Check the next event. Raises `ProtocolError` if it must not come now."""
-        self._lifecycle(event)
-        if isinstance(event, Growing):
+        if isinstance(event, Growing) and self.status == "active":  # as most events are
             self._continue(event)
-        elif isinstance(event, Opening):
+            return
+        self._lifecycle(event)
+        if isinstance(event, Opening):
             self._begin(event)
         elif isinstance(event, Closing):
             self._continue(event)
@@ -198,17 +199,19 @@ class EventOrder:
                 self._agents["tool call"].update((call.id, message.subagent_run_id) for call in calls)
 
 
+# By event type: the kind of its item, and the field with the item's id. The types of a span say REASONING alone.
+_ITEMS: Final[Mapping[EventType, tuple[ItemKind, str]]] = {
+    one: (kind, "tool_call_id" if kind == "tool call" else "message_id")
+    for kind in get_args(ItemKind)
+    for one in EventType
+    if one.rpartition("_")[0] == kind.upper().replace(" ", "_").removesuffix("_SPAN")
+}
+
+
 def item_of(event: Opening | Growing | Closing) -> tuple[ItemKind, str]:
     """Return what kind of item a streaming event belongs to, and its id."""
-    match event:
-        case agui.ToolCallArgsEvent() | agui.ToolCallStartEvent() | agui.ToolCallEndEvent():
-            return "tool call", event.tool_call_id
-        case agui.TextMessageContentEvent() | agui.TextMessageStartEvent() | agui.TextMessageEndEvent():
-            return "text message", event.message_id
-        case agui.ReasoningStartEvent() | agui.ReasoningEndEvent():
-            return "reasoning span", event.message_id
-        case _:
-            return "reasoning message", event.message_id
+    kind, id_field = _ITEMS[event.type]
+    return kind, getattr(event, id_field)
 
 
 def _name(subagent_run_id: SubagentRunId) -> str:
@@ -275,8 +278,8 @@ class ChunkExpander:
             ProtocolError: A chunk opens an item without naming it (`chunk-without-id`), contradicts the chunk that
                 opened the item (`chunk-mismatch`) or could continue several items (`chunk-ambiguous`).
         """
-        if isinstance(event, _Chunk):
-            return self._expand(event, _KINDS[event.type])
+        if (kind := _KINDS.get(event.type)) is not None:
+            return self._expand(cast("_Chunk", event), kind)
         if not self._open or event.type in _CLOSES_NOTHING:
             return [event]
         if event.type in _CLOSES_ALL:

@@ -52,16 +52,29 @@ def parse_event(event: Wire | agui.BaseEvent) -> Event | None:
 
 def examine(event: Wire | agui.BaseEvent) -> tuple[Event | None, list[str]]:
     """Do the same as `parse_event`, but return the warnings instead of logging them."""
-    notes: list[str] = []
-    wire = modern_event(wire_fields(event) if isinstance(event, agui.BaseEvent) else event, notes)
+    wire = wire_fields(event) if isinstance(event, agui.BaseEvent) else event
     kind = wire.get("type")
+    model = _EVENTS.get(kind) if isinstance(kind, str) else None
+    if model is not None and (plain := _plain_event(wire, model)) is not None:
+        return plain, []
+    notes: list[str] = []
+    wire = modern_event(wire, notes)
     if not isinstance(kind, str) or not kind:
         raise ProtocolError("no-event-type", "Invalid event: it carries no event type.", wire)
     kind = str.__str__(kind)
-    model = _EVENTS.get(kind)
     if model is None:
         return None, [*notes, f"unknown type {kind!r}, dropped"]
     return cast("Event", _conform(wire, model, kind, "malformed-event", notes)), notes
+
+
+def _plain_event(wire: Wire, model: type[GeneratedBaseModel]) -> Event | None:
+    """Return an event that pydantic can judge alone, as most of a stream can; None for any other, valid or not."""
+    shape = _object_of(model)
+    try:
+        is_plain = shape.required <= wire.keys() <= shape.plain and None not in wire.values()
+        return model.__pydantic_validator__.validate_python(wire, strict=True) if is_plain else None
+    except Exception:  # it is malformed, or a value of user code cannot be compared
+        return None
 
 
 def parse_input(value: Wire, notes: list[str] | None = None) -> agui.RunAgentInput:
@@ -184,6 +197,8 @@ class _Object(NamedTuple):
 
     fields: dict[str, _Field]
     open: bool
+    required: frozenset[str]
+    plain: frozenset[str]  # what pydantic judges alone, if it is not null
 
 
 class _Field(NamedTuple):
@@ -296,7 +311,9 @@ def _object_of(model: type[GeneratedBaseModel]) -> _Object:
         # The state of an input is the one optional field that may be null.
         nullable = required or (model is agui.RunAgentInput and name == "state")
         fields[info.alias or name] = _Field(_shape_of(info.annotation), required, nullable)
-    return _Object(fields, open="op" in model.model_fields)
+    named = frozenset(name for name, one in fields.items() if one.required)
+    plain = frozenset(name for name, one in fields.items() if one.shape in (None, int))
+    return _Object(fields, "op" in model.model_fields, named, plain)
 
 
 def _shape_of(annotation: Any) -> _Shape:

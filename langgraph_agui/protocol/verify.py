@@ -48,7 +48,8 @@ class Verifier:
         if notes and self._strict is not None:
             wire = wire_fields(event) if isinstance(event, BaseEvent) else event
             raise ProtocolError("non-conforming", f"A client would warn: {notes[0]}", wire)
-        log_notes(notes)
+        if notes:
+            log_notes(notes)
         expanded = self._chunks.feed(parsed) if parsed is not None else []
         for item in expanded:
             self._order.feed(item)

@@ -7,12 +7,20 @@ from typing import Any
 
 import pytest
 from ag_ui.core import Message, ToolMessage
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from langchain_core.messages import AIMessageChunk
 
 from langgraph_agui.client import agui_messages_of
-from langgraph_agui.protocol import fold
+from langgraph_agui.client.langchain.chunks import ChunkBuilder
+from langgraph_agui.client.langchain.event_history import EventHistory
+from langgraph_agui.protocol import fold, verify
+from langgraph_agui.protocol.fold import Fold
 from tests.adapter.models import add
 from tests.adapter.streams import dumped
 from tests.client.adding import LOOP, chunks_of, encrypted, message_of, parsed, spoken
+from tests.client.generated import streams
+from tests.deep import example_count
 from tests.protocol.streams import (
     ERROR,
     FINISHED,
@@ -235,3 +243,28 @@ HELD = {"id": "h", "type": "function", "function": {"name": "f", "arguments": "{
 
 def parsed_messages(*messages: Wire) -> list[Message]:
     return fold(in_run(snapshot(*messages))).messages
+
+
+def built(wires: list[Wire], **options: Any) -> list[AIMessageChunk]:
+    reducer = Fold()
+    history = EventHistory(reducer)
+    builder, chunks = ChunkBuilder(history, "f", **options), []
+    for one in verify(wires):
+        reducer.apply(one)
+        history.observe(one)
+        chunks += builder.feed(one)
+    return [*chunks, *builder.finish()]
+
+
+@settings(max_examples=example_count(40, 500))
+@given(streams(args=st.sampled_from(['{"x": "🙂"}', '{"x":' + "[" * 300, '"', ""])))
+def test_fragments_that_are_joined_have_the_same_sum(said: list[Wire]) -> None:
+    called = {one["toolCallId"]: None for one in said if one["type"] == "TOOL_CALL_START"}
+    wires = in_run(*said, *(result(call_id, f"o{call_id}") for call_id in called))
+    assert add(built(wires, joins=True)) == add(built(wires))
+
+
+def test_joined_fragments_are_one_chunk() -> None:
+    words = [*"some words, letter by letter"]
+    wires = in_run(*text("m", *words), *reasoning("q", *words), *call("c", *words))
+    assert [len(built(wires, **options)) for options in ({}, {"joins": True})] == [3 * (1 + len(words)) + 1, 3 * 2 + 1]

@@ -50,7 +50,8 @@ class Recorder(Tape):
 @pytest.fixture
 def played(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     """What one example prints, and its runs."""
-    monkeypatch.setattr(scripted, "DELAY", 0)
+    # In a chat, the model takes its time: fragments that come at once would leave as one event.
+    monkeypatch.setattr(scripted, "DELAY", 0.01 if request.param == "basic_chat" else 0)
     server, client = (import_module(f"examples.client.{request.param}.{side}") for side in ("server", "client"))
     recorder = Recorder(server.app)
     with serving(recorder) as served:

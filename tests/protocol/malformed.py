@@ -133,7 +133,7 @@ def places(value: Any, path: Path = (), name: str = "") -> Iterator[tuple[Path, 
 def harms(value: Any, key: str | int) -> dict[str, Change]:
     """All that is done to one value in its object or list, by the name of the harm."""
     worse = _WRONG_NUMBERS if value == 1 else _WRONG_POINTERS if str(value).startswith("/") else []
-    found: dict[str, Change] = {f"is {wrong!r}": _becomes(wrong) for wrong in [*_WRONG, *worse]}
+    found: dict[str, Change] = {f"is {wrong!r}": becomes(wrong) for wrong in [*_WRONG, *worse]}
     found["is gone"] = lambda holder, key: holder.pop(key)
     if isinstance(key, int):
         found["stands twice"] = lambda holder, key: holder.insert(key, holder[key])
@@ -145,7 +145,9 @@ def harms(value: Any, key: str | int) -> dict[str, Change]:
     return found
 
 
-def _becomes(wrong: Any) -> Change:
+def becomes(wrong: Any) -> Change:
+    """The harm of another value in the place."""
+
     def change(holder: Any, key: str | int) -> None:
         holder[key] = deepcopy(wrong)
 

@@ -47,7 +47,7 @@ from langgraph_agui.protocol.wire import to_jsonable
 logger = logging.getLogger(__name__)
 
 _CALL_ARGUMENTS = frozenset(
-    {"tools", "wanted", "resume", "cancel", "state", "context", "forwarded_props", "thread_id", "on_event"}
+    {"tools", "wanted", "resume", "cancel", "state", "context", "forwarded_props", "thread_id", "on_event", "joins"}
 )
 
 
@@ -191,10 +191,10 @@ class AGUIChatModel(BaseChatModel):
             yield chunk
 
     def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
-        return generate_from_stream(self._stream(messages, *args, **kwargs))
+        return generate_from_stream(self._stream(messages, *args, **kwargs, joins=True))
 
     async def _agenerate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
-        return await agenerate_from_stream(self._astream(messages, *args, **kwargs))
+        return await agenerate_from_stream(self._astream(messages, *args, **kwargs, joins=True))
 
     def _answer(
         self, messages: list[BaseMessage], stop: list[str] | None, kwargs: Mapping[str, Any], http: HTTPClient | None
@@ -235,17 +235,16 @@ class _Answer:
         self.run, self._request, self._options = run, request, options
         self._tools = {tool.name for tool in run.input.tools or ()}
         self._history = EventHistory(run._fold)
-        self._builder = ChunkBuilder(self._history, self._tools)
+        self._builder = ChunkBuilder(self._history, self._tools, joins=options.get("joins", False))
 
-    def feed(self, event: agui.Event) -> Iterator[ChatGenerationChunk]:
-        """Yield what `event` adds; at the run's end also what only a snapshot contains."""
+    def feed(self, event: agui.Event) -> list[ChatGenerationChunk]:
+        """Return what `event` adds; at the run's end also what only a snapshot contains."""
         if (on_event := self._options.get("on_event")) is not None:
             on_event(event)
-        for one in self._history.receive(event):
-            yield from self._generations(self._builder.feed(one))
+        return self._generations(chunk for one in self._history.receive(event) for chunk in self._builder.feed(one))
 
-    def finish(self) -> Iterator[ChatGenerationChunk]:
-        """Yield what completes the message after a run without an error.
+    def finish(self) -> list[ChatGenerationChunk]:
+        """Return what completes the message after a run without an error.
 
         Raises:
             ToolNotCalledError: The run was a success, but without a call of a `wanted` tool.
@@ -262,7 +261,7 @@ class _Answer:
         if models := {entry.model for entry in run.usage if entry.model}:
             last.response_metadata["model_name"] = ", ".join(sorted(models))
         last.usage_metadata = usage_metadata(run.usage)
-        yield from self._generations([*settled, *chunks, last])
+        return self._generations([*settled, *chunks, last])
 
     def _settle(self, call_id: str) -> list[AIMessageChunk]:
         """Return the chunks after which the caller can run a call that the agent has asked about, or cannot.
@@ -300,10 +299,11 @@ class _Answer:
         parsed = ToolCall(id=call.id, name=name, args=args)
         return call if is_approved(parsed, interrupts, run.input.resume or ()) else None
 
-    def _generations(self, chunks: Iterable[AIMessageChunk]) -> Iterator[ChatGenerationChunk]:
-        for chunk in chunks:
-            chunk.id = self.run.input.run_id
-            yield ChatGenerationChunk(message=chunk)
+    def _generations(self, chunks: Iterable[AIMessageChunk]) -> list[ChatGenerationChunk]:
+        generations = [ChatGenerationChunk(message=chunk) for chunk in chunks]
+        for one in generations:
+            one.message.id = self.run.input.run_id
+        return generations
 
 
 def usage_metadata(usage: Sequence[agui.TokenUsage]) -> UsageMetadata | None:

@@ -6,7 +6,7 @@ In: the events of a run, one by one. Out: `AIMessageChunk`s in LangChain's stand
 from __future__ import annotations
 
 import re
-from codecs import IncrementalDecoder, getincrementaldecoder
+from collections import defaultdict
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from itertools import count
@@ -21,7 +21,7 @@ from langgraph_agui.client.langchain.to_agui_request import AGUI, PROVIDER, inte
 from langgraph_agui.protocol.event_order import ChunkExpander, EventOrder, Growing, ItemKind, item_of
 from langgraph_agui.protocol.fold import Fold
 from langgraph_agui.protocol.message_store import StoredMessage, StoredToolCall
-from langgraph_agui.protocol.wire import ProtocolError, to_jsonable
+from langgraph_agui.protocol.wire import ProtocolError, clean_text, to_jsonable
 
 _Key: TypeAlias = tuple[ItemKind, str]
 _Stored: TypeAlias = StoredMessage | StoredToolCall
@@ -134,8 +134,8 @@ class _Block:
     name: str | None = None
     is_invalid: bool = False
     pieces: list[str] = field(default_factory=list)
-    # It keeps the first half of a surrogate pair until the other half comes.
-    decoder: IncrementalDecoder = field(default_factory=lambda: getincrementaldecoder("utf-16-le")("replace"))
+    # The first half of a surrogate pair, until the other half comes.
+    half: str = ""
     depth: int = 0
     in_string: bool = False
     escape: str = ""
@@ -152,8 +152,10 @@ class _Block:
 
     def append(self, delta: str) -> str:
         """Add text. Return as much of it as a chunk may contain."""
-        text = self.decoder.decode(delta.encode("utf-16-le", "surrogatepass"))
-        self.pieces.append(text)
+        text, self.half = self.half + delta, ""
+        if "\ud800" <= text[-1:] <= "\udbff":
+            text, self.half = text[:-1], text[-1]
+        self.pieces.append(text := clean_text(text))
         if self.is_invalid:
             return ""
         if self.kind == "tool call" and self._is_too_deep(text):
@@ -162,8 +164,7 @@ class _Block:
 
     def close(self) -> str:
         """Return the text that no other half of a surrogate pair has come for."""
-        text = self.decoder.decode(b"", final=True)
-        self.pieces.append(text)
+        self.pieces.append(text := clean_text(self.half))
         return "" if self.is_invalid else text
 
     def _is_too_deep(self, text: str) -> bool:
@@ -200,10 +201,14 @@ class ChunkBuilder:
     Args:
         history: What the run has emitted so far. It observes each event before `feed` gets it.
         tools: The names of the tools that the caller runs; see `MessageChunks`.
+        joins: Whether to join the fragments of each block, until anything else comes. The sum is the same.
     """
 
-    def __init__(self, history: EventHistory, tools: Collection[str] | None = None) -> None:
+    def __init__(self, history: EventHistory, tools: Collection[str] | None = None, *, joins: bool = False) -> None:
         self._history, self._tools, self._indices = history, tools, count()
+        self._joins = joins
+        # The text that waits to be joined, by block.
+        self._waiting: defaultdict[_Key, list[str]] = defaultdict(list)
         self._blocks: dict[_Key, _Block] = {}
         # The assistant messages of the blocks, as the reducer holds them.
         self._messages: dict[str, StoredMessage] = {}
@@ -212,8 +217,9 @@ class ChunkBuilder:
 
     def feed(self, event: Event) -> list[AIMessageChunk]:
         """Return the chunks of the next event."""
-        if isinstance(event, Growing):
-            return self._append(event)
+        return self._append(event) if isinstance(event, Growing) else [*self._joined(), *self._feed(event)]
+
+    def _feed(self, event: Event) -> list[AIMessageChunk]:
         match event:
             case agui.TextMessageStartEvent() | agui.ReasoningMessageStartEvent():
                 return self._begin_message(event)
@@ -235,7 +241,8 @@ class ChunkBuilder:
 
     def finish(self, **details: object) -> list[AIMessageChunk]:
         """Return the chunks that complete the message. The last one has `details` and what may change until the end."""
-        chunks = [block.chunk(text) for block in self._blocks.values() if (text := block.close())]
+        chunks = self._joined()
+        chunks += [block.chunk(text) for block in self._blocks.values() if (text := block.close())]
         details = {**self._details(), **details}
         kwargs = {AGUI: details} if details else {}
         return [*chunks, _chunk(None, *self._extras(), additional_kwargs=kwargs, chunk_position="last")]
@@ -320,7 +327,15 @@ class ChunkBuilder:
                 return []
             block, is_new = self._add(key, self._messages[key[1]], key[1]), True
         text = block.append(event.delta)
+        if self._joins and not is_new:
+            self._waiting[key].append(text)
+            return []
         return [block.chunk(text)] if text or is_new else []
+
+    def _joined(self) -> list[AIMessageChunk]:
+        """Return the chunks of the text that waits."""
+        waiting, self._waiting = self._waiting, defaultdict(list)
+        return [self._blocks[key].chunk(text) for key, texts in waiting.items() if (text := "".join(texts))]
 
     def _add_result(self, event: agui.ToolCallResultEvent) -> list[AIMessageChunk]:
         """Add a result, one for each call. The caller cannot run a call that has one."""

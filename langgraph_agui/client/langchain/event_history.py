@@ -11,7 +11,7 @@ from typing import Any
 
 from ag_ui import core as agui
 
-from langgraph_agui.protocol.event_order import ChunkExpander
+from langgraph_agui.protocol.event_order import ChunkExpander, Growing
 from langgraph_agui.protocol.fold import Fold
 from langgraph_agui.protocol.message_store import StoredMessage, StoredToolCall, open_tool_calls
 
@@ -79,6 +79,8 @@ class EventHistory:
     def receive(self, event: agui.Event) -> list[agui.Event]:
         """Observe an event and return it. If it ends the run, events for what only a snapshot contains come first."""
         events = [event]
+        if isinstance(event, Growing):
+            return events
         if self._snapshot and isinstance(event, agui.RunFinishedEvent):
             expander = ChunkExpander()
             events = [one for missing in (*self._missing_events(), event) for one in expander.feed(missing)]

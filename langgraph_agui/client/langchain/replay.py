@@ -75,14 +75,14 @@ class Replay:
         results = self._history.result_details()
         return [self._completed(message, results) for message in messages]
 
-    async def stream_message(self) -> AsyncIterator[AIMessageChunk]:
+    async def stream_message(self, joins: bool = False) -> AsyncIterator[AIMessageChunk]:
         """Yield the chunks of the next message.
 
         The message ends, once none of its items is open, before the first item after results: the model has received
         these results and begun a new message. It also ends before another text, unless a call in it waits for a tool
         that runs here.
         """
-        builder = ChunkBuilder(self._history)
+        builder = ChunkBuilder(self._history, joins=joins)
         message_id = f"{self._run.input.run_id}:{len(self._builders) + 1}"
         self._builders[message_id] = builder
         local_tools = {tool.name for tool in self._run.input.tools or ()}
@@ -188,12 +188,12 @@ class ReplayModel(BaseChatModel):
         raise NotImplementedError("A replay is asynchronous; use ainvoke or astream.")
 
     async def _agenerate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
-        return await agenerate_from_stream(self._astream(messages))
+        return await agenerate_from_stream(self._astream(messages, joins=True))
 
     async def _astream(
-        self, messages: list[BaseMessage], *args: Any, **kwargs: Any
+        self, messages: list[BaseMessage], *args: Any, joins: bool = False, **kwargs: Any
     ) -> AsyncIterator[ChatGenerationChunk]:
-        async for chunk in self.replay.stream_message():
+        async for chunk in self.replay.stream_message(joins):
             yield ChatGenerationChunk(message=chunk)
 
 

@@ -177,7 +177,7 @@ async def test_a_result_is_told_before_the_model_is_asked_again(host: Host) -> N
 async def test_other_ways_to_show_subagents(host: Host, mode: Any) -> None:
     remote = create_agent(busy(), [look_up, photo, digest])
     graph = around(RemoteAgent(host(remote), name="expert"), checkpointer=InMemorySaver())
-    client = Client(graph, subagents=mode)
+    client = Client(graph, subagents=mode, merge_fragments=False)
     recorded = await client.say("go")
     assert not recorded.of("SUBAGENT_STARTED")
     shown = [one.content for one in recorded.messages if isinstance(one, AssistantMessage)]
