@@ -256,7 +256,10 @@ class Run:
         if self._lease is not None:
             await await_shielded(self._lease.release())
         if failure is None:
-            self._translation.finish_run(interrupts)
+            try:
+                self._translation.finish_run(interrupts)
+            except Exception as error:  # such as a result that no client takes
+                self._translation.fail_run(error, ErrorCode.INTERNAL)
         elif self._end_code is not None:
             self._translation.fail_run(CodedError(self._end_code))
         elif isinstance(failure, asyncio.CancelledError | GraphDrained | _PauseAbandoned):
@@ -282,10 +285,10 @@ class Run:
                 self._translation.emit_messages_snapshot()
                 raise _PauseAbandoned
             pending = await self._carry_out(followup)
-        if not self._graph.keeps_messages(self._agent.settings.messages_key):
-            self._translation.use_state_as_result()
         interrupts = None if pending is None else emit_pending(self._agent, pending, self._translation)
         self._translation.emit_messages_snapshot(interrupts or ())
+        if not self._graph.keeps_messages(self._agent.settings.messages_key):
+            self._translation.use_state_as_result()
         return interrupts
 
     async def _carry_out(self, plan: RunPlan) -> PendingInterrupts | None:

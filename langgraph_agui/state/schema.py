@@ -216,7 +216,8 @@ class KeyType:
     def __init__(self, hint: object, config: ConfigDict) -> None:
         self._hint = hint
         self._config = config
-        self._plain = _is_plain(_opened(hint)[0])
+        bare, metadata = _opened(hint)
+        self._plain = not metadata and _is_plain(bare)
 
     def load(self, key: str, value: object) -> tuple[object, list[Problem]]:
         """Return the Python value of a JSON value at `key`, such as a date, and what of it does not fit.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple, TypeAlias, cast
 
@@ -24,6 +25,9 @@ _TOO_LARGE: Final = MAX_FRAME - 1024
 
 # What weighs less fits whatever is in it: an escaped character takes six.
 _SURELY_FITS: Final = MAX_FRAME // 8
+
+# What is weighed by hand; more is measured in a faster and rougher way.
+_SMALL: Final = 10_000
 
 _JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
@@ -127,7 +131,7 @@ class StateChange:
         delta: list[Operation] = []
         total = 0
         for operations, weight in self._patches:
-            if delta and total + weight >= _TOO_LARGE:
+            if delta and total + weight >= _SURELY_FITS:
                 yield StateDeltaEvent(delta=cast("list[Any]", delta), subagent_run_id=subagent_run_id)
                 delta, total = [], 0
             delta += operations
@@ -137,14 +141,24 @@ class StateChange:
     def _prefers_snapshot(self, deltas: bool) -> bool:
         """Return whether to send the whole state: it is wanted or smaller, and not too much for one event."""
         weight = sum(weight for _, weight in self._patches)
-        if self._new_values >= len(self.after):
-            return weight < _TOO_LARGE
-        if deltas and weigh(self.after, weight) >= weight:
-            return False
+        if deltas and self._new_values < len(self.after):
+            whole = (
+                weigh(self.after, weight) if weight <= _SMALL else _rough_size(self.after)
+            )  # like is compared with like
+            if whole >= weight:
+                return False
         return _measure(self.after) < _TOO_LARGE
 
 
 def _measure(data: object) -> int:
     """Return about how many characters JSON data takes; exact where that may be too many for one event."""
-    weight = size_of(data)
+    weight = weigh(data, _SMALL)
+    weight = weight if weight <= _SMALL else _rough_size(data)
     return weight if weight < _SURELY_FITS else len(_JSON.encode(data).encode("utf-16-le")) // 2
+
+
+def _rough_size(data: object) -> int:
+    try:
+        return size_of(data)
+    except ValueError:  # it is nested too deeply for that
+        return weigh(data, sys.maxsize)

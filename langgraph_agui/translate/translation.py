@@ -202,10 +202,10 @@ class Translation:
             self.output.result = self.state.graph_values or None
 
     def _emit_finished(self, outcome: agui.RunFinishedOutcome, result: object = None) -> None:
-        self.finished = True
         thread_id, run_id, usage = self._input.thread_id, self._input.run_id, self.usage.total()
         event = agui.RunFinishedEvent(thread_id=thread_id, run_id=run_id, outcome=outcome, result=result, usage=usage)
         self._sink.event(event)
+        self.finished = True
 
     def _settle(self) -> None:
         client_tools = {tool.name for tool in self._input.tools or ()}

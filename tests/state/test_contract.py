@@ -31,6 +31,7 @@ from langgraph.pregel import Pregel
 from langgraph.pregel.remote import RemoteGraph
 from langgraph.types import Overwrite
 from pydantic import (
+    AfterValidator,
     AliasChoices,
     BaseModel,
     BeforeValidator,
@@ -951,3 +952,11 @@ def test_changes_of_channels_with_reducers_replace_what_they_hold() -> None:
         }
         graph.invoke(written, config)
         assert graph.get_state(config).values == given
+
+
+@pytest.mark.parametrize("error", [KeyError, TypeError, RuntimeError])
+def test_a_validator_that_raises_anything_refuses_the_value(error: type[Exception]) -> None:
+    def fail(value: Any) -> Any:
+        raise error("unit")
+
+    assert invalid(key_of(Annotated[dict[str, Any], AfterValidator(fail)]), {"a": 1}) == "The state 'x' does not fit"

@@ -52,6 +52,7 @@ VALUES = {
     "escaped": {"a": "\x01" * 1_500_000},
     "escaped, too large": {"a": "\x01" * 2_000_000},
     "two units each, too large": {"a": "😀" * 6_000_000},
+    "several of booleans": dict.fromkeys("abc", [False] * 1_200_000),
     "several": {"a": "x" * 4_000_000, "b": "y" * 4_000_000, "c": "z" * 4_000_000},
 }
 
@@ -103,3 +104,18 @@ async def test_what_has_become_too_large_is_not_replaced_by_what_the_client_held
         recorded = await record_run(agent, run_input(*messages, text, thread="t", state=state))
         messages, state = recorded.messages, recorded.state
     assert saw == [0, 5, 2_000_000]
+
+
+async def test_one_of_two_large_values_is_sent_as_a_change() -> None:
+    """Both sides of "what is smaller" are measured alike, whatever is in the values."""
+
+    async def first(state: Large) -> dict[str, Any]:
+        return {"a": [number / 7 for number in range(1000)], "b": [number / 9 for number in range(1000)]}
+
+    async def second(state: Large) -> dict[str, Any]:
+        return {"b": [number / 11 for number in range(1000)]}
+
+    recorded = await record_run(LangGraphAgent(chain_of(first, second, state=Large)), run_input("hi"))
+
+    assert recorded.types.count("STATE_SNAPSHOT") == 1
+    assert recorded.types.count("STATE_DELTA") == 1
