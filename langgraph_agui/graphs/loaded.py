@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from time import monotonic
 from typing import Final
 
 from langchain_core.runnables import RunnableConfig
@@ -10,12 +11,18 @@ from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 # The key under which LangGraph takes a run's checkpointer. Where it takes none, the graph loads the checkpoint itself.
 _CHECKPOINTER: Final = "__pregel_checkpointer"
 
+# Seconds for which a checkpoint that was loaded counts as the thread's last one.
+FRESH: Final = 0.05
+
+_OWN: Final = frozenset({"aget_tuple", "_saver", "_reads", "_loaded", "_fresh_until", "__class__"})
+
 
 class LoadedCheckpointer(BaseCheckpointSaver[str]):
     """A checkpointer that loads the thread's last checkpoint once for its first two readers.
 
-    Use it only if nothing writes into the thread between the two. A checkpoint with pending writes is loaded again,
-    because LangGraph applies them to what it gets.
+    Use it only if the run does not write into the thread between the two. What others write, such as a webhook, counts
+    unless the second reader comes at once. A checkpoint with pending writes is loaded again, because LangGraph applies
+    them to what it gets.
 
     Args:
         saver: Does everything else.
@@ -24,12 +31,12 @@ class LoadedCheckpointer(BaseCheckpointSaver[str]):
     def __init__(self, saver: BaseCheckpointSaver[str]) -> None:
         self._saver = saver
         self._reads = 0
-        self._loaded: list[CheckpointTuple | None] = []
+        self._loaded: CheckpointTuple | None = None
+        self._fresh_until = 0.0
 
     def __getattribute__(self, name: str) -> object:
         """Return the checkpointer's own attribute, but for what this class is made for."""
-        own = name in ("aget_tuple", "_saver", "_reads", "_loaded", "__class__")
-        return object.__getattribute__(self if own else object.__getattribute__(self, "_saver"), name)
+        return object.__getattribute__(self if name in _OWN else object.__getattribute__(self, "_saver"), name)
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Return a checkpoint; to the second reader the one that the first has loaded."""
@@ -37,11 +44,11 @@ class LoadedCheckpointer(BaseCheckpointSaver[str]):
         if place.get("checkpoint_id") or place.get("checkpoint_ns"):
             return await self._saver.aget_tuple(config)
         self._reads += 1
-        if self._reads == 2 and self._loaded:
-            return self._loaded.pop()
+        if self._reads == 2 and monotonic() < self._fresh_until:
+            return self._loaded
         found = await self._saver.aget_tuple(config)
         if self._reads == 1 and (found is None or not found.pending_writes):
-            self._loaded.append(found)
+            self._loaded, self._fresh_until = found, monotonic() + FRESH
         return found
 
     @classmethod

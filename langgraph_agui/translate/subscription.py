@@ -34,13 +34,18 @@ _FRAME = 150
 _STRING = 60
 
 
+def _length(text: str) -> int:
+    """Return how many bytes a text takes at the most, unless it is escaped."""
+    return len(text) if text.isascii() else 4 * len(text)
+
+
 def _size(item: object) -> int:
     """Return the bytes of an item as a frame, of a fragment about."""
     if isinstance(item, bytes):
         return len(item)
     delta = getattr(item, "delta", None)
     if isinstance(delta, str):
-        return _FRAME + len(delta)
+        return _FRAME + _length(delta)
     return len(encode(item)) if isinstance(item, BaseEvent) else 0
 
 
@@ -94,6 +99,7 @@ class Subscription(Generic[T]):
         self._burst, self._taken_at = float(_BURST), self._loop.time()
         self._closed = False
         self._abandoned = False
+        self._let_go = False
         self.sink = make_sink(self)
         self.behind = False
         self.unread = False
@@ -116,7 +122,7 @@ class Subscription(Generic[T]):
             if own is not None and own is self._last:
                 own.texts.append(text)
                 if self._waiter is None:
-                    self._weigh(_STRING + len(text))
+                    self._weigh(_STRING + _length(text))
             else:
                 own = _Fragments(make, text)
                 self._add(own)
@@ -129,7 +135,7 @@ class Subscription(Generic[T]):
             return
         self._items.append(item)
         if self._waiter is None:  # else the reader waits for items, and is not slow
-            self._weigh(_FRAME + len(item.texts[0]) if isinstance(item, _Fragments) else _size(item))
+            self._weigh(_FRAME + _length(item.texts[0]) if isinstance(item, _Fragments) else _size(item))
         elif self._timer is None:
             self._wake()
 
@@ -142,7 +148,7 @@ class Subscription(Generic[T]):
         logger.warning("A reader was let go: %d bytes waited for it.", self._weight)
         self._items.clear()
         self._weight = 0
-        self.behind = True
+        self._let_go = True
         self.sink.event(agui.RunErrorEvent(message=code.message, code=code.value))
         self._abandoned = True
         self.close()
@@ -173,7 +179,7 @@ class Subscription(Generic[T]):
                 batch.extend(item.items())
             else:
                 batch.append(item)
-        return batch
+        return batch or await self.take()  # fragments may be empty
 
     def _pace(self) -> None:
         """Let the next batch wait if too many have left lately."""
@@ -206,6 +212,7 @@ class Subscription(Generic[T]):
             self.left.set()
 
     async def _leave(self) -> None:
+        self.behind = self.behind or self._let_go
         self.unread = self.behind or not self._closed
         on_leave, self.on_leave = self.on_leave, None
         if on_leave is not None:

@@ -12,9 +12,12 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import interrupt
 
 from langgraph_agui import LangGraphAgent
+from langgraph_agui.graphs import loaded
+from langgraph_agui.graphs.loaded import LoadedCheckpointer
 from tests.adapter.graphs import Chat, chain_of, talker
 from tests.adapter.models import Scripted
 from tests.adapter.streams import record_run, run_input, user
+from tests.waiting import PATIENCE
 
 
 class Counting(InMemorySaver):
@@ -35,7 +38,8 @@ async def loads_of(agent: LangGraphAgent, given: Any) -> int:
     return int(saver.loads - before)
 
 
-async def test_a_run_loads_its_thread_once() -> None:
+async def test_a_run_loads_its_thread_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loaded, "FRESH", PATIENCE)
     agent = LangGraphAgent(chain_of(talker(Scripted(["one"], ["two"])), checkpointer=Counting()))
 
     assert await loads_of(agent, run_input("hi", thread="t")) == 1
@@ -97,7 +101,17 @@ async def test_what_is_written_before_the_graph_runs_is_loaded() -> None:
 
 @pytest.mark.parametrize("attribute", ["put_writes", "get_next_version", "serde", "storage"])
 async def test_everything_else_is_the_checkpointers_own(attribute: str) -> None:
-    from langgraph_agui.graphs.loaded import LoadedCheckpointer
-
     saver = InMemorySaver()
     assert getattr(LoadedCheckpointer(saver), attribute) == getattr(saver, attribute)
+
+
+async def test_what_others_write_after_the_plan_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A webhook that writes while the run reads the thread's history."""
+    graph = chain_of(talker(Scripted(["one"], ["two"])), checkpointer=Counting())
+    agent, config = LangGraphAgent(graph), RunnableConfig(configurable={"thread_id": "t"})
+    await record_run(agent, run_input("hi", thread="t"))
+    monkeypatch.setattr(loaded, "FRESH", 0.0)  # as if the plan had taken its time
+
+    assert await loads_of(agent, run_input("go on", thread="t")) == 2
+    stored = await graph.aget_state(config)
+    assert [message.content for message in stored.values["messages"]] == ["hi", "one", "go on", "two"]
