@@ -1,7 +1,5 @@
 """Helpers for asyncio: tasks that nobody awaits, coroutines that synchronous code runs, threads, durations."""
 
-from __future__ import annotations
-
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Coroutine

@@ -3,8 +3,6 @@
 The contents of a graph enter. `AgentCapabilities` leave, and warnings of what a client has sent in vain.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final

@@ -14,9 +14,12 @@ def merge_run_configs(*configs: RunnableConfig | None) -> RunnableConfig:
 
     LangChain's own `merge_configs` ignores a recursion limit of 25, because that is its default.
     """
-    result = merge_configs(*configs)
-    for config in configs:
-        if config and "recursion_limit" in config:
+    given = [config for config in configs if config]
+    if len(given) == 1:
+        return given[0].copy()
+    result = merge_configs(*given)
+    for config in given:
+        if "recursion_limit" in config:
             result["recursion_limit"] = config["recursion_limit"]
     return result
 

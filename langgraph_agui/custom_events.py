@@ -5,10 +5,8 @@ dispatches the messages and activities of its agent as LangChain custom events. 
 output of the run.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
-from typing import Final
+from typing import Annotated, Final, TypeAlias
 from uuid import uuid4
 
 from ag_ui.core import ActivityDeltaEvent, ActivitySnapshotEvent
@@ -16,7 +14,7 @@ from langchain_core.callbacks import adispatch_custom_event
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.config import get_stream_writer
-from pydantic import ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 # The custom event's name.
 AGENT_OUTPUT: Final = "agui_told"
@@ -24,7 +22,8 @@ AGENT_OUTPUT: Final = "agui_told"
 # If the value of an interrupt has this key and a client cancels it, the graph resumes with `{CANCELLED: True}`.
 CANCELLED: Final = "agui_cancelled"
 
-AgentOutput = BaseMessage | ActivitySnapshotEvent | ActivityDeltaEvent
+Activity: TypeAlias = ActivitySnapshotEvent | ActivityDeltaEvent
+AgentOutput: TypeAlias = BaseMessage | Activity
 
 
 async def dispatch_agent_output(output: AgentOutput, config: RunnableConfig) -> None:
@@ -37,10 +36,7 @@ async def dispatch_agent_output(output: AgentOutput, config: RunnableConfig) -> 
 # The key of a result in what a node writes.
 _RESULT: Final = "agui_result"
 
-_ACTIVITIES: Final[Mapping[str, type[ActivitySnapshotEvent] | type[ActivityDeltaEvent]]] = {
-    "ACTIVITY_SNAPSHOT": ActivitySnapshotEvent,
-    "ACTIVITY_DELTA": ActivityDeltaEvent,
-}
+_ACTIVITY: Final = TypeAdapter[Activity](Annotated[Activity, Field(discriminator="type")])
 
 
 def emit_activity(activity_type: str, content: Mapping[str, object], *, message_id: str | None = None) -> str:
@@ -79,13 +75,10 @@ def _write(value: object) -> None:
     write(value)
 
 
-def activity_in(value: object) -> ActivitySnapshotEvent | ActivityDeltaEvent | None:
+def activity_in(value: object) -> Activity | None:
     """Return the activity in what a node has written; None if there is none. A LangGraph server sends it as JSON."""
-    if isinstance(value, ActivitySnapshotEvent | ActivityDeltaEvent):
-        return value
-    kind = _ACTIVITIES.get(str(value.get("type"))) if isinstance(value, Mapping) else None
     try:
-        return kind.model_validate(value) if kind is not None else None
+        return _ACTIVITY.validate_python(value)
     except ValidationError:  # a value of the graph's own
         return None
 

@@ -1,7 +1,5 @@
 """What can go wrong in a run, as codes that a client can act on. Exceptions enter `ErrorClassifier`, codes leave."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator
 from enum import StrEnum

@@ -1,7 +1,5 @@
 """Public names that a package imports on their first use."""
 
-from __future__ import annotations
-
 import ast
 import sys
 from collections.abc import Callable, Iterator

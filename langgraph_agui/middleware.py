@@ -1,15 +1,14 @@
 """`AGUIMiddleware`: what a `create_agent` agent does for AG-UI at each model call. Needs the extra `middleware`."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Awaitable, Callable, Sequence
 from functools import wraps
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from ag_ui.core import Context
-from langchain_core.messages import BaseMessage, SystemMessage, ToolMessage
+from langchain_core.messages import AnyMessage, BaseMessage, SystemMessage, ToolMessage
 from langchain_core.tools import StructuredTool
+from langgraph.runtime import Runtime
 from langgraph.types import Command
 from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
@@ -22,15 +21,10 @@ from langgraph_agui.models.find import provider_of
 from langgraph_agui.state.options import PredictState, emit_predictions
 
 with named_extras():
-    from langchain.agents.middleware import AgentMiddleware, hook_config
-    from langchain.agents.structured_output import AutoStrategy, ProviderStrategy, ToolStrategy
-
-if TYPE_CHECKING:
     from langchain.agents import AgentState
-    from langchain.agents.middleware import ModelRequest, ModelResponse
+    from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse, hook_config
     from langchain.agents.middleware.types import ToolCallRequest
-    from langchain_core.messages import AnyMessage
-    from langgraph.runtime import Runtime
+    from langchain.agents.structured_output import AutoStrategy, ProviderStrategy, ToolStrategy
 
 _CONTEXT = """\
 <application_context>

@@ -1,7 +1,5 @@
 """Texts of clients, models and servers, as they can stand in a log record or an error: one line, printable, short."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from itertools import islice
 

@@ -3,8 +3,6 @@
 Its packages are an optional extra; importing this module needs none of them.
 """
 
-from __future__ import annotations
-
 import sys
 
 EXTRA_PACKAGES = frozenset(

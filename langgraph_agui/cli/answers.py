@@ -5,7 +5,6 @@ In: interrupts with their JSON Schema, and what a person types. Out: payloads, o
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -16,14 +15,12 @@ from ag_ui.core import Interrupt
 from pydantic_core import from_json
 
 from langgraph_agui.cli.formatting import json_text, one_line, printable
-from langgraph_agui.interrupts.decisions import InvalidAnswer, check_schema
+from langgraph_agui.interrupts.decisions import invalid_answer
 from langgraph_agui.protocol.relaxed_schema import relaxed
 from langgraph_agui.protocol.wire import JsonValue
 
 if TYPE_CHECKING:
     from jsonschema import ValidationError
-
-logger = logging.getLogger(__name__)
 
 # How many answers or fields of an agent are offered, and how long ones; the others are typed as JSON.
 _MAX_WORDS: Final = 20
@@ -140,19 +137,11 @@ def _approval_words(properties: object) -> dict[str, JsonValue | Action]:
 
 def fields_of(schema: Mapping[str, object]) -> dict[str, tuple[dict[str, object], bool]]:
     """Return the fields of an object by name: the schema of each, and whether it may be left out. {} for other ones."""
-    found = schema.get("properties")
-    if (
-        not isinstance(found, Mapping)
-        or len(found) > _MAX_WORDS
-        or any(not isinstance(one, dict) for one in found.values())
-    ):
-        return {}
-    needed, defs = _list(schema.get("required")), schema.get("$defs")
-    fields: dict[str, tuple[dict[str, object], bool]] = {}
-    for name, one in found.items():
-        named = defs.get(str(one.get("$ref")).removeprefix("#/$defs/")) if isinstance(defs, dict) else None
-        fields[name] = {"$defs": defs or {}, **(named if isinstance(named, dict) else {}), **one}, name not in needed
-    return fields
+    plain = relaxed(schema)  # without references
+    found, needed = plain.get("properties"), _list(plain.get("required"))
+    fields = {name: one for name, one in found.items() if isinstance(one, dict)} if isinstance(found, Mapping) else {}
+    is_form = fields == found and len(fields) <= _MAX_WORDS
+    return {name: (one, name not in needed) for name, one in fields.items()} if is_form else {}
 
 
 def wanted(schema: Mapping[str, object], *, whole: bool = True) -> str:
@@ -170,17 +159,13 @@ def wanted(schema: Mapping[str, object], *, whole: bool = True) -> str:
 
 def mismatch(payload: JsonValue, schema: Mapping[str, object] | None) -> str | None:
     """Return in words what a schema refuses in a payload; None if nothing, or if unknown: then the agent checks it."""
-    try:
-        check_schema(payload, schema and relaxed(schema), "")
-    except InvalidAnswer as invalid:
-        error = cast("ValidationError", invalid.__cause__)
-        place = " for `" + one_line("/".join(map(str, error.absolute_path)), _MAX_WORD) + "`" if error.path else ""
-        if error.validator in ("type", "enum", "const", "anyOf") and isinstance(error.schema, dict):
-            return f"Expected {wanted(error.schema)}{place}."
-        return f"That does not fit{place}: {one_line(error.message, _MAX_EXPECTED)}."
-    except Exception as error:
-        logger.debug("A schema was not applied: %r", error)
-    return None
+    if (invalid := invalid_answer(payload, schema)) is None:
+        return None
+    error = cast("ValidationError", invalid.__cause__)
+    place = " for `" + one_line("/".join(map(str, error.absolute_path)), _MAX_WORD) + "`" if error.path else ""
+    if error.validator in ("type", "enum", "const", "anyOf") and isinstance(error.schema, dict):
+        return f"Expected {wanted(error.schema)}{place}."
+    return f"That does not fit{place}: {one_line(error.message, _MAX_EXPECTED)}."
 
 
 def read_value(line: str, schema: Mapping[str, object]) -> JsonValue:

@@ -1,20 +1,34 @@
 """The commands and their options. Each command imports the module that does its work only when it runs."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from langgraph_agui import __version__
 from langgraph_agui.cli.formatting import CommandError, ExitCode, printable
 
+
+class _Commands(TyperGroup):
+    """Makes what a command returns its exit code, and of a `CommandError` a line on stderr."""
+
+    def invoke(self, ctx: Any) -> None:
+        """Run a command."""
+        try:
+            code = super().invoke(ctx)
+        except CommandError as error:
+            typer.echo(printable(f"Error: {error}"), err=True)
+            code = error.code
+        except KeyboardInterrupt:
+            code = ExitCode.INTERRUPTED
+        raise typer.Exit(code or ExitCode.OK)
+
+
 app = typer.Typer(
     name="langgraph-agui",
+    cls=_Commands,
     help="LangChain and LangGraph on AG-UI 1.0: serve a graph, talk to an agent, check its streams, or try the demo.",
     no_args_is_help=True,
     add_completion=False,
@@ -64,18 +78,6 @@ def main(
     """LangChain and LangGraph on AG-UI 1.0."""
 
 
-@contextmanager
-def _errors_reported() -> Iterator[None]:
-    """Turn a `CommandError` into a line on stderr and its exit code."""
-    try:
-        yield
-    except CommandError as error:
-        typer.echo(printable(f"Error: {error}"), err=True)
-        raise typer.Exit(error.code) from None
-    except KeyboardInterrupt:
-        raise typer.Exit(ExitCode.INTERRUPTED) from None
-
-
 @app.command("serve")
 def serve_graph(
     graph: GraphSpec,
@@ -97,9 +99,8 @@ def serve_graph(
     """
     from langgraph_agui.cli import loading, serve
 
-    with _errors_reported():
-        options = (host, port, open_browser, cors or (), api_key, checkpointer, expose_errors, reload)
-        serve.run(serve.Site(partial(loading.load_targets, graph), graph, f"Serving {graph}", *options))
+    options = (host, port, open_browser, cors or (), api_key, checkpointer, expose_errors, reload)
+    serve.run(serve.Site(partial(loading.load_targets, graph), graph, f"Serving {graph}", *options))
 
 
 @app.command("demo")
@@ -122,13 +123,12 @@ def serve_demo(
     """
     from langgraph_agui.cli import demo, loading, serve
 
-    with _errors_reported():
-        chosen = loading.load_model(model, reasoning=reasoning) if model else None
-        heading = f"Demo agent on {model or 'a scripted model: offline, no API key needed'}"
-        options = (host, port, open_browser, cors or (), api_key, checkpointer, expose_errors, False)
-        title = "Demo agent · AG-UI playground"
-        graphs = {"demo": demo.build_demo_graph(chosen, delay=delay)}
-        serve.run(serve.Site(lambda: graphs, "demo", heading, *options, title, demo.SUGGESTIONS, question))
+    chosen = loading.load_model(model, reasoning=reasoning) if model else None
+    heading = f"Demo agent on {model or 'a scripted model: offline, no API key needed'}"
+    options = (host, port, open_browser, cors or (), api_key, checkpointer, expose_errors, False)
+    title = "Demo agent · AG-UI playground"
+    graphs = {"demo": demo.build_demo_graph(chosen, delay=delay)}
+    serve.run(serve.Site(lambda: graphs, "demo", heading, *options, title, demo.SUGGESTIONS, question))
 
 
 @app.command(
@@ -137,7 +137,7 @@ def serve_demo(
     "models, an unknown model class, a model that only summarizes or chooses tools, and client tools that nothing "
     "binds are reported but do not count.",
 )
-def examine_graph(graph: GraphSpec) -> None:
+def examine_graph(graph: GraphSpec) -> ExitCode:
     """Find what goes wrong with a graph without running it.
 
     It finds a synchronous checkpointer, approvals without one, client tools that nothing binds, and models that lose
@@ -146,8 +146,7 @@ def examine_graph(graph: GraphSpec) -> None:
     """
     from langgraph_agui.cli import doctor, loading
 
-    with _errors_reported():
-        raise typer.Exit(doctor.run(loading.load_targets(graph), graph))
+    return doctor.run(loading.load_targets(graph), graph)
 
 
 @app.command(
@@ -158,15 +157,14 @@ def validate_stream(
     source: Annotated[str, typer.Argument(metavar="FILE|URL", help="A recorded stream, or an agent to ask.")],
     question: Annotated[str, typer.Argument(help="What to ask the agent.")] = "Hello",
     header: Headers = None,
-) -> None:
+) -> ExitCode:
     """Check a stream against every rule of AG-UI 1.0 for agents.
 
     A file is one that the playground exports, the output of chat --json, or a dump of an event stream (SSE).
     """
     from langgraph_agui.cli import recording
 
-    with _errors_reported():
-        raise typer.Exit(recording.validate(source, question, header or ()))
+    return recording.validate(source, question, header or ())
 
 
 @app.command(
@@ -175,12 +173,11 @@ def validate_stream(
 def replay_stream(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A recorded stream, as for validate.")],
     speed: Annotated[float, typer.Option(min=0, help="How many times as fast as recorded; 0 shows all at once.")] = 1,
-) -> None:
+) -> ExitCode:
     """Show a recorded run in the terminal, at the pace at which it was recorded."""
     from langgraph_agui.cli import recording
 
-    with _errors_reported():
-        raise typer.Exit(recording.replay(file, speed))
+    return recording.replay(file, speed)
 
 
 @app.command(
@@ -196,7 +193,7 @@ def chat_with_agent(
     tools: Annotated[str | None, typer.Option(help="Tools that run here: module:name or file.py:name.")] = None,
     session: Annotated[Path | None, typer.Option(metavar="FILE", help="Continue what :save has written.")] = None,
     thread: Annotated[str | None, typer.Option(metavar="ID", help="Continue a thread that the agent has.")] = None,
-) -> None:
+) -> ExitCode:
     """Talk to any AG-UI agent in the terminal.
 
     --tools names a list of LangChain tools or functions, or a function that returns one.
@@ -204,9 +201,7 @@ def chat_with_agent(
     """
     from langgraph_agui.cli import chat, loading
 
-    with _errors_reported():
-        if session is not None and thread is not None:
-            raise CommandError("--session and --thread exclude each other.")
-        offered = loading.load_tools(tools) if tools else []
-        code = chat.run(url, question, header or (), offered, as_json=as_json, saved=session, thread=thread)
-        raise typer.Exit(code)
+    if session is not None and thread is not None:
+        raise CommandError("--session and --thread exclude each other.")
+    offered = loading.load_tools(tools) if tools else []
+    return chat.run(url, question, header or (), offered, as_json=as_json, saved=session, thread=thread)

@@ -3,8 +3,6 @@
 In: open interrupts, and what the person types. Out: payloads for `AGUISession.resume`.
 """
 
-from __future__ import annotations
-
 import os
 import select
 import signal

@@ -3,8 +3,6 @@
 In: lines that a person types; those that begin with a colon are commands. Out: the agent's events on a `View`.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import re

@@ -4,8 +4,6 @@ In: the user's messages. Out: what a front end must show: reasoning, tool calls 
 approval, shared state, and subagents with streamed tool output.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import operator

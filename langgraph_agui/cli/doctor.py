@@ -3,8 +3,6 @@
 In: graphs and agents. Out: a report on stdout; what is known of models comes from `models/reasoning_support.py`.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
@@ -21,7 +19,7 @@ from langgraph_agui import LangGraphAgent
 from langgraph_agui.cli.formatting import ExitCode, printable
 from langgraph_agui.cli.loading import finish, make_agent
 from langgraph_agui.graphs import Graph, adapt_graph
-from langgraph_agui.models.find import Found, codes_of, find, walk
+from langgraph_agui.models.find import Place, codes_of, models_at, of_kind, walk
 from langgraph_agui.models.reasoning_support import Finding, examine, name_of
 
 _ANSWERS: Final = {True: ("yes", "green"), False: ("no", "red"), None: ("not known", "yellow")}
@@ -59,16 +57,16 @@ def _examine(target: object, name: str, spec: str, heading: str) -> ExitCode:
         console.print(printable(f"→ {problem}"), markup=False)
     splits = agent._context.settings.reasoning.think_tags is not None
     wrong = 0
-    places = find(agent.graph)
-    for place in places:
-        finding = examine(place.model, splits=splits)
+    models = models_at(walk(agent.graph))
+    for model, place in models:
+        finding = examine(model, splits=splits)
         wrong += finding.wrong and not place.auxiliary
         console.print()
         _print(console, place, finding)
     console.print()
-    if places and agent._readers.reads("tools") is False:
+    if models and agent._readers.reads("tools") is False:
         console.print(_UNREAD, markup=False)
-    verdict = _verdict(len(places), wrong) if wrong or not problem else ""
+    verdict = _verdict(len(models), wrong) if wrong or not problem else ""
     console.print(f"{'The checkpointer should be changed. ' if problem else ''}{verdict}".strip(), markup=False)
     return ExitCode.FAILED if wrong or problem else ExitCode.OK
 
@@ -78,7 +76,7 @@ def _checkpointer_problem(graph: Pregel[Any, Any, Any, Any], *, by_server: bool)
     adapter = adapt_graph(graph)
     if not adapter.has_checkpointer and by_server:
         return None
-    functions = [place.value for place in walk(graph) if isinstance(place.value, FunctionType)]
+    functions = [function for function, _ in of_kind(FunctionType, walk(graph))]
     calls = (one.__globals__.get(name) for one in functions for code in codes_of(one) for name in code.co_names)
     asks = not adapter.has_checkpointer and any(one is interrupt for one in calls)
     return adapter.checkpointer_problem() or (_ASKS if asks else None)
@@ -92,7 +90,7 @@ def _history(graph: Graph) -> str:
     return "kept by the client, which sends it with every run: the graph has no checkpointer"
 
 
-def _print(console: Console, place: Found, finding: Finding) -> None:
+def _print(console: Console, place: Place, finding: Finding) -> None:
     kind = type(finding.model)
     package = kind.__module__.partition(".")[0].replace("_", "-")
     console.print(Text.assemble((kind.__name__, "bold"), printable(f" of {package}, {name_of(finding.model)}")))

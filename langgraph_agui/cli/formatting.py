@@ -3,8 +3,6 @@
 In: AG-UI events and messages. Out: strings without control characters, rich renderables, and errors with an exit code.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection, Iterator, Sequence
 from enum import IntEnum

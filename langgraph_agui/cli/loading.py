@@ -3,8 +3,6 @@
 In: the argument as typed. Out: the loaded object, or a `CommandError` that names what is wrong with the argument.
 """
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 import inspect

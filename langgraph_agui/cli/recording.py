@@ -3,8 +3,6 @@
 In: a file, or the address of an agent. Out: findings, or the run as the terminal shows it.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Mapping, Sequence

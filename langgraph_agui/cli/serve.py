@@ -3,8 +3,6 @@
 In: what to serve, and where to listen. Out: a FastAPI application, served until Ctrl-C.
 """
 
-from __future__ import annotations
-
 import asyncio
 import re
 import signal

@@ -3,8 +3,6 @@
 In: AG-UI events, and messages of our own. Out: text on a console.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext

@@ -4,8 +4,6 @@ The agent makes one `GraphConventions` for its graph; runs use it through the pr
 the agent, the callback handler and the routes know this room. docs/migrating.md lists the conventions.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 from langgraph_agui.conventions.inputs import GraphConventions as GraphConventions

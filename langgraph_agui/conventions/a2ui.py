@@ -4,8 +4,6 @@ The conversation enters; the toolkit's envelope with the surface's operations le
 the designing model stream as those of any model inside a tool.
 """
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

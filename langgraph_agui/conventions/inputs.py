@@ -3,8 +3,6 @@
 The input of a run enters; values for the graph's own state keys, and for its runtime context, leave.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final, is_typeddict
 

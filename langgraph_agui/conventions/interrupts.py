@@ -4,8 +4,6 @@ The end of a run enters `LegacyInterruptSink`, with a custom event for each Lang
 sends enters `command_answers`; the answers of AG-UI 1.0 leave, so they are checked as any other.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -96,16 +94,16 @@ def _value(asked: Sequence[Interrupt]) -> object:
     if "allowedDecisions" not in first:
         return asked[0].message
     if ":" not in asked[0].id:  # one of `interrupt_mode="per_call"`
-        call = {"name": first["name"], "args": first["args"], "description": asked[0].message}
-        return {"type": "tool_approval", "tool_call_id": asked[0].tool_call_id, **call}
+        return {"type": "tool_approval", "tool_call_id": asked[0].tool_call_id, **_call(asked[0])}
     about = [one.metadata or {} for one in asked]
-    return {
-        "action_requests": [
-            {"name": one["name"], "args": one["args"], "description": asked[number].message}
-            for number, one in enumerate(about)
-        ],
-        "review_configs": [{"action_name": one["name"], "allowed_decisions": one["allowedDecisions"]} for one in about],
-    }
+    reviews = [{"action_name": one["name"], "allowed_decisions": one["allowedDecisions"]} for one in about]
+    return {"action_requests": [*map(_call, asked)], "review_configs": reviews}
+
+
+def _call(asked: Interrupt) -> dict[str, object]:
+    """Return the call to approve, as `HumanInTheLoopMiddleware` has it."""
+    about = asked.metadata or {}
+    return {"name": about["name"], "args": about["args"], "description": asked.message}
 
 
 def command_answers(run_input: RunAgentInput, pending: PendingInterrupts) -> CommandAnswers | None:

@@ -3,8 +3,6 @@
 The metadata of model calls and custom events enter; what the translation is to make of them leaves.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Final

@@ -3,19 +3,14 @@
 A model call enters, with the metadata `predict_state` it leaves. `AGUIMiddleware(predict=...)` does the same and more.
 """
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from langchain.agents.middleware import AgentMiddleware
+from langchain.agents.middleware import AgentMiddleware, ModelRequest
 from langchain_core.messages import ToolMessage
 from langchain_core.runnables.config import ensure_config, var_child_runnable_config
-
-if TYPE_CHECKING:
-    from langchain.agents.middleware import ModelRequest
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,5 @@
 """The constructor switches of `ag-ui-langgraph`, as options of `LangGraphAgent`. docs/migrating.md has the table."""
 
-from __future__ import annotations
-
 import logging
 from typing import Final, Literal, TypedDict, cast
 

@@ -3,8 +3,6 @@
 The playground's own routes read theirs with `read_body`.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Final
 

@@ -1,7 +1,5 @@
 """A run as an SSE response. A reader's bytes enter, frames and keep-alive comments leave (AG-UI 1.0, HTTP binding)."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """The part of an application's OpenAPI schema about the routes that take an input. They read the body themselves."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any, Final
 

@@ -8,8 +8,6 @@ A request body enters, SSE leaves (AG-UI 1.0, HTTP binding). A request that is w
 stream is opened or a checkpoint is read; what fails later is a `RUN_ERROR` in the stream.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext

@@ -1,7 +1,5 @@
 """Graphs as the rest of the package sees them: one interface for a compiled graph and for a `RemoteGraph`."""
 
-from __future__ import annotations
-
 from langgraph.graph import StateGraph
 from langgraph.pregel import Pregel
 from langgraph.pregel.remote import RemoteGraph

@@ -4,20 +4,16 @@ A compiled graph enters; its models, tools, subagents and the names in its code 
 function makes or gets when it runs is not found.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from types import FunctionType
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.tools import BaseTool
 from langgraph.pregel import Pregel
 
-from langgraph_agui.models.find import OBJECTS, Place, codes_of, models_at, package_of, providers_in, walk
-
-T = TypeVar("T")
+from langgraph_agui.models.find import OBJECTS, Place, codes_of, models_at, of_kind, package_of, providers_in, walk
 
 # The name that LangGraph gives a graph without one.
 _NO_NAME: Final = "LangGraph"
@@ -52,11 +48,11 @@ class GraphContents:
 def contents_of(graph: object) -> GraphContents:
     """Return what is in `graph`."""
     places = [*walk(graph)]
-    tools = {tool.name: (tool, place) for tool, place in reversed([*_of_kind(BaseTool, places)])}  # type: ignore[type-abstract]
-    graphs = {_name_of(inner, place): place.where for inner, place in _of_kind(Pregel, places) if place.graphs}
+    tools = {tool.name: (tool, place) for tool, place in reversed([*of_kind(BaseTool, places)])}  # type: ignore[type-abstract]
+    graphs = {_name_of(inner, place): place.where for inner, place in of_kind(Pregel, places) if place.graphs}
     ran_by = [where[-1] for where in graphs.values()]
     return GraphContents(
-        models=[found.model for found in models_at(places) if not found.auxiliary],
+        models=[model for model, place in models_at(places) if not place.auxiliary],
         providers=providers_in(places),
         tools={name: tool for name, (tool, place) in reversed(tools.items()) if place.graphs <= 1},
         # A tool that runs several graphs describes none of them.
@@ -66,14 +62,9 @@ def contents_of(graph: object) -> GraphContents:
         },
         classes=_classes(place.value for place in places if place.graphs <= 1),
         inner_classes=_classes(place.value for place in places if place.graphs > 1),
-        names=frozenset(name for function, _ in _of_kind(FunctionType, places) for name in _names(function)),
+        names=frozenset(name for function, _ in of_kind(FunctionType, places) for name in _names(function)),
         complete=len(places) < OBJECTS,
     )
-
-
-def _of_kind(kind: type[T], places: Iterable[Place]) -> Iterator[tuple[T, Place]]:
-    """Yield the objects of a kind. An object's `__class__` is not asked: a proxy answers for another."""
-    return ((cast("T", place.value), place) for place in places if issubclass(type(place.value), kind))
 
 
 def _name_of(graph: Pregel[Any, Any, Any, Any], place: Place) -> str:

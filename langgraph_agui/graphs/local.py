@@ -1,7 +1,5 @@
 """A compiled graph in this process: its channels and schemas, its checkpointer, and where its threads wait."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """A graph on a LangGraph server (`RemoteGraph`): its threads and states, and the schemas that the server publishes."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import suppress

@@ -4,8 +4,6 @@ Pending interrupts enter `split_approvals`, tool calls leave. The results of tho
 leave as resume entries, which are checked like any others.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from ag_ui import core as agui

@@ -4,8 +4,6 @@ Deny by default: only a strict `true`, or the decision `approve` or `edit`, lets
 interrupts are checked against their JSON Schema.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -264,8 +262,8 @@ def check_schema(payload: object, schema: Mapping[str, object] | None, subject: 
         raise InvalidAnswer(f"The answer to {subject!r} breaks the rule {error.validator!r} at {place}.") from error
 
 
-def schema_mismatch(payload: object, schema: Mapping[str, object] | None, subject: str) -> str | None:
-    """Return what `check_schema` refuses in a payload that is about to be sent; None if nothing, or if unknown.
+def invalid_answer(payload: object, schema: Mapping[str, object] | None, subject: str = "") -> InvalidAnswer | None:
+    """Return why `check_schema` refuses a payload that is about to be sent; None if it does not, or if unknown.
 
     Another agent wrote the schema, so it is `relaxed`, and `jsonschema` may be missing: what is not checked here, that
     agent checks.
@@ -273,7 +271,13 @@ def schema_mismatch(payload: object, schema: Mapping[str, object] | None, subjec
     try:
         check_schema(payload, schema and relaxed(schema), subject)
     except InvalidAnswer as error:
-        return str(error)
+        return error
     except Exception as error:
         logger.debug("The schema of %r was not applied: %r", subject, error)
     return None
+
+
+def schema_mismatch(payload: object, schema: Mapping[str, object] | None, subject: str) -> str | None:
+    """Return the text of `invalid_answer`."""
+    invalid = invalid_answer(payload, schema, subject)
+    return str(invalid) if invalid is not None else None

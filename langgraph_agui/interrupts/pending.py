@@ -4,16 +4,15 @@ The state of a thread enters `PendingInterruptReader.read`, `PendingInterrupts` 
 the check of a resume all read it here, so what a client was shown and what it may answer cannot differ.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Literal, TypeAlias, cast
+from typing import Literal, TypeAlias
 
 from ag_ui.core import Interrupt
 from langchain_core.messages import ToolCall
 from langchain_core.runnables import RunnableConfig
+from langchain_core.utils.json_schema import dereference_refs
 from langgraph.types import Interrupt as GraphInterrupt
 from langgraph.types import PregelTask, StateSnapshot
 from pydantic import BaseModel, Field, StrictStr, TypeAdapter, ValidationError
@@ -21,14 +20,8 @@ from pydantic import BaseModel, Field, StrictStr, TypeAdapter, ValidationError
 from langgraph_agui.configs import subagent_run_id
 from langgraph_agui.custom_events import CANCELLED
 from langgraph_agui.graphs.adapter import GraphAdapter, InterruptHolder
-from langgraph_agui.interrupts.decisions import (
-    ALL_DECISIONS,
-    Action,
-    Decision,
-    answer_schema,
-    check_schema,
-    read_decision,
-)
+from langgraph_agui.interrupts import decisions
+from langgraph_agui.interrupts.decisions import ALL_DECISIONS, Action, Decision, answer_schema
 from langgraph_agui.interrupts.used import ANSWERED, UsedAnswers, graph_id
 from langgraph_agui.messages.extract import extract_messages
 from langgraph_agui.messages.to_agui import open_tool_calls
@@ -79,10 +72,10 @@ class InterruptRequest:
     def read(self, payload: object) -> Decision:
         """Return the decision in a payload. Raises `InvalidAnswer` if it does not answer the request."""
         if self.action is None:
-            check_schema(payload, self.schema, self.interrupt.message or self.id)
+            decisions.check_schema(payload, self.schema, self.interrupt.message or self.id)
             return Decision("answer", payload)
-        decision = read_decision(payload, self.action)
-        check_schema(decision.value, self.schema, self.action.name)
+        decision = decisions.read_decision(payload, self.action)
+        decisions.check_schema(decision.value, self.schema, self.action.name)
         return decision
 
 
@@ -280,24 +273,15 @@ def _per_call(interrupt: GraphInterrupt, approval: _ToolApproval, redact: Redact
 
 def _per_call_decisions(schema: Mapping[str, object] | None) -> tuple[tuple[str, ...], Mapping[str, object] | None]:
     """Return the decisions that a per-call schema allows, and its schema of edited arguments."""
-    if schema is None:
-        return ALL_DECISIONS, None
-    definitions = cast("Mapping[str, Mapping[str, object]]", schema.get("$defs", {}))
-
-    def resolved(branch: Mapping[str, object]) -> Mapping[str, object]:
-        reference = branch.get("$ref")
-        return definitions.get(reference.rpartition("/")[2], {}) if isinstance(reference, str) else branch
-
-    def member(branch: Mapping[str, object], name: str) -> Mapping[str, object]:
-        properties = cast("Mapping[str, Mapping[str, object]]", resolved(branch).get("properties", {}))
-        return resolved(properties.get(name, {}))
-
-    branches = cast("Sequence[Mapping[str, object]]", schema.get("oneOf") or schema.get("anyOf") or [schema])
-    by_type = {member(branch, "type").get("const"): branch for branch in branches}
+    try:
+        whole = dereference_refs(dict(schema or {}))
+    except (KeyError, ValueError):  # a reference leads nowhere
+        whole = {}
+    branches = [branch.get("properties", {}) for branch in whole.get("oneOf") or whole.get("anyOf") or [whole]]
+    by_type = {fields.get("type", {}).get("const"): fields for fields in branches}
     allowed = tuple(kind for kind in ALL_DECISIONS if kind in by_type)
-    args = member(member(by_type["edit"], "edited_action"), "args") if "edit" in by_type else None
-    # Nested models are referred to from the root.
-    return allowed or ALL_DECISIONS, {**args, "$defs": definitions} if args and "$ref" in str(args) else args
+    edited = by_type.get("edit", {}).get("edited_action", {})
+    return allowed or ALL_DECISIONS, edited.get("properties", {}).get("args")
 
 
 def _approval(

@@ -4,8 +4,6 @@ An answer counts only for a request that the thread's checkpoint holds open. The
 name one pause of one task, so an answer is for exactly the call and the arguments in the request, and counts once.
 """
 
-from __future__ import annotations
-
 import logging
 from collections import Counter
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ A graph that is killed, or whose checkpoints cannot be written, leaves its pause
 records show: an answer in them counts no more, and what is still open is asked again, under another id.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping, Sequence

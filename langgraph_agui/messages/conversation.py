@@ -192,12 +192,10 @@ class Conversation:
 
     def messages(self) -> list[Message]:
         """Return all messages, in the client's order."""
-        found: list[Message] = []
-        for message_id, results in self._order.items():
-            for one in (message_id, *results) if results else (message_id,):
-                if one is not None:
-                    found.append(self._streamed[one]() if one in self._streamed else self._messages[one])
-        return found
+        streamed, messages = self._streamed, self._messages
+        order = ((message_id, *results) if results else (message_id,) for message_id, results in self._order.items())
+        ids = (one for ids in order for one in ids if one is not None)
+        return [streamed[one]() if one in streamed else messages[one] for one in ids]
 
 
 def merge_messages(held: Sequence[Message], truth: Iterable[tuple[str, Sequence[Message]]]) -> list[Message]:

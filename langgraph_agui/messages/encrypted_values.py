@@ -7,8 +7,6 @@ clients keep the values of reasoning messages only.
 With a `ReasoningSeal` the JSON is encrypted first, and bound to the thread and to the message or call that carries it.
 """
 
-from __future__ import annotations
-
 import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Mapping

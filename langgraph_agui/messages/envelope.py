@@ -6,8 +6,6 @@ same for its provider in every byte: content and its shape, kwargs, calls, and t
 send a message.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias, cast
 
@@ -213,6 +211,12 @@ def visible_calls_digest(visible: AssistantMessage) -> str:
     return calls_digest((call.id, call.function.name) for call in visible.tool_calls or ())
 
 
+def check_visible(envelope: Envelope, text: VisibleText, calls: str) -> None:
+    """Raise `InvalidEnvelope` unless an envelope is of a message with this text, and with calls of this digest."""
+    if envelope.get("h") != text.check or envelope.get("f", calls) != calls:  # older values have no `f`
+        raise InvalidEnvelope
+
+
 def decode_envelope(
     envelope: Envelope, visible: AssistantMessage, text: VisibleText, *, sealed: bool = True
 ) -> AIMessage:
@@ -228,10 +232,7 @@ def decode_envelope(
     Raises:
         InvalidEnvelope: The envelope is of another message, or what is visible has changed.
     """
-    if envelope.get("h") != text.check:
-        raise InvalidEnvelope
-    if "f" in envelope and envelope["f"] != visible_calls_digest(visible):  # older values have none
-        raise InvalidEnvelope
+    check_visible(envelope, text, visible_calls_digest(visible))
     provider = envelope.get("p")
     try:
         metadata = {"model_provider": provider} if isinstance(provider, str) else {}

@@ -5,8 +5,6 @@ the JSON that a server sends, and `encode_for_server` does the reverse. A server
 `convert_to_messages`. It takes fewer fields than a dump has, and puts unknown ones into `additional_kwargs`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import cast

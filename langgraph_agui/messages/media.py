@@ -14,8 +14,6 @@ not choose those.
 leaves those of OpenAI Responses, Gemini and Bedrock as they are.
 """
 
-from __future__ import annotations
-
 import json
 import mimetypes
 import re

@@ -6,8 +6,6 @@ An operator who cannot rule that out takes no URLs (`"none"`), decides by a func
 server's network.
 """
 
-from __future__ import annotations
-
 import ipaddress
 import re
 import socket

@@ -4,8 +4,6 @@ Any value enters, JSON data leave, without the reasoning that the client must no
 are recognised by their shape in JSON, wherever user code has put them and however it has dumped them.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 from collections.abc import Callable, Mapping

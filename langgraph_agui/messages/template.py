@@ -5,8 +5,6 @@ Content and kwargs of a message enter `VisibleText.to_template`. From the AG-UI 
 docs/reference/reasoning-format.md. A template never changes a value: what no hole describes exactly is written out.
 """
 
-from __future__ import annotations
-
 import json
 from base64 import b64decode, b64encode, urlsafe_b64encode
 from collections.abc import Iterable, Sequence

@@ -20,7 +20,7 @@ from langgraph_agui.messages.assistant_turn import AssistantTurn
 from langgraph_agui.messages.blocks import ContentBlock
 from langgraph_agui.messages.conversation import Conversation
 from langgraph_agui.messages.encrypted_values import AGENT, VERSION, EncryptedValueCodec, Envelope, MessageSource
-from langgraph_agui.messages.envelope import REMOTE
+from langgraph_agui.messages.envelope import REMOTE, check_visible
 from langgraph_agui.messages.media import content_blocks, content_parts
 from langgraph_agui.messages.options import InvalidEnvelope, ReasoningOptions, RejectReason
 from langgraph_agui.messages.redaction import hides_reasoning, redact_content, warn_reasoning_dropped
@@ -263,10 +263,7 @@ def user_or_tool_message(
         fields |= {"tool_call_id": message.tool_call_id, "status": "error" if failed else "success"}
     if envelope is not None:
         text = _visible_text(message.content)
-        if envelope.get("h") != text.check:
-            raise InvalidEnvelope
-        if "f" in envelope and envelope["f"] != calls_digest([(str(fields.get("tool_call_id", "")), "")]):
-            raise InvalidEnvelope
+        check_visible(envelope, text, calls_digest([(str(fields.get("tool_call_id", "")), "")]))
         held = {key: text.from_template(envelope[key]) for key in _FIELDS if key in envelope}
         if not sealed:
             if "k" in held:  # older releases have sent all of it

@@ -3,8 +3,6 @@
 The classes need the packages of their providers. Each is imported when its class is first used.
 """
 
-from __future__ import annotations
-
 from langgraph_agui.lazy import lazy_names
 
 __dir__, __getattr__ = lazy_names(__name__, __file__)

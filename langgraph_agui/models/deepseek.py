@@ -1,7 +1,5 @@
 """`ReasoningChatDeepSeek`: `ChatDeepSeek` that sends reasoning back."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, ClassVar
 

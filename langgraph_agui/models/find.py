@@ -6,36 +6,28 @@ deep. It finds the models of `create_agent`, of its tools and of subgraphs. It d
 makes when it runs: name its provider in `ReasoningOptions(provider=...)`. The search runs nothing and never raises.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import islice
 from types import CodeType, FunctionType, MethodType, ModuleType
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple, TypeVar, cast
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
 from langgraph.pregel import Pregel
 
+T = TypeVar("T")
 
-class Found(NamedTuple):
-    """A chat model and its place.
+
+class Place(NamedTuple):
+    """An object in a graph, and where it is: in how many graphs.
 
     `where` names the nodes and tools that lead to it, outermost first. `auxiliary` models do not write the assistant's
     messages of a conversation: they summarize, choose tools or emulate them.
     """
-
-    model: BaseChatModel
-    where: tuple[str, ...]
-    auxiliary: bool
-
-
-class Place(NamedTuple):
-    """An object in a graph, and where it is: in how many graphs; `where` and `auxiliary` as for `Found`."""
 
     value: object
     where: tuple[str, ...] = ()
@@ -58,12 +50,7 @@ _CONFIGURABLE: Final = "_ConfigurableModel"
 
 def find_models(graph: object) -> list[BaseChatModel]:
     """Return the chat models in `graph`, each once, the nearest first."""
-    return [found.model for found in find(graph)]
-
-
-def find(graph: object) -> list[Found]:
-    """Return the chat models in `graph` with their places, in the order of `find_models`."""
-    return models_at(walk(graph))
+    return [model for model, _ in models_at(walk(graph))]
 
 
 def providers_in(places: Sequence[Place]) -> frozenset[str]:
@@ -72,19 +59,21 @@ def providers_in(places: Sequence[Place]) -> frozenset[str]:
     There are none if a model is of an unknown provider, or is chosen when the graph runs.
     """
     chosen = any(type(place.value).__name__ == _CONFIGURABLE for place in places)
-    names = {provider_of(found.model) for found in models_at(places) if not found.auxiliary}
+    names = {provider_of(model) for model, place in models_at(places) if not place.auxiliary}
     return frozenset(name for name in names if name is not None and not (chosen or None in names))
 
 
-def models_at(places: Iterable[Place]) -> list[Found]:
-    """Return the models among the places of a graph."""
-    found: dict[int, Found] = {}
-    for place in places:
-        value = place.value
-        if issubclass(type(value), BaseChatModel):
-            known = found.get(id(value))
-            if known is None or (known.auxiliary and not place.auxiliary):
-                found[id(value)] = Found(cast("BaseChatModel", value), place.where, place.auxiliary)
+def of_kind(kind: type[T], places: Iterable[Place]) -> Iterator[tuple[T, Place]]:
+    """Yield the objects of a kind. An object's `__class__` is not asked: a proxy answers for another."""
+    return ((cast("T", place.value), place) for place in places if issubclass(type(place.value), kind))
+
+
+def models_at(places: Iterable[Place]) -> list[tuple[BaseChatModel, Place]]:
+    """Return the models among the places of a graph, each once; its place is one where it is not auxiliary, if any."""
+    found: dict[int, tuple[BaseChatModel, Place]] = {}
+    for model, place in of_kind(BaseChatModel, places):  # type: ignore[type-abstract]
+        if id(model) not in found or (found[id(model)][1].auxiliary and not place.auxiliary):
+            found[id(model)] = model, place
     return list(found.values())
 
 

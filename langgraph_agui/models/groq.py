@@ -1,7 +1,5 @@
 """`ReasoningChatGroq`: `ChatGroq` that sends reasoning back."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from langchain_core.messages import BaseMessage

@@ -1,7 +1,5 @@
 """`ReasoningChatMistralAI`: `ChatMistralAI` that keeps the text and reasoning of messages with tool calls."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage

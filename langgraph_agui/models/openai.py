@@ -1,7 +1,5 @@
 """`ReasoningChatOpenAI`: `ChatOpenAI` for OpenAI-compatible servers, with their reasoning; and its base class."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final, Literal
 

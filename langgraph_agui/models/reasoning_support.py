@@ -5,8 +5,6 @@ back on the next turn (back), and what to change. Nothing is called. What the pa
 from the requests that they send (tests/providers). The classes next to this module cite what the APIs want.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias

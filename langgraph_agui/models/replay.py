@@ -6,8 +6,6 @@ reasoning where those packages do, in `additional_kwargs["reasoning_content"]`. 
 messages of a history go back with their reasoning, and under which name.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Final, Literal, TypeAlias
 

@@ -1,7 +1,5 @@
 """`ReasoningChatXAI`: `ChatXAI` that sends reasoning back over chat completions."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from langchain_xai import ChatXAI

@@ -4,8 +4,6 @@ In: requests of a browser. Out: static files without a build step. The page send
 never writes data as markup; its Content-Security-Policy forbids both.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from html import escape

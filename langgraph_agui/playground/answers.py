@@ -3,21 +3,22 @@
 The body of a request enters, JSON data leaves. `HTTPException` is what is raised for a body that does not fit.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from functools import cache
 from html import escape
-from typing import Final
+from typing import Final, TypeVar
 
 from fastapi import HTTPException
+from pydantic import BaseModel, ValidationError
 
 from langgraph_agui.protocol import ProtocolError
 from langgraph_agui.protocol.limits import InputLimits, check_json, read_json
 from langgraph_agui.protocol.schema import parse_input
 from langgraph_agui.protocol.verify import first_fault
-from langgraph_agui.protocol.wire import JsonValue, clean_text
+from langgraph_agui.protocol.wire import clean_text
+
+Body = TypeVar("Body", bound=BaseModel)
 
 # The most that one request may hold. Longer texts become plain paragraphs, longer code blocks have no colours.
 MARKDOWN_LIMITS: Final = InputLimits(max_bytes=1_000_000, max_items=64)
@@ -30,14 +31,21 @@ _TEXTS: Final = 'Expected {"texts": [...]}: at most 64 Markdown texts.'
 _STREAM: Final = 'Expected {"input": RunAgentInput or null, "events": [...]}: AG-UI events as JSON objects.'
 
 
+class _Texts(BaseModel):
+    texts: list[str]
+
+
+class _Stream(BaseModel):
+    input: dict[str, object] | None = None
+    events: list[dict[str, object]]
+
+
 def render_texts(body: bytes) -> dict[str, list[str]]:
     """Return the HTML of each text in the body. Raises `HTTPException` if there is none, or too many."""
-    texts = _object(body, MARKDOWN_LIMITS, _TEXTS).get("texts")
-    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-        raise HTTPException(422, _TEXTS)
+    texts = _read(body, _Texts, MARKDOWN_LIMITS, _TEXTS).texts
     if len(texts) > MARKDOWN_LIMITS.max_items:
         raise HTTPException(413, f"There are {len(texts)} texts. {_TEXTS}")
-    render, cleaned = _renderer(), [clean_text(str(text)) for text in texts]
+    render, cleaned = _renderer(), map(clean_text, texts)
     return {"html": [render(text) if len(text) <= _MAX_TEXT else _paragraphs(text) for text in cleaned]}
 
 
@@ -47,15 +55,9 @@ def find_faults(body: bytes) -> dict[str, object]:
     `index` is the event's place; that of a fault of the whole stream is the number of events. The verifier stops at
     what it finds, as later findings would follow from it. Raises `HTTPException` if the body holds no stream.
     """
-    given = _object(body, STREAM_LIMITS, _STREAM)
-    run_input, events = given.get("input"), given.get("events")
-    if not isinstance(events, list) or not (run_input is None or isinstance(run_input, dict)):
-        raise HTTPException(422, _STREAM)
-    frames = [event for event in events if isinstance(event, dict)]
-    if len(frames) < len(events):
-        raise HTTPException(422, _STREAM)
+    stream = _read(body, _Stream, STREAM_LIMITS, _STREAM)
     try:
-        fault = first_fault(frames, None if run_input is None else parse_input(run_input))
+        fault = first_fault(stream.events, None if stream.input is None else parse_input(stream.input))
     except ProtocolError as error:
         raise HTTPException(422, f"{error} {_STREAM}") from error
     if fault is None:
@@ -64,17 +66,17 @@ def find_faults(body: bytes) -> dict[str, object]:
     return {"findings": [{"index": index, "code": found.code, "message": str(found)}], "stopped": True}
 
 
-def _object(body: bytes, limits: InputLimits, expected: str) -> dict[str, JsonValue]:
+def _read(body: bytes, form: type[Body], limits: InputLimits, expected: str) -> Body:
+    """Return the data in a body. Raises `HTTPException`, with what is `expected`."""
     try:
         check_json(body, limits, "The body")
-        value = read_json(body.decode("utf-8-sig"))
+        return form.model_validate(read_json(body.decode("utf-8-sig")))
     except ProtocolError as error:
         raise HTTPException(413, str(error)) from error
+    except ValidationError as error:
+        raise HTTPException(422, expected) from error
     except (ValueError, RecursionError) as error:
         raise HTTPException(422, f"The body is not JSON. {expected}") from error
-    if not isinstance(value, dict):
-        raise HTTPException(422, expected)
-    return value
 
 
 @cache

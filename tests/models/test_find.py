@@ -26,7 +26,7 @@ from langgraph.prebuilt import ToolNode, create_react_agent
 
 from langgraph_agui import LangGraphAgent
 from langgraph_agui.models import find_models
-from langgraph_agui.models.find import find
+from langgraph_agui.models.find import Place, models_at, walk
 from tests.providers.models import KEY
 
 if TYPE_CHECKING:
@@ -51,6 +51,10 @@ def fake(name: str = "model") -> Fake:
 
 def names(graph: object) -> list[str | None]:
     return [model.name for model in find_models(graph)]
+
+
+def places(graph: object) -> list[Place]:
+    return [place for _, place in models_at(walk(graph))]
 
 
 def graph_of(*nodes: Any, checkpointer: Any = None) -> Any:
@@ -133,7 +137,7 @@ def test_each_once_and_the_nearest_first() -> None:
     graph = graph_of(shared, RunnableLambda(nothing) | fake("b"), closed(), shared.with_retry(), fake("a"))
 
     assert names(graph) == ["shared", "a", "b", "closure"]
-    assert [found.where for found in find(graph)] == [("n0",), ("n4",), ("n1",), ("n2",)]
+    assert [found.where for found in places(graph)] == [("n0",), ("n4",), ("n1",), ("n2",)]
     assert names(graph) == names(graph)
 
 
@@ -145,7 +149,7 @@ def test_subgraphs() -> None:
         return inner.invoke(state)
 
     assert names(graph_of(middle)) == ["middle", "deep"]
-    assert find(graph_of(middle))[1].where == ("n0", "n0", "n0")
+    assert places(graph_of(middle))[1].where == ("n0", "n0", "n0")
     assert names(graph_of(calls_inner)) == ["deep"]
 
 
@@ -208,7 +212,7 @@ def test_an_agent(agent: str) -> None:
 
 def test_the_place_of_a_subagent_names_its_tool() -> None:
     tools = ToolNode([subagent_tool()])
-    assert [found.where for found in find(graph_of(nothing, tools))] == [("n1", "delegate", "model")]
+    assert [found.where for found in places(graph_of(nothing, tools))] == [("n1", "delegate", "model")]
 
 
 def test_helpers_are_auxiliary_unless_they_answer_too() -> None:
@@ -216,13 +220,13 @@ def test_helpers_are_auxiliary_unless_they_answer_too() -> None:
 
     def found(middleware_model: BaseChatModel) -> list[tuple[str | None, bool]]:
         agent = create_agent(main, [], middleware=[SummarizationMiddleware(model=middleware_model)])
-        return [(place.model.name, place.auxiliary) for place in find(agent)]
+        return [(model.name, place.auxiliary) for model, place in models_at(walk(agent))]
 
     assert sorted(map(str, found(helper_model))) == ["('helper', True)", "('main', False)"]
     assert found(main) == [("main", False)]
     summing = SummarizationMiddleware(model=main)
-    assert [place.auxiliary for place in find(graph_of(summing.before_model))] == [True]
-    assert [place.auxiliary for place in find(graph_of(summing.before_model, main))] == [False]
+    assert [place.auxiliary for place in places(graph_of(summing.before_model))] == [True]
+    assert [place.auxiliary for place in places(graph_of(summing.before_model, main))] == [False]
 
 
 @pytest.mark.parametrize("given", ["string", "configurable", "configured", "tools"])
