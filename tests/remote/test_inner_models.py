@@ -58,7 +58,8 @@ def _heard(messages: list[Any]) -> list[Any]:
 
 
 async def test_a_tools_model_is_seen_live_and_gone_when_its_node_has_ended(server: str) -> None:
-    stream = await recorded(agent_of(server, "in_a_tool"), user("hi"), thread=str(uuid4()))
+    agent = agent_of(server, "in_a_tool", merge_fragments=False)
+    stream = await recorded(agent, user("hi"), thread=str(uuid4()))
     words, snapshot = position(stream, "Inner words"), stream.types.index("MESSAGES_SNAPSHOT")
     assert words < snapshot < position(stream, "I heard ")
     assert "Inner words" not in str(stream.events[snapshot])

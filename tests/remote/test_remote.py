@@ -38,7 +38,7 @@ pytestmark = pytest.mark.xdist_group("remote")
 @pytest.fixture
 def agent(server: str) -> Agents:
     def make(name: str, **options: Any) -> LangGraphAgent:
-        return LangGraphAgent(graph=RemoteGraph(name, url=server), **options)
+        return LangGraphAgent(graph=RemoteGraph(name, url=server), merge_fragments=False, **options)
 
     return make
 
