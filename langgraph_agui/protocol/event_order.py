@@ -199,7 +199,7 @@ class EventOrder:
                 self._agents["tool call"].update((call.id, message.subagent_run_id) for call in calls)
 
 
-# By event type: the kind of its item, and the field with the item's id. The types of a span say REASONING alone.
+# By event type: the kind of its item, and the field with the item's id. The types of a span have REASONING alone.
 _ITEMS: Final[Mapping[EventType, tuple[ItemKind, str]]] = {
     one: (kind, "tool_call_id" if kind == "tool call" else "message_id")
     for kind in get_args(ItemKind)

@@ -21,6 +21,22 @@ TURNS = 12
 PATIENCE = 0.2
 
 
+class _Waiting:
+    """A call, and the position in the stream that it waits for, if any."""
+
+    __slots__ = ("_call", "position")
+
+    def __init__(self, position: StreamPosition | None, call: Callable[[], None]) -> None:
+        self.position = position
+        self._call: Callable[[], None] | None = call
+
+    def run(self) -> None:
+        """Run the call, if it has not run."""
+        call, self._call = self._call, None
+        if call is not None:
+            call()
+
+
 class StreamSequencer:
     """Runs calls in the order of the callbacks, and lets them wait where the stream must come first.
 
@@ -38,12 +54,13 @@ class StreamSequencer:
         loop: The event loop.
 
     Attributes:
-        waiting: The calls that wait, each with the position it waits for, if any.
+        waiting: The calls that wait. One that has overtaken others stays, without its call, until these have run.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        self.waiting: deque[tuple[StreamPosition | None, Callable[[], None]]] = deque()
+        self.waiting: deque[_Waiting] = deque()
+        self._starts: dict[StreamPosition, _Waiting] = {}
         self._passed: set[StreamPosition] = set()
         self._timer: asyncio.TimerHandle | None = None
 
@@ -57,41 +74,41 @@ class StreamSequencer:
         if passed and (not self.waiting or (position and position[0] == "start" and not self._has_failed_try())):
             call()
             return
-        self.waiting.append((position, call))
-        if position is not None and position[0] == "soon":
+        waiting = _Waiting(position, call)
+        self.waiting.append(waiting)
+        if position is not None and position[0] == "start":
+            self._starts.setdefault(position, waiting)
+        elif position is not None and position[0] == "soon":
             self._count_down(position, TURNS)
         self._watch()
 
     def advance(self, position: StreamPosition) -> None:
         """The stream has passed `position`."""
         self._passed.add(position)
-        for index, (waits_for, call) in enumerate(self.waiting):
-            if waits_for == position and position[0] == "start":
-                del self.waiting[index]
-                call()
-                break
+        if (waiting := self._starts.pop(position, None)) is not None:
+            waiting.run()
         self._drain()
 
     def end_superstep(self) -> None:
         """A superstep of the root graph is over: no end that is still waited for will be reported."""
-        while self.waiting and (position := self.waiting[0][0]) is not None and position[0] != "start":
+        while self.waiting and (position := self.waiting[0].position) is not None and position[0] != "start":
             self.advance(position)
 
     def release(self) -> None:
         """The stream is over: run everything that waits."""
         while self.waiting:
-            if position := self.waiting[0][0]:
+            if position := self.waiting[0].position:
                 self._passed.add(position)
             self._drain()
 
     def _has_failed_try(self) -> bool:
-        return any(position is not None and position[0] == "soon" for position, _ in self.waiting)
+        return any(one.position is not None and one.position[0] == "soon" for one in self.waiting)
 
     def _drain(self) -> None:
         if not self.waiting:
             return
-        while self.waiting and (self.waiting[0][0] is None or self.waiting[0][0] in self._passed):
-            self.waiting.popleft()[1]()
+        while self.waiting and (self.waiting[0].position is None or self.waiting[0].position in self._passed):
+            self.waiting.popleft().run()
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -103,7 +120,7 @@ class StreamSequencer:
 
     def _stop_waiting(self) -> None:
         self._timer = None
-        if self.waiting and (position := self.waiting[0][0]):
+        if self.waiting and (position := self.waiting[0].position):
             # Not at once: a node may have blocked the loop, and the report may be about to come.
             self._count_down(position, TURNS)
 
