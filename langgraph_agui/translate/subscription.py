@@ -17,7 +17,7 @@ from ag_ui.core import BaseEvent
 from langgraph_agui.aio import keep_alive
 from langgraph_agui.errors import ErrorCode
 from langgraph_agui.protocol.sse import encode
-from langgraph_agui.translate.event_sinks import PIECE, MakeSink, Writer
+from langgraph_agui.translate.event_sinks import PIECE, MakeSink, Unmerged, Writer
 
 logger = logging.getLogger(__name__)
 
@@ -114,7 +114,7 @@ class Subscription(Generic[T]):
     def writer(self, make: Callable[[str], T]) -> Writer:
         """Return what adds the fragments of a block; `make` makes an item of one, or of several that wait together."""
         if not self._merges:
-            return lambda text: self.put(make(text))
+            return Unmerged(self.put).writer(make)
         own: _Fragments[T] | None = None
 
         def write(text: str) -> None:
