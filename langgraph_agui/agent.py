@@ -32,7 +32,10 @@ from langgraph_agui.messages.to_langchain import ProviderFilter
 from langgraph_agui.protocol.cleaning import clean_input
 from langgraph_agui.protocol.sse import encode
 from langgraph_agui.run import Run
+from langgraph_agui.run_store.store import RunStore
 from langgraph_agui.settings import AgentContext, RunSettings, check_type
+from langgraph_agui.sharing import SharedRuns
+from langgraph_agui.sharing.followed import FollowedRun
 from langgraph_agui.state.contract import StateContract
 from langgraph_agui.state.options import StateOptions
 from langgraph_agui.threads import locks_for
@@ -116,6 +119,8 @@ class LangGraphAgent:
         state_schema: A pydantic model of the state as clients see it. The state that a client sends is checked against
             it before anything runs; with `check_output` in `state`, the graph's too. The capabilities publish it.
         capabilities: Sections that replace what is found of the agent's capabilities.
+        run_store: Where the workers of an agent find each other's runs, by its name, to follow and stop them: a
+            `RedisRunStore` or a `PostgresRunStore` (operations/scaling.md). By default only this process has its runs.
     """
 
     def __init__(
@@ -129,6 +134,7 @@ class LangGraphAgent:
         state: StateOptions | None = None,
         state_schema: type[BaseModel] | None = None,
         capabilities: AgentCapabilities | None = None,
+        run_store: RunStore | None = None,
         **options: Unpack[AgentOptions],
     ) -> None:
         adapter = adapt_graph(graph)
@@ -137,6 +143,7 @@ class LangGraphAgent:
         check_type("description", description, str | None)
         check_type("state", state, StateOptions | None)
         check_type("capabilities", capabilities, AgentCapabilities | None)
+        check_type("run_store", run_store, RunStore | None)
         if state_schema is not None and not (isinstance(state_schema, type) and issubclass(state_schema, BaseModel)):
             raise TypeError(f"state_schema must be a pydantic model, not {state_schema!r}")
         reasoning = reasoning or ReasoningOptions()
@@ -160,8 +167,9 @@ class LangGraphAgent:
         self._context = AgentContext(
             adapter, settings, contract, conventions, NODE_CONVENTIONS, providers, self._readers.report_unread
         )
+        self._shared = SharedRuns(self._context, run_store, name) if run_store is not None else None
         self._running: list[Run] = []
-        self._shown: set[ThreadSnapshot] = set()
+        self._shown: set[ThreadSnapshot | FollowedRun] = set()
         self._serving = 0
         self._stopping = False
 
@@ -239,6 +247,8 @@ class LangGraphAgent:
             raise
         self._running.append(run)
         run.task.add_done_callback(lambda _task: self._running.remove(run))
+        if self._shared is not None:
+            self._shared.share(run)
         return reader
 
     def _check_room(self, going: int) -> None:
@@ -251,9 +261,9 @@ class LangGraphAgent:
     def connect(self, run_input: RunAgentInput, *, config: RunnableConfig | None = None) -> AsyncGenerator[Event, None]:
         """Yield the thread as it stands, without running anything: messages with their reasoning, state, interrupts.
 
-        Ids are those of the live runs; an unknown thread is an empty one. If a run is going on in the thread, in this
-        process, its events follow: first what there is so far, then the rest as it comes. If the graph keeps no
-        threads, the `run_id` must be that of the run: its thread id alone is no proof of having begun it.
+        Ids are those of the live runs; an unknown thread is an empty one. If a run is going on in the thread (with a
+        `run_store`, in any worker), its events follow: first what there is so far, then the rest as it comes. If the
+        graph keeps no threads, the `run_id` must be that of the run: its thread id is no proof of having begun it.
 
         Args:
             run_input: The thread, and what the client holds of it already.
@@ -277,7 +287,9 @@ class LangGraphAgent:
                 run.join(reader, run_input)
                 return reader
         self._check_room(len(self._shown))
-        shown = ThreadSnapshot(self._context, run_input, merge_run_configs(self.config, config), reader)
+        config = merge_run_configs(self.config, config)
+        show = partial(ThreadSnapshot, self._context, run_input, config, reader)
+        shown = show() if self._shared is None else self._shared.follow(run_input, reader, show)
         self._shown.add(shown)
         shown.task.add_done_callback(lambda _task: self._shown.discard(shown))
         return reader
@@ -289,12 +301,15 @@ class LangGraphAgent:
         reader.sink = interrupt_sink(sink_of_client, settings, run_input)
         return reader
 
-    def cancel(self, thread_id: str, run_id: str) -> bool:
-        """Stop a run: its readers get the `cancelled` outcome. Return whether it was running in this process."""
+    async def cancel(self, thread_id: str, run_id: str) -> bool:
+        """Stop a run: its readers get the `cancelled` outcome. Return whether it was going on.
+
+        The run is found in this process, and with a `run_store` in any. Raises `StateError` if that does not answer.
+        """
         runs = [run for run in self._running if (run.input.thread_id, run.input.run_id) == (thread_id, run_id)]
         for run in runs:
             run.stop()
-        return bool(runs)
+        return bool(runs) or (self._shared is not None and await self._shared.cancel(thread_id, run_id))
 
     @asynccontextmanager
     async def serving(self) -> AsyncIterator[None]:
@@ -328,8 +343,10 @@ class LangGraphAgent:
             grace: Seconds that the runs have to end by themselves.
         """
         self._stopping = True
-        going: list[Run | ThreadSnapshot] = [*self._running, *self._shown]
+        going: list[Run | ThreadSnapshot | FollowedRun] = [*self._running, *self._shown]
         await asyncio.gather(*(run_in_loop_of(one.task, one.end(ErrorCode.SERVER_STOPPING, grace)) for one in going))
+        if self._shared is not None:
+            await self._shared.drain()
 
     async def is_ready(self) -> bool:
         """Return whether the agent takes runs: it is not stopping, and the store of its threads answers."""

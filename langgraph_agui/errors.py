@@ -44,8 +44,10 @@ class ErrorCode(StrEnum):
     TOO_MANY_RUNS = "too_many_runs", "The agent is busy. Try again later."
     # As many clients follow the run as the agent allows.
     TOO_MANY_READERS = "too_many_readers", "Too many clients follow this run."
-    # No such run is going on in this process, so it cannot be stopped here.
-    RUN_UNKNOWN = "run_unknown", "No such run is going on in this server process. It may have ended."
+    # No such run is going on in this process, or in another one that shares its runs with this one.
+    RUN_UNKNOWN = "run_unknown", "No such run is going on here. It may have ended."
+    # The run goes on, or went on, in another server process, which is gone or cannot be reached.
+    RUN_LOST = "run_lost", "The connection to this run was lost. Connect to the thread again."
     # The server is stopping: it begins no run, or has ended this one.
     SERVER_STOPPING = "server_stopping", "The server is stopping. Try again later."
     # The server did not accept an answer (`on_approval` raised); nothing was run.

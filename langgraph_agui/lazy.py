@@ -9,7 +9,15 @@ from pathlib import Path
 from typing import Final
 
 # The extra that brings each package.
-_EXTRAS: Final = {"ag_ui_a2ui_toolkit": "a2ui", "fastapi": "fastapi", "httpx2": "client", "langchain": "middleware"}
+_EXTRAS: Final = {
+    "ag_ui_a2ui_toolkit": "a2ui",
+    "fastapi": "fastapi",
+    "httpx2": "client",
+    "langchain": "middleware",
+    "psycopg": "postgres",
+    "psycopg_pool": "postgres",
+    "redis": "redis",
+}
 
 
 def lazy_names(package: str, file: str) -> tuple[Callable[[], list[str]], Callable[[str], object]]:

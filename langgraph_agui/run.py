@@ -100,6 +100,7 @@ class Run:
     Attributes:
         input: What the client sent.
         task: Done when the graph has stopped, for whatever reason.
+        entered: Done when the run has its thread, or has ended.
     """
 
     def __init__(
@@ -134,8 +135,14 @@ class Run:
         self._translation = start_translation(agent, run_input, self._broadcaster)
         self._planner = RunPlanner(agent, run_input, self._config, run_in_thread if weight > _HEAVY else run_here)
         self._runner = graph_runner_for(self._graph, self._translation, self._translation_failed)
+        self.entered: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.task = asyncio.create_task(self._work(), name=f"agui-run-{run_input.run_id}")
         self.task.add_done_callback(self._ended)
+
+    @property
+    def finished(self) -> bool:
+        """Whether the terminal event was emitted."""
+        return self._translation.finished
 
     def may_be_joined(self, run_input: RunAgentInput) -> bool:
         """Return whether the input of `connect` asks for this run.
@@ -143,7 +150,7 @@ class Run:
         Raises:
             RunInputError: It does, and as many clients follow the run as may (`too_many_readers`).
         """
-        if self._translation.finished or self.input.thread_id != run_input.thread_id:
+        if self.finished or self.input.thread_id != run_input.thread_id:
             return False
         if not self._graph.has_checkpointer and self.input.run_id != run_input.run_id:
             return False  # nobody guards the ids of threads that nobody keeps
@@ -230,6 +237,8 @@ class Run:
                 timer.cancel()
             for reader in self._readers:
                 reader.close()
+            if not self.entered.done():
+                self.entered.set_result(None)
             if self._lease is not None:
                 self._lease.let_go()
 
@@ -275,6 +284,7 @@ class Run:
         """
         if self._lease is None and self._locks is not None:
             self._lease = await self._locks.acquire(self.input.thread_id, self._agent.settings.max_waiting)
+        self.entered.set_result(None)
         self._start_timers()
         plan = await self._planner.plan()
         pending = await self._carry_out(plan)

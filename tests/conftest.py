@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, settings
 from tests import agreement
 from tests.deep import DEPTH, example_count, mark_deep
 from tests.postgres import fresh_database, make_database, postgres_saver, postgres_server
+from tests.redis_server import redis_server, redis_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,7 +25,15 @@ if TYPE_CHECKING:
 
 pytest_plugins = ["tests.scheduling"]
 
-__all__ = ["fresh_database", "make_database", "node_client", "postgres_saver", "postgres_server"]
+__all__ = [
+    "fresh_database",
+    "make_database",
+    "node_client",
+    "postgres_saver",
+    "postgres_server",
+    "redis_server",
+    "redis_url",
+]
 
 # On a busy machine the time that an example takes says nothing about it.
 settings.register_profile(

@@ -31,8 +31,8 @@ RESPONSES: Final[dict[int | str, dict[str, Any]]] = {
 
 CANCEL_RESPONSES: Final[dict[int | str, dict[str, Any]]] = {
     204: {"description": "The run stops: its stream ends as cancelled."},
-    404: {**RESPONSES[409], "description": "No such run is going on in this process: see `code`."},
-    **{status: RESPONSES[status] for status in (400, 413, 415, 422)},
+    404: {**RESPONSES[409], "description": "No such run is going on: see `code`."},
+    **{status: RESPONSES[status] for status in (400, 413, 415, 422, 503)},
 }
 
 

@@ -150,8 +150,13 @@ class _Routes:
     async def cancel(self, request: Request) -> Response:
         """Stop a run."""
         run_input, _, _ = await self._admit(request)
-        if isinstance(self._agent, LangGraphAgent) and self._agent.cancel(run_input.thread_id, run_input.run_id):
-            return Response(status_code=204)
+        try:
+            if isinstance(self._agent, LangGraphAgent) and await self._agent.cancel(
+                run_input.thread_id, run_input.run_id
+            ):
+                return Response(status_code=204)
+        except StateError as error:
+            return _refusal(error)
         return _refusal(RunInputError(ErrorCode.RUN_UNKNOWN))
 
     async def capabilities(self) -> JSONResponse:

@@ -169,17 +169,21 @@ class Subscription(Generic[T]):
                 await self._waiter
             finally:
                 self._waiter = None
+        self._pace()
+        return self.take_waiting() or await self.take()  # fragments may be empty
+
+    def take_waiting(self) -> list[T]:
+        """Return the items that wait now."""
         items, self._items = self._items, []
         self._last = None
         self._weight = 0
-        self._pace()
         batch: list[T] = []
         for item in items:
             if isinstance(item, _Fragments):
                 batch.extend(item.items())
             else:
                 batch.append(item)
-        return batch or await self.take()  # fragments may be empty
+        return batch
 
     def _pace(self) -> None:
         """Let the next batch wait if too many have left lately."""

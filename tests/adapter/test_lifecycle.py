@@ -72,7 +72,7 @@ async def collect_and_cancel(agent: LangGraphAgent, when: Any) -> RecordedRun:
         async for event in agent.run(given):
             events.append(event)
             if when(event):
-                assert agent.cancel("t", "r")
+                assert await agent.cancel("t", "r")
     return RecordedRun(events, given)
 
 
@@ -94,7 +94,7 @@ async def test_a_cancelled_run(turn: Any, moment: str) -> None:
     agent = scripted_agent(turn)
     recorded = await collect_and_cancel(agent, on(moment))
     assert plain(recorded.last)["outcome"] == {"type": "cancelled"}
-    assert agent.cancel("t", "r") is False
+    assert await agent.cancel("t", "r") is False
 
 
 async def test_a_cancelled_run_tells_its_usage() -> None:
@@ -104,7 +104,7 @@ async def test_a_cancelled_run_tells_its_usage() -> None:
 
 
 async def test_cancelling_what_does_not_run() -> None:
-    assert scripted_agent(["a"]).cancel("t", "r") is False
+    assert await scripted_agent(["a"]).cancel("t", "r") is False
 
 
 async def test_a_drained_graph_is_cancelled() -> None:

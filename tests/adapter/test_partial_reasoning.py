@@ -111,7 +111,7 @@ class Talk:
         if way == "left":
             reading.cancel()
         else:
-            assert self.agent.cancel("t", "r")
+            assert await self.agent.cancel("t", "r")
         await asyncio.wait({reading}, timeout=PATIENCE)
         return events
 
@@ -249,7 +249,7 @@ async def test_a_run_that_is_stopped_in_a_tool(provider_server: ProviderServer) 
     given = run_input("hi", thread="t", run="r")
     reading = asyncio.create_task(collect(agent.run(given)))
     await asyncio.wait_for(begun.wait(), PATIENCE)
-    assert agent.cancel("t", "r")
+    assert await agent.cancel("t", "r")
     first = RecordedRun(await reading, given)
     assert first.last.outcome.type == "cancelled"
     await record_run(agent, run_input(*first.messages, "more", thread="t"))

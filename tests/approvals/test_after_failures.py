@@ -98,7 +98,7 @@ async def broken(kind: str, how: str) -> tuple[Client, Work, str]:
     await work.begun.wait()
     work.saver.alive = how != "is killed"
     if how != "fails":
-        assert client.agent.cancel("t", "r")
+        assert await client.agent.cancel("t", "r")
     assert (await running).type.value == ("RUN_ERROR" if how == "fails" else "RUN_FINISHED")
     work.how, work.saver.alive = None, True
     return client, work, one.id

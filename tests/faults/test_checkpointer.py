@@ -77,7 +77,7 @@ async def test_a_call_that_hangs(fault: Fault, tmp_path: Path) -> None:
             running.cancel()
             await asyncio.wait({running})
         else:
-            assert world.agent.cancel("t", "r")
+            assert await world.agent.cancel("t", "r")
             assert (await running).last.type.value == "RUN_FINISHED"
         try:
             await check_after(world, fault)

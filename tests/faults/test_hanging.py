@@ -78,7 +78,7 @@ def vanishes(stream: Stream, hanging: Hanging) -> None:
 
 
 def cancels(stream: Stream, hanging: Hanging) -> None:
-    assert hanging.agent.cancel(stream.input.thread_id, stream.input.run_id)
+    assert asyncio.run(hanging.agent.cancel(stream.input.thread_id, stream.input.run_id))
 
 
 def waits(stream: Stream, hanging: Hanging) -> None:

@@ -28,7 +28,7 @@ from tests.adapter.graphs import chain_of
 from tests.adapter.models import Scripted, call, text_chunk, thinking
 from tests.http.serving import Served, serving
 from tests.node_client import ClientRun, NodeClient
-from tests.waiting import PATIENCE
+from tests.waiting import PATIENCE, eventually
 
 GENERATIONS = ["0.0.42", "0.0.48", "0.0.53", "0.0.55", "0.0.57", "0.0.58", "0.0.59", None]
 MODERN = GENERATIONS[1:]
@@ -269,10 +269,9 @@ def test_a_run_that_is_cancelled(front: Front) -> None:
     front.use(agent)
 
     async def stop() -> None:
-        while not any(
-            agent.cancel(run.input.thread_id, run.input.run_id) for run in [*agent._running] if begun.is_set()
-        ):
-            await asyncio.sleep(0.01)
+        await eventually(begun.is_set, "the node hangs")
+        for run in agent._running:
+            assert await agent.cancel(run.input.thread_id, run.input.run_id)
 
     stopping = asyncio.run_coroutine_threadsafe(stop(), front._served.loop)
     run = front.run("hi")

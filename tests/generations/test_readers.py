@@ -123,7 +123,7 @@ def read(
         wait_for(lambda: len(served_readers(served)) == 3, "both have joined")
         served.loop.call_soon_threadsafe(stage.model.gate.set)
         if cancel:
-            wait_for(lambda: stage.agent.cancel("t", "live"), "the run is cancelled")
+            wait_for(lambda: asyncio.run(stage.agent.cancel("t", "live")), "the run is cancelled")
         return {path: done.result(PATIENCE) for path, done in begun.items()}
 
 

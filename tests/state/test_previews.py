@@ -173,7 +173,7 @@ async def test_nothing_of_an_emission_stays_when_the_run_is_cancelled() -> None:
     async for event in agent.run(given):
         events.append(event)
         if "preview" in event.model_dump_json():
-            agent.cancel(given.thread_id, given.run_id)
+            await agent.cancel(given.thread_id, given.run_id)
     recorded = RecordedRun(events, given)
     assert recorded.last.outcome.type == "cancelled"
     assert history(recorded) == ["-", "preview", "-"]

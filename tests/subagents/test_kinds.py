@@ -161,7 +161,7 @@ class Open:
 async def test_a_run_that_is_cancelled(sync: bool) -> None:
     run = Open(sync=sync)
     await run.both_open()
-    assert run.agent.cancel("t", "r")
+    assert await run.agent.cancel("t", "r")
     run.go = sync  # a thread cannot be cancelled: it ends at its next word
     recorded = await run.end()
     assert recorded.last.outcome.type == "cancelled"
@@ -173,7 +173,7 @@ async def test_a_run_that_is_cancelled(sync: bool) -> None:
 async def test_a_thread_goes_on_after_its_run_was_cancelled() -> None:
     run = Open()
     await run.both_open()
-    assert run.agent.cancel("t", "r")
+    assert await run.agent.cancel("t", "r")
     recorded = await run.end()
     run.go = True
     given = run_input(*recorded.messages, "again", thread="t")

@@ -140,7 +140,7 @@ async def test_also_after_a_cancellation() -> None:
     for number in range(5):
         text = f"go {number}"
         run = await begin(thread.agent, text)
-        assert thread.agent.cancel("t", text)
+        assert await thread.agent.cancel("t", text)
         assert (await run).last.outcome.type == "cancelled"
     gate.set()
     await thread.say("on")

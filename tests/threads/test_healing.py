@@ -205,7 +205,7 @@ async def test_a_thread_that_was_cancelled_goes_on(saver: Any) -> None:
     thread = talk(saver, pair("hang"), tools=[look, hang])
 
     async def cancel(_: Any) -> bool:
-        assert thread.agent.cancel("t", "r")
+        assert await thread.agent.cancel("t", "r")
         return False
 
     held = await until_result(thread, cancel)

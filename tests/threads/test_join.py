@@ -238,7 +238,7 @@ async def test_a_joiner_hears_that_the_run_was_cancelled() -> None:
     agent = agent_of(InMemorySaver(), model)
     live = await begun(agent, model)
     reader, own = joining(agent)
-    assert agent.cancel("t", "live")
+    assert await agent.cancel("t", "live")
     received, recorded = await asyncio.gather(read(live), read(reader))
     assert received[-1].outcome.type == "cancelled"
     assert RecordedRun(recorded, own).last.outcome.type == "cancelled"

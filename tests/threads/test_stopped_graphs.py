@@ -121,7 +121,7 @@ class Stopping:
         running = asyncio.create_task(collect(self.client.agent.run(given)))
         await self.begun.wait()
         self.saver.alive = how != "killed"
-        assert self.client.agent.cancel("t", "r")
+        assert await self.client.agent.cancel("t", "r")
         await running
         self.saver.alive, self.hangs = True, None
         self.begun.clear()

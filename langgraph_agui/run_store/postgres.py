@@ -1,0 +1,205 @@
+"""Live runs in Postgres. A run's worker writes into a table, others read it; NOTIFY carries signals and news.
+
+A worker is alive while a connection of its pool has its advisory lock, which ends with the process.
+"""
+
+import asyncio
+import logging
+import secrets
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Final, Self, TypeAlias
+
+import psycopg
+from psycopg import AsyncConnection
+from psycopg.rows import tuple_row
+from psycopg_pool import AsyncConnectionPool
+
+from langgraph_agui.run_store.store import Entry
+
+logger = logging.getLogger(__name__)
+
+Row: TypeAlias = tuple[Any, ...]
+
+# Seconds that a reader waits for an entry, and between two attempts to listen again.
+_WAIT, _RETRY = 1.0, 0.5
+
+# Not logged by Postgres: what is lost with the server are runs that it cannot bring back anyway.
+_SETUP: Final = """
+CREATE UNLOGGED TABLE IF NOT EXISTS langgraph_agui_runs (
+    run text PRIMARY KEY, thread text, worker int8 NOT NULL, begun timestamptz NOT NULL DEFAULT now()
+);
+CREATE INDEX IF NOT EXISTS langgraph_agui_runs_thread ON langgraph_agui_runs (thread);
+CREATE UNLOGGED TABLE IF NOT EXISTS langgraph_agui_entries (
+    run text, position int8, data bytea NOT NULL, complete bool NOT NULL, written timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (run, position)
+);
+"""
+
+# Whether the worker of a run is dead: nobody has its lock. Two may ask at a time, so it is taken as a shared one.
+_FIND: Final = """
+SELECT run FROM langgraph_agui_runs
+WHERE thread = %(thread)s AND NOT pg_try_advisory_xact_lock_shared(worker) ORDER BY begun DESC
+"""
+
+_SIGNAL: Final = """
+SELECT pg_notify('langgraph_agui', %(text)s) FROM langgraph_agui_runs
+WHERE run = %(run)s AND NOT pg_try_advisory_xact_lock_shared(worker)
+"""
+
+_APPEND: Final = """
+WITH entry AS (
+    INSERT INTO langgraph_agui_entries (run, position, data, complete)
+    VALUES (%(run)s, %(position)s, %(data)s, %(complete)s) RETURNING run
+), old AS (
+    DELETE FROM langgraph_agui_entries WHERE run = %(run)s AND position < %(oldest)s
+)
+SELECT pg_notify('langgraph_agui', run) FROM entry
+"""
+
+_READ: Final = """
+SELECT position, data, complete FROM langgraph_agui_entries WHERE run = %(run)s AND CASE WHEN %(position)s > 0
+    THEN position > %(position)s
+    ELSE position >= (SELECT max(position) FROM langgraph_agui_entries WHERE run = %(run)s AND complete) END
+ORDER BY position
+"""
+
+# What dead workers and finished runs have left.
+_SWEEP: Final = """
+WITH dead AS (DELETE FROM langgraph_agui_runs WHERE pg_try_advisory_xact_lock_shared(worker))
+DELETE FROM langgraph_agui_entries AS entry WHERE written < now() - interval '1 minute'
+    AND NOT EXISTS (SELECT FROM langgraph_agui_runs WHERE run = entry.run)
+"""
+
+
+class PostgresRunStore:
+    """A `RunStore` in Postgres, for one event loop. As a context manager it gives its connection back at the end.
+
+    Args:
+        pool: The pool of the checkpointer, or one like it. The store keeps one of its connections, which must lead to
+            Postgres itself or to a pgbouncer in session mode.
+    """
+
+    def __init__(self, pool: AsyncConnectionPool[Any]) -> None:
+        if not isinstance(pool, AsyncConnectionPool):
+            raise TypeError(f"PostgresRunStore takes a psycopg_pool.AsyncConnectionPool, not {type(pool).__name__}")
+        self._pool = pool
+        self._worker = secrets.randbits(63)
+        self._receivers: dict[str, Callable[[str], object]] = {}
+        self._published: set[str] = set()
+        self._readers: defaultdict[str, set[asyncio.Event]] = defaultdict(set)
+        self._listener: asyncio.Task[None] | None = None
+        self._listening = asyncio.Event()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Give the connection back."""
+        if self._listener is not None:
+            self._listener.cancel()
+            await asyncio.wait({self._listener})
+
+    async def setup(self) -> None:
+        """Make the tables. Once, before the workers start, as the checkpointer's."""
+        await self._execute(_SETUP)
+
+    async def _execute(self, query: str, parameters: Mapping[str, object] | None = None) -> list[Row]:
+        async with self._pool.connection() as connection, connection.cursor(row_factory=tuple_row) as cursor:
+            await cursor.execute(query.encode(), parameters)
+            return await cursor.fetchall() if cursor.description else []
+
+    # -- signals ------------------------------------------------------------------------------------------------------
+
+    async def begin(self, run: str, receive: Callable[[str], object]) -> None:
+        """See `RunStore`."""
+        await self._listen()
+        self._receivers[run] = receive
+        query = "INSERT INTO langgraph_agui_runs (run, worker) VALUES (%(run)s, %(worker)s)"
+        await self._execute(query, {"run": run, "worker": self._worker})
+
+    async def enter(self, thread: str, run: str) -> None:
+        """See `RunStore`."""
+        query = "UPDATE langgraph_agui_runs SET thread = %(thread)s WHERE run = %(run)s"
+        await self._execute(query, {"run": run, "thread": thread})
+
+    async def find(self, thread: str) -> str | None:
+        """See `RunStore`."""
+        rows = await self._execute(_FIND, {"thread": thread})
+        return str(rows[0][0]) if rows else None
+
+    async def signal(self, run: str, text: str) -> bool:
+        """See `RunStore`."""
+        return bool(await self._execute(_SIGNAL, {"run": run, "text": f"{run} {text}"}))
+
+    async def finish(self, run: str) -> None:
+        """See `RunStore`."""
+        self._receivers.pop(run, None)
+        await self._execute("DELETE FROM langgraph_agui_runs WHERE run = %(run)s", {"run": run})
+        if run in self._published:
+            self._published.remove(run)
+            await self._execute(_SWEEP)
+
+    async def _listen(self) -> None:
+        if self._listener is None:
+            self._listener = asyncio.create_task(self._keep_listening(), name="agui-run-store")
+        waiting = asyncio.create_task(self._listening.wait())
+        await asyncio.wait({waiting, self._listener}, return_when=asyncio.FIRST_COMPLETED)
+        waiting.cancel()
+
+    async def _keep_listening(self) -> None:
+        while True:
+            try:
+                async with self._pool.connection() as connection:
+                    await self._receive_on(connection)
+            except psycopg.Error:
+                logger.warning("The connection that listens for signals to runs was lost.", exc_info=True)
+            self._listening.clear()
+            await asyncio.sleep(_RETRY)
+
+    async def _receive_on(self, connection: AsyncConnection[Any]) -> None:
+        autocommits = connection.autocommit
+        await connection.set_autocommit(True)
+        try:
+            await connection.execute("LISTEN langgraph_agui")
+            await connection.execute("SELECT pg_advisory_lock(%s::int8)", (self._worker,))
+            await connection.execute(_SWEEP.encode())
+            self._listening.set()
+            async for notification in connection.notifies():
+                run, _, text = notification.payload.partition(" ")
+                if text and run in self._receivers:
+                    self._receivers[run](text)
+                elif not text and run in self._readers:
+                    for news in self._readers[run]:
+                        news.set()
+        finally:
+            if not connection.closed:
+                await connection.execute("SELECT pg_advisory_unlock(%s::int8)", (self._worker,))
+                await connection.execute("UNLISTEN langgraph_agui")
+                await connection.set_autocommit(autocommits)
+
+    # -- entries ------------------------------------------------------------------------------------------------------
+
+    async def append(self, run: str, entry: Entry, oldest: int) -> None:
+        """See `RunStore`."""
+        self._published.add(run)
+        values = {"run": run, "position": entry.position, "data": entry.data, "complete": entry.is_complete}
+        await self._execute(_APPEND, {**values, "oldest": oldest})
+
+    async def read(self, run: str, position: int) -> Sequence[Entry]:
+        """See `RunStore`."""
+        await self._listen()
+        news = asyncio.Event()
+        self._readers[run].add(news)
+        try:
+            if not (rows := await self._execute(_READ, {"run": run, "position": position})):
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(_WAIT):
+                        await news.wait()
+                rows = await self._execute(_READ, {"run": run, "position": position})
+        finally:
+            self._readers[run].remove(news)
+            if not self._readers[run]:
+                del self._readers[run]
+        return [Entry(*row) for row in rows]

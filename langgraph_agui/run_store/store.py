@@ -1,0 +1,51 @@
+"""The interface of a store of live runs. The worker of a run writes, workers whose clients follow it read.
+
+A run and a thread are named by keys, printable texts of at most 64 characters. A run is live from `begin` to `finish`,
+but for the death of its worker.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol, runtime_checkable
+
+
+class Entry(NamedTuple):
+    """Frames of a run that were written together.
+
+    Attributes:
+        position: The number of the entry; the next one has the next number.
+        data: SSE frames.
+        is_complete: Whether a reader can begin here: the frames show all that there is of the run so far.
+    """
+
+    position: int
+    data: bytes
+    is_complete: bool
+
+
+@runtime_checkable
+class RunStore(Protocol):
+    """A store of live runs, for one event loop of each worker. Its errors are those of its database."""
+
+    async def begin(self, run: str, receive: Callable[[str], object]) -> None:
+        """Make a run live; `receive` is called with each signal to it, in the event loop."""
+
+    async def enter(self, thread: str, run: str) -> None:
+        """Note that a live run is the one that goes on in a thread."""
+
+    async def find(self, thread: str) -> str | None:
+        """Return the run that goes on in a thread; None if there is none, or its worker died."""
+
+    async def signal(self, run: str, text: str) -> bool:
+        """Send a text to the worker of a run. Return whether the run is live."""
+
+    async def append(self, run: str, entry: Entry, oldest: int) -> None:
+        """Write the next entry. Entries before position `oldest` may be deleted."""
+
+    async def read(self, run: str, position: int) -> Sequence[Entry]:
+        """Return the entries behind a position; for position 0 those from the last complete one on.
+
+        It waits for a second if there are none, and then returns none.
+        """
+
+    async def finish(self, run: str) -> None:
+        """End a run: it is no longer live. Its entries can be read for another minute."""

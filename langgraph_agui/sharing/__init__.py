@@ -1,0 +1,97 @@
+"""Runs that all workers of an agent can follow and stop, by a `RunStore`.
+
+A run of this worker enters `SharedRuns.share`, and leaves into the store when another worker asks for it
+(`published.py`). A run of another worker comes from the store, and leaves through the subscriptions of the clients that
+follow it here (`followed.py`).
+"""
+
+import asyncio
+import json
+import logging
+from collections.abc import Callable
+from hashlib import sha256
+from typing import Final, TypeVar
+
+from ag_ui.core import RunAgentInput
+
+from langgraph_agui.connect import ThreadSnapshot
+from langgraph_agui.errors import StateError
+from langgraph_agui.run import Run
+from langgraph_agui.run_store.store import RunStore
+from langgraph_agui.settings import AgentContext
+from langgraph_agui.sharing.followed import Feed, FollowedRun
+from langgraph_agui.sharing.published import CANCEL, FOLLOW, PublishedRun
+from langgraph_agui.translate.subscription import Subscription
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+# Seconds that the store has to answer.
+_ANSWER: Final = 3.0
+
+
+class SharedRuns:
+    """The runs that the workers of one agent share.
+
+    Args:
+        agent: What the runs of the agent share.
+        store: Where the workers find each other's runs.
+        name: The agent's name. Agents of one name share their runs.
+    """
+
+    def __init__(self, agent: AgentContext, store: RunStore, name: str) -> None:
+        self._agent = agent
+        self._store = store
+        self._name = name
+        self._feeds: dict[str, Feed] = {}
+        self._published: set[asyncio.Task[None]] = set()
+
+    def _key(self, *ids: str) -> str:
+        return sha256(json.dumps([self._name, *ids]).encode()).hexdigest()
+
+    def share(self, run: Run) -> None:
+        """Let other workers follow and stop a run of this one."""
+        thread_id, run_id = run.input.thread_id, run.input.run_id
+        thread = self._key(thread_id) if self._agent.graph.has_checkpointer else None
+        published = PublishedRun(self._store, run, self._key(thread_id, run_id), self._agent.settings.max_unread)
+        task = asyncio.create_task(published.serve(thread), name=f"agui-share-{run_id}")
+        self._published.add(task)
+        task.add_done_callback(self._published.discard)
+
+    async def drain(self) -> None:
+        """Wait until the store has the ends of this worker's runs."""
+        if self._published:
+            await asyncio.wait(self._published, timeout=_ANSWER)
+
+    async def cancel(self, thread_id: str, run_id: str) -> bool:
+        """Stop a run of another worker. Return whether it was going on.
+
+        Raises:
+            StateError: The store does not answer.
+        """
+        try:
+            async with asyncio.timeout(_ANSWER):
+                return await self._store.signal(self._key(thread_id, run_id), CANCEL)
+        except Exception as error:
+            raise StateError("The store of live runs does not answer.") from error
+
+    def follow(
+        self, run_input: RunAgentInput, reader: Subscription[T], show: Callable[[], ThreadSnapshot]
+    ) -> FollowedRun:
+        """Show a client the run that goes on in its thread in another worker; what `show` shows if there is none."""
+        return FollowedRun(self._agent, self._find, run_input, reader, show)
+
+    async def _find(self, run_input: RunAgentInput) -> Feed | None:
+        """Return the feed of a run in another worker; None if none goes on there, or the store does not answer."""
+        try:
+            async with asyncio.timeout(_ANSWER):
+                run: str | None = self._key(run_input.thread_id, run_input.run_id)
+                if self._agent.graph.has_checkpointer:  # else the thread's id is no proof of having begun the run
+                    run = await self._store.find(self._key(run_input.thread_id))
+                if run is None or not (run in self._feeds or await self._store.signal(run, FOLLOW)):
+                    return None
+        except Exception:
+            logger.warning("The store of live runs does not answer.", exc_info=True)
+            return None
+        return self._feeds.get(run) or Feed(self._store, run, self._feeds)
