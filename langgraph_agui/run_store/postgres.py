@@ -79,11 +79,16 @@ class PostgresRunStore:
     Args:
         pool: The pool of the checkpointer, or one like it. The store keeps one of its connections, which must lead to
             Postgres itself or to a pgbouncer in session mode.
+
+    Raises:
+        ValueError: The pool has room for one connection only.
     """
 
     def __init__(self, pool: AsyncConnectionPool[Any]) -> None:
         if not isinstance(pool, AsyncConnectionPool):
             raise TypeError(f"PostgresRunStore takes a psycopg_pool.AsyncConnectionPool, not {type(pool).__name__}")
+        if pool.max_size < 2:
+            raise ValueError("PostgresRunStore keeps a connection of the pool: give the pool a max_size of 2 or more")
         self._pool = pool
         self._worker = secrets.randbits(63)
         self._receivers: dict[str, Callable[[str], object]] = {}
@@ -186,6 +191,11 @@ class PostgresRunStore:
         self._published.add(run)
         values = {"run": run, "position": entry.position, "data": entry.data, "complete": entry.is_complete}
         await self._execute(_APPEND, {**values, "oldest": oldest})
+
+    async def end(self, run: str) -> int:
+        """See `RunStore`."""
+        query = "SELECT coalesce(max(position), 0) FROM langgraph_agui_entries WHERE run = %(run)s"
+        return int((await self._execute(query, {"run": run}))[0][0])
 
     async def read(self, run: str, position: int) -> Sequence[Entry]:
         """See `RunStore`."""

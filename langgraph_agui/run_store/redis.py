@@ -16,14 +16,17 @@ from langgraph_agui.run_store.store import Entry
 
 logger = logging.getLogger(__name__)
 
-# The answer of XREAD: each stream with its entries, of number and fields.
-Streams: TypeAlias = "list[tuple[str, list[tuple[str, dict[str, str]]]]]"
+# The entries of a stream, each with its id and fields.
+Entries: TypeAlias = "list[tuple[str, dict[str, str]]]"
 
 # Milliseconds that a reader waits for an entry.
 _WAIT: Final = 1000
 
 # Seconds after which Redis forgets: a run that was never finished, the stream of a silent run, that of a finished one.
 _RUN, _SILENCE, _FINISHED = 24 * 3600, 3600, 60
+
+# More than there are runs that one worker follows: each takes a connection while it waits for an entry.
+_CONNECTIONS: Final = 10_000
 
 # Seconds between two attempts to connect again.
 _RETRY: Final = 0.5
@@ -45,7 +48,7 @@ class RedisRunStore:
     """
 
     def __init__(self, url: str, prefix: str = "langgraph-agui") -> None:
-        self._redis: Redis = Redis.from_url(url, protocol=2, decode_responses=True)
+        self._redis: Redis = Redis.from_url(url, protocol=2, decode_responses=True, max_connections=_CONNECTIONS)
         self._prefix = prefix
         self._worker = f"{prefix}:worker:{uuid4().hex}"
         self._receivers: dict[str, Callable[[str], object]] = {}
@@ -128,18 +131,27 @@ class RedisRunStore:
             pipeline.expire(key, _SILENCE)
             await pipeline.execute()
 
+    async def end(self, run: str) -> int:
+        """See `RunStore`."""
+        found = cast("Entries", await self._redis.xrevrange(self._key("stream", run), count=1))
+        return _position(found[0][0]) if found else 0
+
     async def read(self, run: str, position: int) -> Sequence[Entry]:
         """See `RunStore`."""
         found = await self._redis.xread({self._key("stream", run): f"{position}-0"}, block=_WAIT)
         entries = [
-            Entry(int(number.partition("-")[0]), fields["data"].encode(), fields["complete"] == "1")
-            for _, stream in cast("Streams", found)
+            Entry(_position(number), fields["data"].encode(), fields["complete"] == "1")
+            for _, stream in cast("list[tuple[str, Entries]]", found)
             for number, fields in stream
         ]
-        return entries if position else from_complete(entries)
+        return entries if position else _from_complete(entries)
 
 
-def from_complete(entries: Sequence[Entry]) -> Sequence[Entry]:
+def _position(entry_id: str) -> int:
+    return int(entry_id.partition("-")[0])
+
+
+def _from_complete(entries: Sequence[Entry]) -> Sequence[Entry]:
     """Return the entries from the last complete one; none if there is none."""
     starts = [place for place, entry in enumerate(entries) if entry.is_complete]
     return entries[starts[-1] :] if starts else ()

@@ -41,6 +41,9 @@ class RunStore(Protocol):
     async def append(self, run: str, entry: Entry, oldest: int) -> None:
         """Write the next entry. Entries before position `oldest` may be deleted."""
 
+    async def end(self, run: str) -> int:
+        """Return the position of the last entry of a run, 0 if there is none."""
+
     async def read(self, run: str, position: int) -> Sequence[Entry]:
         """Return the entries behind a position; for position 0 those from the last complete one on.
 

@@ -82,16 +82,21 @@ class SharedRuns:
         """Show a client the run that goes on in its thread in another worker; what `show` shows if there is none."""
         return FollowedRun(self._agent, self._find, run_input, reader, show)
 
-    async def _find(self, run_input: RunAgentInput) -> Feed | None:
-        """Return the feed of a run in another worker; None if none goes on there, or the store does not answer."""
+    async def _find(self, run_input: RunAgentInput) -> tuple[Feed, int] | None:
+        """Return the feed of a run in another worker, and behind which position of it the client may begin.
+
+        A client that holds messages begins with what the run's worker writes after it came: else it would get some of
+        them again. Returns None if no run goes on in another worker, or the store does not answer.
+        """
         try:
             async with asyncio.timeout(_ANSWER):
                 run: str | None = self._key(run_input.thread_id, run_input.run_id)
                 if self._agent.graph.has_checkpointer:  # else the thread's id is no proof of having begun the run
                     run = await self._store.find(self._key(run_input.thread_id))
-                if run is None or not (run in self._feeds or await self._store.signal(run, FOLLOW)):
+                after = await self._store.end(run) if run is not None and run_input.messages else 0
+                if run is None or ((after or run not in self._feeds) and not await self._store.signal(run, FOLLOW)):
                     return None
         except Exception:
             logger.warning("The store of live runs does not answer.", exc_info=True)
             return None
-        return self._feeds.get(run) or Feed(self._store, run, self._feeds)
+        return self._feeds.get(run) or Feed(self._store, run, self._feeds), after

@@ -53,7 +53,7 @@ class Feed:
         """Begin to pass the run on to a client."""
         self._followers[follower] = None
         for entry in self._entries:
-            follower.receive(_events_of(entry), begins=entry.is_complete)
+            follower.receive(entry, _events_of(entry))
 
     def remove(self, follower: "FollowedRun") -> None:
         """Stop passing the run on to a client. The last one ends the feed."""
@@ -75,17 +75,22 @@ class Feed:
                     self._pass_on(entry)
                 if not entries:
                     is_live = await self._store.signal(self._run, PING if position else FOLLOW)
-                    misses = 0 if is_live else misses + 1
+                    misses = 0 if is_live else misses + 1 if position else _MISSES
         except Exception:
             logger.warning("The store of live runs does not answer.", exc_info=True)
-        for follower in tuple(self._followers):
-            follower.lose(code)
+        self._lose(code)
 
     def _pass_on(self, entry: Entry) -> None:
         self._entries = [entry] if entry.is_complete else [*self._entries, entry]
         events = _events_of(entry)
         for follower in tuple(self._followers):
-            follower.receive(events, begins=entry.is_complete)
+            follower.receive(entry, events)
+        if is_last(events[-1]):
+            self._lose(ErrorCode.RUN_LOST)  # for those who were to begin later
+
+    def _lose(self, code: ErrorCode) -> None:
+        for follower in tuple(self._followers):
+            follower.lose(code)
 
 
 def _events_of(entry: Entry) -> list[Event]:
@@ -97,7 +102,7 @@ class FollowedRun:
 
     Args:
         agent: What the runs of the agent share.
-        find: Finds the feed of the client's run.
+        find: Finds the feed of the client's run, and behind which position of it the client may begin.
         run_input: The thread, and what the client holds of it.
         reader: Receives the events.
         show: Shows the thread as it stands, for where no run goes on.
@@ -109,7 +114,7 @@ class FollowedRun:
     def __init__(
         self,
         agent: AgentContext,
-        find: Callable[[RunAgentInput], Awaitable[Feed | None]],
+        find: Callable[[RunAgentInput], Awaitable[tuple[Feed, int] | None]],
         run_input: RunAgentInput,
         reader: Subscription[T],
         show: Callable[[], ThreadSnapshot],
@@ -120,6 +125,7 @@ class FollowedRun:
         self._reader: Subscription[Any] = reader
         self._show = show
         self._feed: Feed | None = None
+        self._after = 0
         self._sink: JoinedSink | None = None
         self._shown: ThreadSnapshot | None = None
         # Whether the client got the run, to its end.
@@ -141,8 +147,8 @@ class FollowedRun:
             self._feed.remove(self)
 
     async def _work(self) -> None:
-        feed = await self._find(self._input)
-        if feed is not None:
+        if (found := await self._find(self._input)) is not None:
+            feed, self._after = found
             if len(feed) >= self._agent.settings.max_readers:
                 return self._fail(ErrorCode.TOO_MANY_READERS)
             self._feed = feed
@@ -153,14 +159,15 @@ class FollowedRun:
         await asyncio.wait({self._shown.task})
         return None
 
-    def receive(self, events: Sequence[Event], *, begins: bool) -> None:
-        """Receive the next events of the run; `begins`, if a client may begin with them."""
-        if begins == (self._sink is not None):  # it has begun before, or not yet
+    def receive(self, entry: Entry, events: Sequence[Event]) -> None:
+        """Receive an entry of the run, and the events in it."""
+        begins = entry.is_complete and entry.position > self._after
+        if entry.is_complete if self._sink is not None else not begins:
             return
         sink = self._sink = self._sink or self._join(events)
         for event in events[begins:]:  # with a `RUN_STARTED` of its own
             sink.event(event)
-        if events and is_last(events[-1]):
+        if is_last(events[-1]):
             self._end(got_all=True)
 
     def lose(self, code: ErrorCode) -> None:

@@ -7,7 +7,7 @@ and after it the rest, many fragments at a time.
 import asyncio
 import logging
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, TypeAlias
 
 from langgraph_agui.run import Run
 from langgraph_agui.run_store.store import Entry, RunStore
@@ -24,8 +24,12 @@ PING: Final = "ping"
 # Seconds between two entries.
 _INTERVAL: Final = 0.04
 
-# Bytes after which the run is written from its beginning again, so that what stands before can be deleted.
+# Bytes after which the run is written from its beginning again, so that what stands before can be deleted. More, if the
+# beginning is larger.
 _SEGMENT: Final = 1024 * 1024
+
+# A reader of a run, and what it got when it joined.
+Begun: TypeAlias = tuple[Subscription[bytes], list[bytes]]
 
 
 class PublishedRun:
@@ -78,27 +82,26 @@ class PublishedRun:
 
     async def _publish(self) -> None:
         try:
-            reader: Subscription[bytes] | None = self._subscribe()
-            while reader is not None:
-                reader = await self._write(reader)
+            begun: Begun | None = self._subscribe()
+            while begun is not None:
+                begun = await self._write(*begun)
         except Exception:
             logger.warning("The store of live runs does not answer: followers lose a run.", exc_info=True)
 
-    def _subscribe(self) -> Subscription[bytes]:
+    def _subscribe(self) -> Begun:
         self._wanted = False
         self._reader = Subscription(SSESink, self._max_unread)
         self._run.join(self._reader, self._input)
-        return self._reader
+        return self._reader, self._reader.take_waiting()
 
-    async def _write(self, reader: Subscription[bytes]) -> Subscription[bytes] | None:
-        """Write what a new reader gets: to the end of the run (None), or of the segment. Return the reader of the next."""
-        size, begins = 0, True
+    async def _write(self, reader: Subscription[bytes], beginning: list[bytes]) -> Begun | None:
+        """Write what a reader gets, to the end of its segment. Return the next reader; None at the end of the run."""
         async with reader:
-            while self._run.finished or not (self._wanted or size > _SEGMENT):
+            left = max(_SEGMENT, await self._append(beginning, begins=True))
+            while self._run.finished or not (self._wanted or left < 0):
                 if not (batch := await reader.take()):
                     return None
-                size += await self._append(batch, begins=begins)
-                begins = False
+                left -= await self._append(batch)
                 await asyncio.sleep(_INTERVAL)
             rest = reader.take_waiting()  # and nothing comes until the next reader has joined
             following = self._subscribe()

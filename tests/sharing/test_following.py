@@ -1,0 +1,459 @@
+"""A run of one worker, followed and stopped by another: two agents on two stores, in one event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ag_ui.core import BaseEvent, RunAgentInput, StepStartedEvent
+from langgraph.checkpoint.memory import InMemorySaver
+
+from langgraph_agui import LangGraphAgent
+from langgraph_agui.errors import RunInputError, StateError
+from langgraph_agui.protocol import fold
+from langgraph_agui.protocol.sse import encode
+from langgraph_agui.run_store import Entry, RedisRunStore, RunStore
+from langgraph_agui.sharing import published
+from langgraph_agui.translate.event_sinks import EventSink
+from langgraph_agui.translate.run_events import run_started
+from langgraph_agui.translate.subscription import Subscription
+from tests.adapter.models import Scripted, calling, part, text_chunk, thinking
+from tests.adapter.streams import RecordedRun, dumped, run_input, user
+from tests.deep import deep, representatives
+from tests.redis_server import free_port, start_redis
+from tests.sharing.stores import Server
+from tests.threads.joins import agent_of, join_after, read, turns
+from tests.threads.test_join import check, held_after, ordered
+from tests.waiting import PATIENCE, eventually
+
+
+class Gated(Scripted):
+    """Stops behind the `stop`th chunk, until the gate is open."""
+
+    stop: int = 0
+    gate: Any = None
+    sent: int = 0
+
+    async def _astream(self, *args: Any, **kwargs: Any) -> Any:
+        async for chunk in super()._astream(*args, **kwargs):
+            yield chunk
+            self.sent += 1
+            if self.sent == self.stop:
+                self.hung.set()
+                await self.gate.wait()
+
+
+# A turn with everything, and where it stops: in the middle of reasoning, of text, of a call's arguments.
+TURN: list[Any] = [
+    *(thinking("Hm", 0), thinking(", well.", 0), thinking(index=0, signature="s1")),
+    *(text_chunk("Look", 1), text_chunk("ing.", 1)),
+    *(
+        calling(part("look", "", "c1", 2)),
+        calling(part(None, '{"place":', None, 2)),
+        calling(part(None, ' "a"}', None, 2)),
+    ),
+]
+STOPS = {"reasoning": 1, "text": 4, "arguments": 7}
+
+
+def gated(stop: int) -> Gated:
+    return Gated(TURN, [text_chunk("All done.", 1)], stop=stop, gate=asyncio.Event())
+
+
+class Pair:
+    """Two workers of one agent: the run is in the first."""
+
+    def __init__(self, stores: list[RunStore], model: Scripted, **options: Any) -> None:
+        saver = options.pop("saver", InMemorySaver())
+        options = {"on_disconnect": "continue", **options}
+        self.stores = stores
+        self.has_threads = saver is not None
+        self.one, self.two = (agent_of(saver, model, run_store=store, **options) for store in stores)
+        self.model = model
+        self.given = run_input(user("go", "u1"), thread="t", run="live")
+
+    async def begin(self, given: RunAgentInput | None = None) -> Subscription[BaseEvent]:
+        """A run of the first worker, which the other one can find."""
+        given = given or self.given
+        reader: Subscription[BaseEvent] = await self.one.begin(EventSink, given)
+        await self.until_found(given)
+        return reader
+
+    async def until_found(self, given: RunAgentInput) -> None:
+        shared = self.two._shared
+        assert shared is not None
+        async with asyncio.timeout(PATIENCE):
+            while not await self.stores[1].signal(shared._key(given.thread_id, given.run_id), "ping"):
+                await asyncio.sleep(0.001)
+            while (
+                self.has_threads
+                and given.run_id == self.given.run_id
+                and not await self.stores[1].find(shared._key(given.thread_id))
+            ):
+                await asyncio.sleep(0.001)
+
+    async def open_when_found(self) -> None:
+        await self.until_found(self.given)
+        self.model.gate.set()  # type: ignore[attr-defined]
+
+    def join(self, **fields: Any) -> tuple[Subscription[BaseEvent], RunAgentInput]:
+        """A client of the second worker."""
+        own = run_input(*fields.pop("messages", ()), thread="t", **fields)
+        return self.two.subscribe(EventSink, own), own
+
+    async def end(self) -> None:
+        await asyncio.gather(self.one.drain(), self.two.drain())
+
+
+@asynccontextmanager
+async def pair_on(server: Server, model: Scripted, **options: Any) -> AsyncIterator[Pair]:
+    async with server() as one, server() as two:
+        pair = Pair([one, two], model, **options)
+        yield pair
+        await pair.end()
+
+
+async def until_joined(reader: Subscription[BaseEvent]) -> list[BaseEvent]:
+    """What a client gets first."""
+    async with asyncio.timeout(PATIENCE):
+        return await reader.take()
+
+
+async def rest_of(reader: Subscription[BaseEvent], first: list[BaseEvent], own: RunAgentInput) -> RecordedRun:
+    async with asyncio.timeout(PATIENCE):
+        return RecordedRun([*first, *await read(reader)], own)  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize("where", STOPS)
+async def test_a_page_is_reloaded_in_the_middle_of_a_word(server: Server, where: str) -> None:
+    """What it holds in the end equals what the run's own client holds, in the forms of both generations."""
+    model = gated(STOPS[where])
+    async with pair_on(server, model) as pair:
+        live = await pair.begin()
+        await model.hung.wait()
+        joined = [
+            pair.join(),
+            pair.join(messages=[user("go", "u1")], state={"mood": "old", "mine": 1}),
+            pair.join(protocol_version=None),
+        ]
+        first = [await until_joined(reader) for reader, _ in joined]
+        assert [events[0].type.value for events in first] == ["RUN_STARTED"] * 3
+        model.gate.set()
+        truth = RecordedRun(await read(live), pair.given)
+        recorded = [await rest_of(reader, some, own) for (reader, own), some in zip(joined, first, strict=True)]
+    assert [message.role for message in truth.messages][:2] == ["user", "reasoning"]
+    for one in recorded:
+        assert ordered(one.messages) == ordered(truth.messages)
+        assert one.last.run_id == one.input.run_id
+    assert [one.state for one in recorded] == [truth.state, {**truth.state, "mine": 1}, truth.state]
+    assert [one.last.outcome is None for one in recorded] == [False, False, True]
+    middle = {"reasoning": "Hm", "text": "Look", "arguments": '{"place":'}[where]
+    deltas = [event.delta for event in first[0] if hasattr(event, "delta") and isinstance(event.delta, str)]
+    assert deltas[-1] == middle
+
+
+@pytest.mark.parametrize("where", STOPS)
+async def test_who_lost_its_connection_gets_the_rest_and_nothing_twice(server: Server, where: str) -> None:
+    model = gated(STOPS[where])
+    async with pair_on(server, model) as pair:
+        live = await pair.begin()
+        await model.hung.wait()
+        received = list[Any]()
+        async with live:  # and its connection breaks
+            await eventually(lambda: len(live._items) or received, "events wait")
+            received += live.take_waiting()
+        client = fold(received, pair.given.messages)
+        reader, own = pair.join(messages=client.messages, state=client.state)
+        first = await until_joined(reader)
+        model.gate.set()
+        recorded = await rest_of(reader, first, own)
+        again, seen = pair.join(messages=recorded.messages, state=recorded.state)
+        after = RecordedRun(await read(again), seen)
+    texts = [message.content for message in recorded.messages if message.role in ("reasoning", "assistant")]
+    assert [text for text in texts if text] == ["Hm, well.", "Looking.", "All done."]
+    assert dumped(after.messages) == dumped(recorded.messages)
+
+
+class Found(Scripted):
+    """Begins when the gate is open."""
+
+    gate: Any = None
+
+    async def _astream(self, *args: Any, **kwargs: Any) -> Any:
+        await self.gate.wait()
+        async for chunk in super()._astream(*args, **kwargs):
+            yield chunk
+
+
+@pytest.mark.parametrize("after", representatives(range(3, 50), lambda after: after // 8))
+async def test_joined_after_any_event(server: Server, after: int) -> None:
+    """Of one who holds nothing, one who holds the question, one who was cut off; from when others find the run."""
+    inputs = [run_input(thread="t"), run_input(user("go", "u1"), thread="t", state={"mood": "old"})]
+    given, cut = run_input(user("go", "u1"), thread="t", run="live"), run_input(thread="t")
+    async with pair_on(server, Found(*turns(), gate=asyncio.Event())) as pair:
+        pair.one.subscribe = pair.two.subscribe  # type: ignore[method-assign]
+        opening = asyncio.create_task(pair.open_when_found())
+        joined = await join_after(pair.one, after, *inputs, lambda got: held_after(got, given, cut), given=given)
+        await opening
+    if after <= len(joined.live.events):
+        check(joined)
+
+
+async def test_a_long_run_is_written_from_its_beginning_again(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Old entries go, and who follows from early or late on has all of it once."""
+    monkeypatch.setattr(published, "_SEGMENT", 2_000)
+    monkeypatch.setattr(published, "_INTERVAL", 0.001)
+    words = [part for number in range(300) for part in (0.001, text_chunk(f"word{number} ", 1))]
+    model = Scripted([text_chunk("Begin ", 1), 0.05, *words])
+    async with pair_on(server, model) as pair:
+        live = await pair.begin()
+        early, own_early = pair.join()
+        reading = asyncio.create_task(read(early))
+        shared = pair.two._shared
+        assert shared is not None
+        await eventually(
+            lambda: [feed for feed in shared._feeds.values() if feed._entries and feed._entries[0].position > 9],
+            "it began anew",
+        )
+        late, own_late = pair.join()
+        recorded = [RecordedRun(await reading, own_early), await rest_of(late, [], own_late)]
+        truth = RecordedRun(await read(live), pair.given)
+    for one in recorded:
+        assert dumped(one.messages) == dumped(truth.messages)
+
+
+async def test_many_clients_of_a_worker_read_the_run_once(server: Server) -> None:
+    model = gated(4)
+    async with pair_on(server, model, max_readers=100) as pair:
+        live = await pair.begin()
+        await model.hung.wait()
+        joined = [pair.join() for _ in range(100)]
+        first = [await until_joined(reader) for reader, _ in joined]
+        shared = pair.two._shared
+        assert shared is not None
+        assert [len(feed) for feed in shared._feeds.values()] == [100]
+        refused, own_refused = pair.join()
+        assert (await rest_of(refused, [], own_refused)).last.code == "too_many_readers"
+        async with joined[0][0]:  # leaves
+            pass
+        model.gate.set()
+        truth = RecordedRun(await read(live), pair.given)
+        for (reader, own), some in zip(joined[1:], first[1:], strict=True):
+            assert ordered((await rest_of(reader, some, own)).messages) == ordered(truth.messages)
+        assert not shared._feeds
+
+
+async def test_a_reader_that_never_reads_disturbs_nobody(server: Server) -> None:
+    model = Scripted([text_chunk("Well", 1), 0.1, *[0.001, text_chunk("x" * 1000, 1)] * 200])
+    async with pair_on(server, model, max_unread=50_000) as pair:
+        reading = asyncio.create_task(read(await pair.begin()))
+        lazy, own_lazy = pair.join()
+        good, own = pair.join()
+        recorded = await rest_of(good, [], own)
+        truth = RecordedRun(await reading, pair.given)
+        assert dumped(recorded.messages) == dumped(truth.messages)
+        let_go = await read(lazy)
+        assert [event.code for event in let_go] == ["reader_too_slow"]
+        assert own_lazy.thread_id == "t"
+
+
+# -- stopping -------------------------------------------------------------------------------------------------------
+
+
+async def test_any_worker_cancels(server: Server) -> None:
+    model = gated(4)
+    async with pair_on(server, model) as pair:
+        live = await pair.begin()
+        await model.hung.wait()
+        reader, own = pair.join()
+        first = await until_joined(reader)
+        assert not await pair.two.cancel("t", "other")
+        assert not await pair.two.cancel("other", "live")
+        assert await pair.two.cancel("t", "live")
+        assert RecordedRun(await read(live), pair.given).last.outcome.type == "cancelled"
+        assert (await rest_of(reader, first, own)).last.outcome.type == "cancelled"
+        async with asyncio.timeout(PATIENCE):
+            while await pair.two.cancel("t", "live"):  # until the store has it too
+                await asyncio.sleep(0.01)
+
+
+async def test_a_run_that_waits_for_its_thread(server: Server) -> None:
+    """It is cancelled from anywhere; who connects follows the run that has the thread."""
+    model = gated(4)
+    async with pair_on(server, model, on_busy="wait") as pair:
+        live = await pair.begin()
+        await model.hung.wait()
+        waiting = await pair.begin(run_input("and", thread="t", run="waits"))
+        reader, own = pair.join()
+        first = await until_joined(reader)
+        assert await pair.two.cancel("t", "waits")
+        assert (await read(waiting))[-1].outcome.type == "cancelled"
+        model.gate.set()
+        truth = RecordedRun(await read(live), pair.given)
+        assert ordered((await rest_of(reader, first, own)).messages) == ordered(truth.messages)
+
+
+async def test_a_worker_that_stops_ends_its_runs_for_all(server: Server) -> None:
+    model = gated(4)
+    async with pair_on(server, model) as pair:
+        live = await pair.begin()
+        await model.hung.wait()
+        reader, own = pair.join()
+        first = await until_joined(reader)
+        reading = asyncio.create_task(read(live))
+        await pair.one.drain()
+        assert (await reading)[-1].code == "server_stopping"
+        assert (await rest_of(reader, first, own)).last.code == "server_stopping"
+        with pytest.raises(RunInputError, match="stopping"):
+            await pair.one.begin(EventSink, run_input("on", thread="t"))
+
+
+async def test_a_worker_that_stops_lets_its_followers_go(server: Server) -> None:
+    model = gated(4)
+    async with pair_on(server, model) as pair:
+        live = await pair.begin()
+        await model.hung.wait()
+        reader, own = pair.join()
+        first = await until_joined(reader)
+        reading = asyncio.create_task(read(reader))
+        await pair.two.drain()
+        assert RecordedRun([*first, *await reading], own).last.code == "server_stopping"  # type: ignore[list-item]
+        model.gate.set()
+        assert (await read(live))[-1].type.value == "RUN_FINISHED"
+
+
+async def test_a_worker_that_dies(server: Server) -> None:
+    """Its readers elsewhere get a code, and who connects after that gets the thread as it stands."""
+    model = gated(4)
+    async with server() as two:
+        async with server() as one:
+            pair = Pair([one, two], model)
+            await pair.begin()
+            await model.hung.wait()
+            reader, own = pair.join()
+            first = await until_joined(reader)
+        # The store of the first worker is closed: to the other one it is dead.
+        recorded = await rest_of(reader, first, own)
+        assert recorded.last.code == "run_lost"
+        assert recorded.last.metadata["correlationId"]
+        again, own = pair.join()
+        assert (await rest_of(again, [], own)).last.type.value == "RUN_FINISHED"
+        assert not await pair.two.cancel("t", "live")
+        await pair.end()
+
+
+async def test_a_run_that_ends_before_it_can_answer(server: Server) -> None:
+    """Who asks for it then gets the thread as it stands."""
+    async with pair_on(server, gated(0)) as pair:
+        key = pair.two._shared._key  # type: ignore[union-attr]
+        await pair.stores[0].begin(key("t", "gone"), print)  # live, and never answers
+        await pair.stores[0].enter(key("t"), key("t", "gone"))
+        reader, own = pair.join()
+        await eventually(lambda: pair.two._shared._feeds, "the run is followed")  # type: ignore[union-attr]
+        await pair.stores[0].finish(key("t", "gone"))
+        recorded = await rest_of(reader, [], own)
+        assert recorded.types == ["RUN_STARTED", "MESSAGES_SNAPSHOT", "RUN_FINISHED"]
+
+
+async def test_a_reader_that_is_too_far_behind(server: Server) -> None:
+    async with pair_on(server, gated(0)) as pair:
+        key = pair.two._shared._key  # type: ignore[union-attr]
+        await pair.stores[0].begin(run := key("t", "fast"), print)
+        await pair.stores[0].enter(key("t"), run)
+        frames = [encode(run_started(pair.given)), encode(StepStartedEvent(step_name="a"))]
+        await pair.stores[0].append(run, Entry(1, frames[0], True), 0)
+        reader, own = pair.join()
+        first = await until_joined(reader)
+        await pair.stores[0].append(run, Entry(3, frames[-1], False), 0)
+        assert (await rest_of(reader, first, own)).last.code == "reader_too_slow"
+
+
+async def test_a_thread_that_nobody_keeps_is_joined_by_the_run(server: Server) -> None:
+    model = gated(4)
+    async with pair_on(server, model, saver=None) as pair:
+        live = await pair.begin()
+        await model.hung.wait()
+        stranger, own_stranger = pair.join()
+        assert (await rest_of(stranger, [], own_stranger)).messages == []
+        reader, own = pair.join(run="live")
+        first = await until_joined(reader)
+        model.gate.set()
+        truth = RecordedRun(await read(live), pair.given)
+        assert ordered((await rest_of(reader, first, own)).messages) == ordered(truth.messages)
+
+
+async def test_agents_of_other_names_share_nothing(server: Server) -> None:
+    model = gated(4)
+    async with pair_on(server, model) as pair:
+        await pair.begin()
+        await model.hung.wait()
+        other = agent_of(InMemorySaver(), model, name="other", run_store=pair.stores[1])
+        assert not await other.cancel("t", "live")
+        own = run_input(thread="t")
+        assert RecordedRun(await read(other.subscribe(EventSink, own)), own).messages == []
+
+
+# -- a store that is down ---------------------------------------------------------------------------------------------
+
+
+async def test_runs_go_on_while_the_store_is_down(tmp_path: Path) -> None:
+    port = free_port()
+    process: subprocess.Popen[bytes] | None = start_redis(port, tmp_path)
+    try:
+        url = f"redis://127.0.0.1:{port}"
+        async with RedisRunStore(url) as one, RedisRunStore(url) as two:
+            model = gated(4)
+            pair = Pair([one, two], model)
+            live = await pair.begin()
+            await model.hung.wait()
+            reader, own = pair.join()
+            first = await until_joined(reader)
+            assert process is not None
+            process.kill()
+            process.wait(PATIENCE)
+            model.gate.set()
+            truth = RecordedRun(await read(live), pair.given)
+            assert truth.last.type.value == "RUN_FINISHED"
+            assert (await rest_of(reader, first, own)).last.code == "run_lost"
+            with pytest.raises(StateError, match="store of live runs"):
+                await pair.two.cancel("t", "other")
+            at_rest, own = pair.join()
+            assert ordered((await rest_of(at_rest, [], own)).messages) == ordered(truth.messages)
+            second = RecordedRun(
+                await read(await pair.one.begin(EventSink, given := run_input("on", thread="t"))), given
+            )
+            assert second.last.type.value == "RUN_ERROR" or second.messages
+
+            process = start_redis(port, tmp_path)
+            later = gated(4)
+            pair = Pair([one, two], later)
+            live = await pair.begin()
+            await later.hung.wait()
+            assert await pair.two.cancel("t", "live")
+            assert (await read(live))[-1].outcome.type == "cancelled"
+            await pair.end()
+    finally:
+        if process is not None:
+            process.kill()
+
+
+@deep
+async def test_many_runs_at_once(server: Server) -> None:
+    async with pair_on(server, Scripted(*[[text_chunk(f"answer {number}", 1), 0.2] for number in range(50)])) as pair:
+        inputs = [run_input(user("go", f"u{number}"), thread=f"t{number}", run="r") for number in range(50)]
+        lives = [await pair.begin(given) for given in inputs]
+        own = [run_input(thread=given.thread_id) for given in inputs]
+        joined = await asyncio.gather(*(read(pair.two.subscribe(EventSink, one)) for one in own))
+        for live, given, events, one in zip(lives, inputs, joined, own, strict=True):
+            truth = RecordedRun(await read(live), given)
+            assert dumped(RecordedRun(events, one).messages) == dumped(truth.messages)
+
+
+def test_an_agent_without_a_store_shares_nothing() -> None:
+    assert agent_of(InMemorySaver())._shared is None
+    assert isinstance(agent_of(InMemorySaver(), run_store=RedisRunStore("redis://localhost")), LangGraphAgent)
