@@ -108,11 +108,13 @@ class PostgresRunStore:
 
     async def setup(self) -> None:
         """Make the tables. Once, before the workers start, as the checkpointer's."""
-        await self._execute(_SETUP)
+        await self._execute(_SETUP, prepare=False)  # as a prepared statement it would have to be one
 
-    async def _execute(self, query: str, parameters: Mapping[str, object] | None = None) -> list[Row]:
+    async def _execute(
+        self, query: str, parameters: Mapping[str, object] | None = None, *, prepare: bool | None = None
+    ) -> list[Row]:
         async with self._pool.connection() as connection, connection.cursor(row_factory=tuple_row) as cursor:
-            await cursor.execute(query.encode(), parameters)
+            await cursor.execute(query.encode(), parameters, prepare=prepare)
             return await cursor.fetchall() if cursor.description else []
 
     # -- signals ------------------------------------------------------------------------------------------------------
