@@ -76,13 +76,13 @@ class PublishedRun:
         elif signal == FOLLOW and not self._run.finished:
             self._wanted = True
             if self._task is None or self._task.done():
-                self._task = asyncio.create_task(self._publish(), name=f"agui-publish-{self._run.input.run_id}")
+                publishing = self._publish(self._subscribe())
+                self._task = asyncio.create_task(publishing, name=f"agui-publish-{self._run.input.run_id}")
             elif self._reader is not None:
                 self._reader.put(b"")  # wakes it
 
-    async def _publish(self) -> None:
+    async def _publish(self, begun: Begun | None) -> None:
         try:
-            begun: Begun | None = self._subscribe()
             while begun is not None:
                 begun = await self._write(*begun)
         except Exception:

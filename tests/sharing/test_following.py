@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import subprocess
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -74,7 +74,6 @@ class Pair:
         self.stores = stores
         self.has_threads = saver is not None
         self.one, self.two = (agent_of(saver, model, run_store=store, **options) for store in stores)
-        self.model = model
         self.given = run_input(user("go", "u1"), thread="t", run="live")
 
     async def begin(self, given: RunAgentInput | None = None) -> Subscription[BaseEvent]:
@@ -96,10 +95,6 @@ class Pair:
                 and not await self.stores[1].find(shared._key(given.thread_id))
             ):
                 await asyncio.sleep(0.001)
-
-    async def open_when_found(self) -> None:
-        await self.until_found(self.given)
-        self.model.gate.set()  # type: ignore[attr-defined]
 
     def join(self, **fields: Any) -> tuple[Subscription[BaseEvent], RunAgentInput]:
         """A client of the second worker."""
@@ -179,8 +174,8 @@ async def test_who_lost_its_connection_gets_the_rest_and_nothing_twice(server: S
     assert dumped(after.messages) == dumped(recorded.messages)
 
 
-class Found(Scripted):
-    """Begins when the gate is open."""
+class Halting(Scripted):
+    """Goes on while the gate is open."""
 
     gate: Any = None
 
@@ -188,18 +183,34 @@ class Found(Scripted):
         await self.gate.wait()
         async for chunk in super()._astream(*args, **kwargs):
             yield chunk
+            await self.gate.wait()
 
 
-@pytest.mark.parametrize("after", representatives(range(3, 50), lambda after: after // 8))
+@pytest.mark.parametrize("after", representatives(range(3, 38), lambda after: after // 8))
 async def test_joined_after_any_event(server: Server, after: int) -> None:
     """Of one who holds nothing, one who holds the question, one who was cut off; from when others find the run."""
     inputs = [run_input(thread="t"), run_input(user("go", "u1"), thread="t", state={"mood": "old"})]
     given, cut = run_input(user("go", "u1"), thread="t", run="live"), run_input(thread="t")
-    async with pair_on(server, Found(*turns(), gate=asyncio.Event())) as pair:
+    async with pair_on(server, model := Halting(*turns(), gate=asyncio.Event())) as pair:
         pair.one.subscribe = pair.two.subscribe  # type: ignore[method-assign]
-        opening = asyncio.create_task(pair.open_when_found())
-        joined = await join_after(pair.one, after, *inputs, lambda got: held_after(got, given, cut), given=given)
-        await opening
+
+        async def open_when(ready: Awaitable[None]) -> None:
+            await ready
+            model.gate.set()
+
+        def halt(received: list[Any]) -> RunAgentInput:
+            model.gate.clear()
+            tasks.append(asyncio.create_task(open_when(eventually(all_have_begun, "all have begun"))))
+            return held_after(received, given, cut)
+
+        def all_have_begun() -> bool:
+            seen.update(pair.two._shown)
+            return len(seen) == 3 and all(one._sink or one._shown or one.task.done() for one in seen)
+
+        seen = set[Any]()
+        tasks = [asyncio.create_task(open_when(pair.until_found(given)))]
+        joined = await join_after(pair.one, after, *inputs, halt, given=given)
+        await asyncio.gather(*tasks)
     if after <= len(joined.live.events):
         check(joined)
 
@@ -249,8 +260,8 @@ async def test_many_clients_of_a_worker_read_the_run_once(server: Server) -> Non
 
 
 async def test_a_reader_that_never_reads_disturbs_nobody(server: Server) -> None:
-    model = Scripted([text_chunk("Well", 1), 0.1, *[0.001, text_chunk("x" * 1000, 1)] * 200])
-    async with pair_on(server, model, max_unread=50_000) as pair:
+    model = Scripted([text_chunk("Well", 1), 0.1, *[0.001, text_chunk("x" * 1000, 1)] * 400])
+    async with pair_on(server, model, max_unread=600_000) as pair:
         reading = asyncio.create_task(read(await pair.begin()))
         lazy, own_lazy = pair.join()
         good, own = pair.join()
