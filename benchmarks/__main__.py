@@ -19,6 +19,8 @@ from .profiling import print_profile, profiles, profiles_markdown
 from .remote import KEY as REMOTE
 from .remote import measure_remote, remote_markdown
 from .report import PAGE, README, markdown, summary, write
+from .shared import KEY as SHARED
+from .shared import measure_shared, shared_markdown
 from .stalled import KEY as STALLED
 from .stalled import measure_stalled, stalled_markdown
 from .state_size import KEY as STATE
@@ -43,6 +45,10 @@ async def _remote(rounds: int, scale: float) -> list[str]:
     return remote_markdown(await measure_remote(rounds, scale))
 
 
+async def _shared(rounds: int, scale: float) -> list[str]:
+    return shared_markdown(await measure_shared(rounds, scale))
+
+
 async def _client(rounds: int, scale: float) -> list[str]:
     return client_markdown(await measure_client(rounds, scale))
 
@@ -56,6 +62,7 @@ SECTIONS: dict[str, Callable[[int, float], Coroutine[Any, Any, list[str]]]] = {
     LARGEST: _largest,
     STALLED: _stalled,
     REMOTE: _remote,
+    SHARED: _shared,
     CLIENT: _client,
     GROWTH: _growth,
 }

@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("ag_ui_langgraph", reason="the benchmarks need the incumbent (extra `bench`)")
 
-from benchmarks import client, growth, growth_history, growth_pause_graphs, growth_pauses, growth_server_runs, remote
+from benchmarks import client, growth, growth_history, growth_pause_graphs, growth_pauses, growth_server_runs, remote, shared
 from benchmarks.figures import in_turn, minus, over, spread, table, verdict
 from benchmarks.folded import check_stream
 from benchmarks.growth_crowd import OURS as OUR_RUNS
@@ -41,6 +41,16 @@ async def test_the_section_of_remote_graphs_measures_each_way() -> None:
     text = "\n".join(remote.remote_markdown(found))
     assert all(f"| {way} |" in text for way in found.costs)
     assert "Goal: 1.50 (" in text
+
+
+@pytest.mark.xdist_group("postgres")
+async def test_the_section_of_shared_runs_measures_each_way() -> None:
+    found = await shared.measure_shared(rounds=1, scale=TINY)
+
+    assert [one.workload.key for one in found] == ["W1", "W4"]
+    assert all(cost > 0 for one in found for costs in one.costs.values() for cost in costs)
+    text = "\n".join(shared.shared_markdown(found))
+    assert all(f"| {key}: {store} |" in text for key in ("W1", "W4") for store in ("Redis", "Postgres"))
 
 
 async def test_the_section_of_the_client_measures_each_way() -> None:
