@@ -16,17 +16,17 @@ DEPTH ?= 1
 # Workers and the programs that tests start share compiled code, whatever the environment says.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-deep test-frontends test-docs docs interop package lint format audit bench soak results chromium nginx clean
+.PHONY: demo test test-deep test-frontends test-docs docs interop package lint format audit bench soak results chromium nginx redis clean
 
 demo: .venv/.demo
 	$(BIN)/langgraph-agui demo --port $(PORT) --ask "What is the weather in Rome and Paris?" $(ARGS)
 
-test: .venv/.dev chromium
+test: .venv/.dev chromium redis
 	$(BIN)/python -c 'from tests.node_client import install; install()'
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup $(ELSEWHERE) $(ARGS)
 
 # What `make test` leaves out, and all that draws examples, with more of them.
-test-deep: .venv/.dev chromium
+test-deep: .venv/.dev chromium redis
 	$(BIN)/python -c 'from tests.node_client import install; install()'
 	TEST_DEPTH=$(DEPTH) $(BIN)/python -m pytest -o timeout=900 -n $(WORKERS) --dist loadgroup $(ELSEWHERE) -m 'deep or hypothesis' $(ARGS)
 
@@ -46,11 +46,11 @@ docs: .venv/.dev
 	$(BIN)/python -m tests.docs
 
 # Every code block of the README and the docs runs; the quickstart and the tutorials from an empty folder, in Chromium.
-test-docs: .venv/.dev chromium nginx
+test-docs: .venv/.dev chromium nginx redis
 	$(BIN)/python -m pytest -n 2 --dist loadgroup tests/docs $(ARGS)
 
 # What is uploaded: its files, each extra alone, then the lowest and the newest dependencies, on every Python that is here.
-package: .venv/.dev
+package: .venv/.dev redis
 	$(BIN)/python -m pytest -n 2 --dist loadgroup tests/packaging --ignore=tests/packaging/test_versions.py $(ARGS)
 	$(BIN)/python -m pytest -n 2 --dist loadgroup tests/packaging/test_versions.py $(ARGS)
 
@@ -77,7 +77,7 @@ audit: .venv/.dev
 	$(BIN)/python -m pip freeze --exclude-editable > .venv-audit/installed.txt
 	.venv-audit/bin/pip-audit --strict --no-deps --disable-pip -r .venv-audit/installed.txt $(ARGS)
 
-bench: .venv/.dev
+bench: .venv/.dev redis
 	$(BIN)/python -m benchmarks --rounds $(ROUNDS) $(ARGS)
 
 # Ten thousand runs with clients of every kind: memory, tasks, descriptors, locks are flat, or it fails. Ten minutes.
@@ -98,6 +98,10 @@ chromium:
 nginx:
 	@PATH="$$PATH:/usr/sbin"; { command -v nginx && command -v openssl; } >/dev/null || \
 		{ sudo=$$(command -v sudo || true); $$sudo apt-get update -q && $$sudo apt-get install -y -q nginx-light openssl; }
+
+redis:
+	@command -v redis-server >/dev/null || \
+		{ sudo=$$(command -v sudo || true); $$sudo apt-get update -q && $$sudo apt-get install -y -q redis-server; }
 
 .venv/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; try: make PYTHON=python3.11")'
