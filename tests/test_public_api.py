@@ -54,6 +54,7 @@ MODULES: dict[str, tuple[str, ...] | None] = {
     f"{PACKAGE}.protocol": None,
     f"{PACKAGE}.protocol.sse": ("encode",),
     f"{PACKAGE}.models": None,
+    f"{PACKAGE}.run_store": None,
 }
 """The modules that users import from, and the names they import. None stands for the module's `__all__`."""
 
@@ -74,6 +75,7 @@ MEMBERS: dict[str, tuple[str, ...]] = {
     "LangGraphAgent": ("run", "stream_sse", "connect", "cancel", "capabilities"),
     "MessageChunks": ("feed", "finish"),
     "ProtocolError": ("code", "event"),
+    "PostgresRunStore": ("setup",),
     "ReasoningSeal": ("new_key",),
     "RemoteAgent": ("invoke", "ainvoke"),
     "RemoteRun": (
