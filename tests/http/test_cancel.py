@@ -80,6 +80,6 @@ def test_openapi_describes_it() -> None:
     app = FastAPI()
     app.include_router(agui_router(LangGraphAgent(graph.compile(checkpointer=InMemorySaver())), "/agent"))
     operation = app.openapi()["paths"]["/agent/cancel"]["post"]
-    assert operation["responses"].keys() == {"204", "400", "404", "413", "415", "422"}
+    assert operation["responses"].keys() == {"204", "400", "404", "413", "415", "422", "503"}
     body = operation["requestBody"]["content"]["application/json"]["schema"]
     assert body["required"] == ["threadId", "runId"]
