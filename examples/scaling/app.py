@@ -1,10 +1,11 @@
-"""An agent that any number of processes serve, on one Postgres.
+"""An agent that any number of processes serve, on one Postgres. Each of them can follow and stop the runs of all.
 
-    python app.py                      # once: makes the checkpointer's tables
+    python app.py                      # once: makes the tables
     uvicorn app:app --workers 4        # as often, and on as many machines, as you like
 
-`DATABASE_URL` says where Postgres is. `MODEL`, for example `anthropic:claude-sonnet-4-5`, is the model; without it a
-scripted one answers offline, with `DEMO_DELAY` seconds before each word.
+`DATABASE_URL` says where Postgres is. With `REDIS_URL`, the live runs are in Redis. `MODEL`, for example
+`anthropic:claude-sonnet-4-5`, is the model; without it a scripted one answers offline, with `DEMO_DELAY` seconds before
+each word.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Final
 
 from fastapi import FastAPI
 from langchain.agents import create_agent
@@ -25,8 +27,12 @@ from psycopg_pool import AsyncConnectionPool
 
 from langgraph_agui import LangGraphAgent, add_langgraph_fastapi_endpoint
 from langgraph_agui.cli.demo import DemoModel, get_weather
+from langgraph_agui.run_store import PostgresRunStore, RunStore
 
 DATABASE_URL = os.environ.get("DATABASE_URL", "postgresql://postgres:postgres@localhost:5432/postgres")
+
+# Seconds in which the runs of a process that stops may end.
+DRAIN: Final = 20
 
 
 def connections() -> AsyncConnectionPool[AsyncConnection[DictRow]]:
@@ -36,10 +42,19 @@ def connections() -> AsyncConnectionPool[AsyncConnection[DictRow]]:
         connection_class=AsyncConnection[DictRow],
         kwargs={"autocommit": True, "prepare_threshold": 0, "row_factory": dict_row},
         min_size=1,
-        max_size=10,  # times the number of processes, and one more for each: Postgres takes 100 by default
+        max_size=10,  # one is the run store's; times the processes, plus one each: Postgres takes 100 by default
         check=AsyncConnectionPool.check_connection,  # a database that was restarted costs no run
         open=False,
     )
+
+
+def live_runs(pool: AsyncConnectionPool[AsyncConnection[DictRow]]) -> AbstractAsyncContextManager[RunStore]:
+    """Where the processes find each other's runs."""
+    if url := os.environ.get("REDIS_URL"):
+        from langgraph_agui.run_store import RedisRunStore  # needs the extra `redis`
+
+        return RedisRunStore(url)
+    return PostgresRunStore(pool)
 
 
 def model() -> BaseChatModel:
@@ -50,13 +65,20 @@ def model() -> BaseChatModel:
 
 @asynccontextmanager
 async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-    """Everything that belongs to the event loop is made here, not at import: pool, saver, graph, agent, routes."""
-    async with connections() as pool:
+    """Everything that belongs to the event loop is made here, not at import: pool, stores, graph, agent, routes."""
+    async with connections() as pool, live_runs(pool) as store:
         graph = create_agent(model(), tools=[get_weather], checkpointer=AsyncPostgresSaver(pool))
-        agent = LangGraphAgent(graph, name="assistant")
+        agent = LangGraphAgent(
+            graph,
+            name="assistant",  # the agents of one name share their runs
+            run_store=store,
+            on_disconnect="continue",
+            run_timeout=600,  # so that a run without a reader ends
+        )
         add_langgraph_fastapi_endpoint(app, agent, "/agent")
         async with agent.serving():
             yield
+            await agent.drain(grace=DRAIN)
 
 
 app = FastAPI(lifespan=lifespan)
@@ -66,6 +88,7 @@ async def set_up() -> None:
     """Make the tables. Not in `lifespan`: workers that start together would get in each other's way."""
     async with connections() as pool:
         await AsyncPostgresSaver(pool).setup()
+        await PostgresRunStore(pool).setup()
 
 
 if __name__ == "__main__":

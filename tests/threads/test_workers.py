@@ -1,4 +1,4 @@
-"""The example of docs/operations/scaling.md, run by the commands of its compose file: two workers on one Postgres."""
+"""The programs and the example of docs/operations/scaling.md: two workers on one Postgres, by its compose file."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from threading import Event
 from typing import Any
 from uuid import uuid4
 
@@ -21,18 +24,25 @@ import pytest
 import yaml
 from ag_ui.core import RunAgentInput
 
-from langgraph_agui.protocol import Verifier, decode, fold
+from langgraph_agui.protocol import ProtocolError, Verifier, decode, fold
 from tests.adapter.streams import run_input
 from tests.agreement import record_stream
 from tests.deep import deep
+from tests.docs.blocks import ROOT, blocks
 from tests.waiting import PATIENCE, wait_for
 
 pytestmark = pytest.mark.xdist_group("postgres")
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "scaling"
+EXAMPLE = ROOT / "examples" / "scaling"
+PAGE = ROOT / "docs" / "operations" / "scaling.md"
 SERVICES: dict[str, dict[str, Any]] = yaml.safe_load((EXAMPLE / "compose.yaml").read_text())["services"]
 SLOW = "0.015"
 """Seconds before each word: an answer takes about one."""
+
+LONG = f"Hello{' again' * 300}"
+"""What the model repeats, with more: for longer than other workers need to join."""
+
+TEXT = b'"TEXT_MESSAGE_CONTENT"'
 
 
 @dataclass(frozen=True)
@@ -60,17 +70,40 @@ def command(service: str, **options: str) -> list[str]:
     return words
 
 
-def ask(port: int, given: RunAgentInput) -> Answer:
-    request = urllib.request.Request(
-        f"http://127.0.0.1:{port}/agent",
-        given.model_dump_json(by_alias=True).encode(),
-        {"content-type": "application/json"},
+def post(port: int, path: str, body: bytes) -> Any:
+    url = f"http://127.0.0.1:{port}/agent{path}"
+    return urllib.request.urlopen(
+        urllib.request.Request(url, body, {"content-type": "application/json"}), None, PATIENCE
     )
+
+
+def ask(port: int, given: RunAgentInput, path: str = "", begun: Event | None = None) -> Answer:
+    """The answer to a request; `begun` is set when text has arrived."""
+    body = b""
     try:
-        with urllib.request.urlopen(request, timeout=PATIENCE) as response:
-            return Answer(response.status, response.read())
+        with post(port, path, given.model_dump_json(by_alias=True).encode()) as response:
+            for line in response:
+                body += line
+                if begun is not None and TEXT in line:
+                    begun.set()
+            return Answer(response.status, body)
     except urllib.error.HTTPError as error:
         return Answer(error.code, error.read())
+
+
+def begin_and_leave(port: int, given: RunAgentInput) -> None:
+    """Begin a run, and close the connection when its first text arrives."""
+    with post(port, "", given.model_dump_json(by_alias=True).encode()) as response:
+        assert any(TEXT in line for line in response)
+
+
+def cancel(port: int, given: RunAgentInput) -> int:
+    body = json.dumps({"threadId": given.thread_id, "runId": given.run_id}).encode()
+    try:
+        with post(port, "/cancel", body) as response:
+            return int(response.status)
+    except urllib.error.HTTPError as error:
+        return error.code
 
 
 def healthy(port: int) -> bool:
@@ -87,32 +120,69 @@ def free_port() -> int:
 
 
 @dataclass(frozen=True)
+class Worker:
+    port: int
+    process: subprocess.Popen[bytes]
+
+
+@contextmanager
+def running(words: list[str], port: int, folder: Path, environment: dict[str, str]) -> Iterator[Worker]:
+    """A process that serves the agent on a port, from when it answers."""
+    process = subprocess.Popen(words, cwd=folder, env=environment)
+    try:
+        wait_for(lambda: healthy(port), "a worker answers")
+        yield Worker(port, process)
+    finally:
+        process.terminate()
+        process.wait(PATIENCE)
+
+
+@dataclass(frozen=True)
 class Workers:
-    dsn: str
-    ports: tuple[int, int]
-    processes: tuple[subprocess.Popen[bytes], ...]
+    """Two workers, on a port each so that a test can choose."""
+
+    environment: dict[str, str]
+    both: tuple[Worker, Worker]
+
+    @property
+    def ports(self) -> tuple[int, int]:
+        return self.both[0].port, self.both[1].port
+
+    @property
+    def dsn(self) -> str:
+        return self.environment["DATABASE_URL"]
+
+
+def one_more(environment: dict[str, str]) -> Any:
+    port = free_port()
+    return running(command("agent", host="127.0.0.1", port=str(port), workers="1"), port, EXAMPLE, environment)
+
+
+@contextmanager
+def two_workers(**variables: str) -> Iterator[Workers]:
+    environment = {**os.environ, "DEMO_DELAY": SLOW, "MODEL": "", **variables}
+    subprocess.run(command("setup"), cwd=EXAMPLE, env=environment, check=True, timeout=PATIENCE)
+    with one_more(environment) as first, one_more(environment) as second:
+        yield Workers(environment, (first, second))
 
 
 @pytest.fixture(scope="module")
 def workers(make_database: Callable[[], str]) -> Iterator[Workers]:
-    """Two workers, on a port each so that a test can choose."""
-    dsn = make_database()
-    environment = {**os.environ, "DATABASE_URL": dsn, "DEMO_DELAY": SLOW, "MODEL": ""}
-    subprocess.run(command("setup"), cwd=EXAMPLE, env=environment, check=True, timeout=PATIENCE)
-    ports = free_port(), free_port()
-    processes = tuple(
-        subprocess.Popen(command("agent", host="127.0.0.1", port=str(port), workers="1"), cwd=EXAMPLE, env=environment)
-        for port in ports
-    )
-    try:
-        for port in ports:
-            wait_for(lambda port=port: healthy(port), "a worker answers")  # type: ignore[misc]
-        yield Workers(dsn, ports, processes)
-    finally:
-        for process in processes:
-            process.terminate()
-        for process in processes:
-            process.wait(PATIENCE)
+    with two_workers(DATABASE_URL=make_database()) as both:
+        yield both
+
+
+@pytest.fixture(scope="module")
+def workers_with_redis(make_database: Callable[[], str], redis_server: int) -> Iterator[Workers]:
+    url = f"redis://127.0.0.1:{redis_server}/511"
+    with two_workers(DATABASE_URL=make_database(), REDIS_URL=url) as both:
+        yield both
+
+
+@pytest.fixture(params=["workers", "workers_with_redis"], ids=["postgres", "redis"])
+def sharing(request: pytest.FixtureRequest) -> Workers:
+    """Two workers for each store of live runs."""
+    return request.getfixturevalue(request.param)  # type: ignore[no-any-return]
 
 
 def texts(client: Any) -> list[str]:
@@ -122,12 +192,13 @@ def texts(client: Any) -> list[str]:
 
 
 def locked(dsn: str) -> int:
-    """How many threads have a run."""
+    """How many threads have a run. The stores of live runs have advisory locks too, one for each worker."""
     query = (
-        "SELECT objid FROM pg_locks JOIN pg_database d ON d.oid = database WHERE locktype = 'advisory' AND datname = "
+        "SELECT objid FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE locktype = 'advisory' "
+        "AND datname = current_database() AND application_name = 'langgraph-agui thread locks'"
     )
     with psycopg.connect(dsn) as connection:
-        return len(connection.execute(f"{query} current_database()".encode()).fetchall())
+        return len(connection.execute(query).fetchall())
 
 
 def test_one_run_at_a_time_whichever_worker_has_it(workers: Workers) -> None:
@@ -184,16 +255,104 @@ def test_other_threads_run_meanwhile(workers: Workers) -> None:
     assert [answer.status for answer in answers] == [200] * 4
 
 
-def test_a_worker_that_is_killed_leaves_its_thread_to_the_others(workers: Workers) -> None:
+def test_a_run_without_a_reader_is_followed_in_any_worker(sharing: Workers) -> None:
+    thread = str(uuid4())
+    given = run_input(LONG, thread=thread)
+    begin_and_leave(sharing.ports[0], given)
+    joins = [run_input(thread=thread, run=given.run_id) for _ in sharing.ports]
+    with ThreadPoolExecutor(2) as clients:
+        answers = list(clients.map(partial(ask, path="/connect"), sharing.ports, joins))
+
+    (_, here), (events, there) = (answer.recorded(join) for answer, join in zip(answers, joins, strict=True))
+    assert events[-1].type.value == "RUN_FINISHED"
+    assert sum(event.type.value == "TEXT_MESSAGE_CONTENT" for event in events) > 5  # it came while it was written
+    assert texts(there)[0] == LONG
+    assert texts(there)[-1].endswith("Please crash")
+    assert there.messages == here.messages
+    # What is at rest is shown by both, and is the same.
+    for port in sharing.ports:
+        shown = ask(port, again := run_input(thread=thread), "/connect").recorded(again)[1]
+        assert shown.messages == there.messages
+
+
+def test_a_run_is_stopped_from_any_worker(sharing: Workers) -> None:
+    thread = str(uuid4())
+    given, join = run_input(LONG, thread=thread), run_input(thread=thread)
+    begin_and_leave(sharing.ports[0], given)
+    with ThreadPoolExecutor(1) as client:
+        follower = client.submit(ask, sharing.ports[1], join, "/connect", begun := Event())
+        assert begun.wait(PATIENCE)
+        assert cancel(sharing.ports[1], given) == 204
+        events, _ = follower.result(PATIENCE).recorded(join)
+    assert events[-1].type.value == "RUN_FINISHED"
+    assert events[-1].outcome.type == "cancelled"
+
+    after = run_input("What is the weather in Rome?", thread=thread)
+    wait_for(lambda: cancel(sharing.ports[1], given) == 404, "the other worker knows that it has ended")
+    events, shown = ask(sharing.ports[1], after).recorded(after)
+    assert events[-1].type.value == "RUN_FINISHED"
+    assert any("25" in text for text in texts(shown))
+
+
+def test_a_run_without_a_reader_ends_before_its_worker(workers: Workers) -> None:
+    """A worker that is to stop waits for it, though the run keeps no connection open."""
+    thread = str(uuid4())
+    given, join = run_input(LONG, thread=thread), run_input(thread=thread)
+    with one_more(workers.environment) as stopping, ThreadPoolExecutor(1) as client:
+        begin_and_leave(stopping.port, given)
+        follower = client.submit(ask, workers.ports[0], join, "/connect", begun := Event())
+        assert begun.wait(PATIENCE)
+        stopping.process.terminate()
+        events, there = follower.result(PATIENCE).recorded(join)
+        stopping.process.wait(PATIENCE)
+    assert events[-1].type.value == "RUN_FINISHED"
+    assert texts(there)[-1].endswith("Please crash")
+    shown = ask(workers.ports[1], again := run_input(thread=thread), "/connect").recorded(again)[1]
+    assert shown.messages == there.messages
+
+
+@pytest.mark.parametrize("name", ["workers", "redis_workers"])
+def test_a_program_of_the_page(name: str, make_database: Callable[[], str], redis_server: int, tmp_path: Path) -> None:
+    [source] = [block.source for block in blocks(PAGE) if block.title == f"{name}.py"]
+    (tmp_path / f"{name}.py").write_text(source, "utf-8")
+    urls = {"DATABASE_URL": make_database(), "REDIS_URL": f"redis://127.0.0.1:{redis_server}/510"}
+    environment = {**os.environ, **urls, "PYTHONPATH": str(ROOT)}
+    subprocess.run([sys.executable, f"{name}.py"], cwd=tmp_path, env=environment, check=True, timeout=PATIENCE)
+    port = free_port()
+    words = [sys.executable, "-m", "uvicorn", f"{name}:app", "--port", str(port)]
+    with running(words, port, tmp_path, environment):
+        given = run_input("Hi")
+        events, client = ask(port, given).recorded(given)
+        assert events[-1].type.value == "RUN_FINISHED"
+        join = run_input(thread=given.thread_id)
+        assert ask(port, join, "/connect").recorded(join)[1].messages == client.messages
+
+
+def test_a_worker_that_is_killed_leaves_its_thread_to_the_others(sharing: Workers) -> None:
     """The last test here: one worker is gone after it."""
     thread = str(uuid4())
-    first, second = run_input("What is the weather in Rome and Oslo?", thread=thread), run_input("Hello", thread=thread)
-    with ThreadPoolExecutor(1) as client:
-        cut_off = client.submit(ask, workers.ports[1], first)
-        wait_for(lambda: locked(workers.dsn) == 1, "the run holds its thread")
-        assert ask(workers.ports[0], second).status == 409
-        workers.processes[1].kill()
-        with pytest.raises(Exception):  # noqa: B017, PT011  # however the client says that the stream broke off
-            cut_off.result(PATIENCE)
-    answers: list[int] = []
-    wait_for(lambda: answers.append(ask(workers.ports[0], second).status) or answers[-1] == 200, "it is free")
+    first, join = run_input(LONG, thread=thread), run_input(thread=thread)
+    second = run_input("What is the weather in Rome and Oslo?", thread=thread)
+    with ThreadPoolExecutor(2) as clients:
+        cut_off = clients.submit(ask, sharing.ports[1], first, "", begun := Event())
+        assert begun.wait(PATIENCE)
+        follower = clients.submit(ask, sharing.ports[0], join, "/connect", joined := Event())
+        assert joined.wait(PATIENCE)
+        assert locked(sharing.dsn) == 1
+        assert ask(sharing.ports[0], second).status == 409
+        sharing.both[1].process.kill()
+        with pytest.raises(ProtocolError, match="ends within a run"):  # the stream breaks off
+            cut_off.result(PATIENCE).recorded(first)
+        events, _ = follower.result(PATIENCE).recorded(join)
+    assert events[-1].type.value == "RUN_ERROR"
+    assert events[-1].code == "run_lost"
+
+    # Who connects again gets the thread as the last checkpoint has it, and the next message goes on from there.
+    again = run_input(thread=thread)
+    events, shown = ask(sharing.ports[0], again, "/connect").recorded(again)
+    assert events[-1].type.value == "RUN_FINISHED"
+    assert texts(shown) == [LONG]
+    answers: list[Answer] = []
+    wait_for(lambda: answers.append(ask(sharing.ports[0], second)) or answers[-1].status == 200, "it is free")
+    _, client = answers[-1].recorded(second)
+    assert any("11" in text for text in texts(client))
