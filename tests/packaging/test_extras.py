@@ -13,7 +13,10 @@ import pytest
 from tests.packaging.environments import ROOT, Environment
 
 INTERNAL = {"docs", "test", "bench", "dev"}
-USED = ["core", "fastapi", "middleware", "client", "seal", "interrupts", "a2ui", "postgres", "cli"]
+USED = ["core", "fastapi", "middleware", "client", "seal", "interrupts", "a2ui", "postgres", "redis", "cli"]
+
+SERVERS = {"postgres": "postgres_server", "redis": "redis_url"}
+"""The fixtures with the addresses that the programs of some extras take."""
 
 
 def packages(metadata: Message, extra: str) -> set[str]:
@@ -50,7 +53,7 @@ def test_the_readme_lists_every_extra(project: dict[str, Any]) -> None:
 
 
 def test_what_it_is_for(extra: str, environment: Environment, request: pytest.FixtureRequest) -> None:
-    words = [request.getfixturevalue("postgres_server")] if extra == "postgres" else []
+    words = [request.getfixturevalue(SERVERS[extra])] if extra in SERVERS else []
     environment.use(f"use_{extra}", *words)
 
 

@@ -39,10 +39,10 @@ TOOLS = [
 ]
 """What the tests below need, beside the package and its extras."""
 
-LIBRARIES = "a2ui client fastapi interrupts postgres seal"
+LIBRARIES = "a2ui client fastapi interrupts postgres redis seal"
 CORE = ["tests/adapter", "tests/protocol", "tests/messages"]
 SERVED = ["tests/http", "tests/client"]
-STORED = ["tests/state", "tests/approvals", "tests/threads"]
+STORED = ["tests/state", "tests/approvals", "tests/threads", "tests/sharing"]
 COMMANDS = [
     "tests/cli/test_cli.py",
     "tests/cli/test_serve.py",
@@ -83,6 +83,7 @@ SLOW = [
     "client/remote/test_restart.py",
     "client/test_examples.py",
     "http/test_optional.py",
+    "sharing/test_two_workers.py",
     "state/test_recipe_example.py",
     "threads/test_kill.py",
     "threads/test_workers.py",

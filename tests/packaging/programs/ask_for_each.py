@@ -34,6 +34,14 @@ def interrupts() -> None:
     check_schema(1, {"type": "integer"}, "a question")
 
 
+def redis() -> None:
+    from langgraph_agui.run_store import RedisRunStore  # noqa: F401
+
+
+def postgres() -> None:
+    from langgraph_agui.run_store import PostgresRunStore  # noqa: F401
+
+
 def a2ui() -> None:
     from langgraph_agui import get_a2ui_tools  # noqa: F401
 
@@ -64,6 +72,8 @@ uses = {
     "seal": [seal],
     "interrupts": [interrupts],
     "a2ui": [a2ui],
+    "postgres": [postgres],
+    "redis": [redis],
     "cli": [cli],
 }
 errors = {extra: [error_of(use) for use in each] for extra, each in uses.items()}
