@@ -28,24 +28,28 @@ _WAIT, _RETRY = 1.0, 0.5
 # Not logged by Postgres: what is lost with the server are runs that it cannot bring back anyway.
 _SETUP: Final = """
 CREATE UNLOGGED TABLE IF NOT EXISTS langgraph_agui_runs (
-    run text PRIMARY KEY, thread text, worker int8 NOT NULL, begun timestamptz NOT NULL DEFAULT now()
+    run text, name text DEFAULT '', worker int8 NOT NULL, since timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (run, name)
 );
-CREATE INDEX IF NOT EXISTS langgraph_agui_runs_thread ON langgraph_agui_runs (thread);
+CREATE INDEX IF NOT EXISTS langgraph_agui_runs_name ON langgraph_agui_runs (name);
 CREATE UNLOGGED TABLE IF NOT EXISTS langgraph_agui_entries (
     run text, position int8, data bytea NOT NULL, complete bool NOT NULL, written timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (run, position)
 );
 """
 
+# A live run has a row without a name, and one for each of its names.
+_ENTER: Final = "INSERT INTO langgraph_agui_runs (run, name, worker) VALUES (%(run)s, %(name)s, %(worker)s)"
+
 # Whether the worker of a run is dead: nobody has its lock. Two may ask at a time, so it is taken as a shared one.
 _FIND: Final = """
 SELECT run FROM langgraph_agui_runs
-WHERE thread = %(thread)s AND NOT pg_try_advisory_xact_lock_shared(worker) ORDER BY begun DESC
+WHERE name = %(name)s AND NOT pg_try_advisory_xact_lock_shared(worker) ORDER BY since DESC
 """
 
 _SIGNAL: Final = """
 SELECT pg_notify('langgraph_agui', %(text)s) FROM langgraph_agui_runs
-WHERE run = %(run)s AND NOT pg_try_advisory_xact_lock_shared(worker)
+WHERE run = %(run)s AND name = '' AND NOT pg_try_advisory_xact_lock_shared(worker)
 """
 
 _APPEND: Final = """
@@ -123,17 +127,15 @@ class PostgresRunStore:
         """See `RunStore`."""
         await self._listen()
         self._receivers[run] = receive
-        query = "INSERT INTO langgraph_agui_runs (run, worker) VALUES (%(run)s, %(worker)s)"
-        await self._execute(query, {"run": run, "worker": self._worker})
+        await self.enter("", run)
 
-    async def enter(self, thread: str, run: str) -> None:
+    async def enter(self, name: str, run: str) -> None:
         """See `RunStore`."""
-        query = "UPDATE langgraph_agui_runs SET thread = %(thread)s WHERE run = %(run)s"
-        await self._execute(query, {"run": run, "thread": thread})
+        await self._execute(_ENTER, {"run": run, "name": name, "worker": self._worker})
 
-    async def find(self, thread: str) -> str | None:
+    async def find(self, name: str) -> str | None:
         """See `RunStore`."""
-        rows = await self._execute(_FIND, {"thread": thread})
+        rows = await self._execute(_FIND, {"name": name})
         return str(rows[0][0]) if rows else None
 
     async def signal(self, run: str, text: str) -> bool:

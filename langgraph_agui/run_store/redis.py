@@ -31,11 +31,13 @@ _CONNECTIONS: Final = 10_000
 # Seconds between two attempts to connect again.
 _RETRY: Final = 0.5
 
-# KEYS: run, thread, stream. ARGV: run, seconds. The thread may have the next run by now.
+# KEYS: run, stream, names. ARGV: run, seconds. The next run may have a name by now.
 _FINISH: Final = """
 redis.call('DEL', KEYS[1])
-redis.call('EXPIRE', KEYS[3], ARGV[2])
-if redis.call('GET', KEYS[2]) == ARGV[1] then redis.call('DEL', KEYS[2]) end
+redis.call('EXPIRE', KEYS[2], ARGV[2])
+for place = 3, #KEYS do
+    if redis.call('GET', KEYS[place]) == ARGV[1] then redis.call('DEL', KEYS[place]) end
+end
 """
 
 
@@ -52,7 +54,7 @@ class RedisRunStore:
         self._prefix = prefix
         self._worker = f"{prefix}:worker:{uuid4().hex}"
         self._receivers: dict[str, Callable[[str], object]] = {}
-        self._threads: dict[str, str] = {}
+        self._names: dict[str, list[str]] = {}
         self._listener: asyncio.Task[None] | None = None
         self._opening = asyncio.Lock()
 
@@ -74,17 +76,17 @@ class RedisRunStore:
     async def begin(self, run: str, receive: Callable[[str], object]) -> None:
         """See `RunStore`."""
         await self._listen()
-        self._receivers[run] = receive
+        self._receivers[run], self._names[run] = receive, []
         await self._redis.set(self._key("run", run), self._worker, ex=_RUN)
 
-    async def enter(self, thread: str, run: str) -> None:
+    async def enter(self, name: str, run: str) -> None:
         """See `RunStore`."""
-        self._threads[run] = thread
-        await self._redis.set(self._key("thread", thread), run, ex=_RUN)
+        self._names[run].append(name)
+        await self._redis.set(self._key("name", name), run, ex=_RUN)
 
-    async def find(self, thread: str) -> str | None:
+    async def find(self, name: str) -> str | None:
         """See `RunStore`."""
-        run = await self._redis.get(self._key("thread", thread))
+        run = await self._redis.get(self._key("name", name))
         worker = await self._redis.get(self._key("run", str(run))) if run else None
         counts = await self._redis.pubsub_numsub(worker) if worker else []
         return str(run) if any(count for _, count in counts) else None
@@ -97,8 +99,8 @@ class RedisRunStore:
     async def finish(self, run: str) -> None:
         """See `RunStore`."""
         self._receivers.pop(run, None)
-        thread = self._threads.pop(run, "")
-        keys = self._key("run", run), self._key("thread", thread), self._key("stream", run)
+        names = [self._key("name", name) for name in self._names.pop(run, ())]
+        keys = self._key("run", run), self._key("stream", run), *names
         await self._redis.eval(_FINISH, len(keys), *keys, run, str(_FINISHED))
 
     async def _listen(self) -> None:

@@ -1,7 +1,7 @@
 """The interface of a store of live runs. The worker of a run writes, workers whose clients follow it read.
 
-A run and a thread are named by keys, printable texts of at most 64 characters. A run is live from `begin` to `finish`,
-but for the death of its worker.
+Runs and names are printable texts of at most 64 characters. No two runs are the same text, but one may take the name of
+another. A run is live from `begin` to `finish`, but for the death of its worker.
 """
 
 from collections.abc import Callable, Sequence
@@ -29,11 +29,11 @@ class RunStore(Protocol):
     async def begin(self, run: str, receive: Callable[[str], object]) -> None:
         """Make a run live; `receive` is called with each signal to it, in the event loop."""
 
-    async def enter(self, thread: str, run: str) -> None:
-        """Note that a live run is the one that goes on in a thread."""
+    async def enter(self, name: str, run: str) -> None:
+        """Let a live run be found by a name, in place of others."""
 
-    async def find(self, thread: str) -> str | None:
-        """Return the run that goes on in a thread; None if there is none, or its worker died."""
+    async def find(self, name: str) -> str | None:
+        """Return the live run that was the last to take a name; None if there is none."""
 
     async def signal(self, run: str, text: str) -> bool:
         """Send a text to the worker of a run. Return whether the run is live."""

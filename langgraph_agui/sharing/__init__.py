@@ -11,6 +11,7 @@ import logging
 from collections.abc import Callable
 from hashlib import sha256
 from typing import Final, TypeVar
+from uuid import uuid4
 
 from ag_ui.core import RunAgentInput
 
@@ -54,8 +55,9 @@ class SharedRuns:
         """Let other workers follow and stop a run of this one."""
         thread_id, run_id = run.input.thread_id, run.input.run_id
         thread = self._key(thread_id) if self._agent.graph.has_checkpointer else None
-        published = PublishedRun(self._store, run, self._key(thread_id, run_id), self._agent.settings.max_unread)
-        task = asyncio.create_task(published.serve(thread), name=f"agui-share-{run_id}")
+        # Not the client's ids: it may use them again, while the last frames of the run before are written.
+        published = PublishedRun(self._store, run, uuid4().hex, self._agent.settings.max_unread)
+        task = asyncio.create_task(published.serve(self._key(thread_id, run_id), thread), name=f"agui-share-{run_id}")
         self._published.add(task)
         task.add_done_callback(self._published.discard)
 
@@ -72,7 +74,8 @@ class SharedRuns:
         """
         try:
             async with asyncio.timeout(_ANSWER):
-                return await self._store.signal(self._key(thread_id, run_id), CANCEL)
+                run = await self._store.find(self._key(thread_id, run_id))
+                return run is not None and await self._store.signal(run, CANCEL)
         except Exception as error:
             raise StateError("The store of live runs does not answer.") from error
 
@@ -90,9 +93,10 @@ class SharedRuns:
         """
         try:
             async with asyncio.timeout(_ANSWER):
-                run: str | None = self._key(run_input.thread_id, run_input.run_id)
-                if self._agent.graph.has_checkpointer:  # else the thread's id is no proof of having begun the run
-                    run = await self._store.find(self._key(run_input.thread_id))
+                ids = [run_input.thread_id]
+                if not self._agent.graph.has_checkpointer:  # the thread's id is no proof of having begun the run
+                    ids.append(run_input.run_id)
+                run = await self._store.find(self._key(*ids))
                 after = await self._store.end(run) if run is not None and run_input.messages else 0
                 if run is None or ((after or run not in self._feeds) and not await self._store.signal(run, FOLLOW)):
                     return None

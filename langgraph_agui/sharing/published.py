@@ -56,10 +56,11 @@ class PublishedRun:
         # The positions of the last two complete entries.
         self._beginnings = (0, 0)
 
-    async def serve(self, thread: str | None) -> None:
-        """Have the run in the store until it ends, and, once it has its thread, as the one that goes on there."""
+    async def serve(self, name: str, thread: str | None) -> None:
+        """Have the run in the store under its name until it ends; once it has its thread, under that's name too."""
         try:
             await self._store.begin(self._key, self._receive)
+            await self._store.enter(name, self._key)
             await self._run.entered
             if thread is not None and not self._run.finished:
                 await self._store.enter(thread, self._key)

@@ -87,7 +87,7 @@ class Pair:
         shared = self.two._shared
         assert shared is not None
         async with asyncio.timeout(PATIENCE):
-            while not await self.stores[1].signal(shared._key(given.thread_id, given.run_id), "ping"):
+            while not await self.stores[1].find(shared._key(given.thread_id, given.run_id)):
                 await asyncio.sleep(0.001)
             while (
                 self.has_threads

@@ -134,7 +134,7 @@ async def test_redis_forgets(redis_url: str) -> None:
         await store.begin("run", print)
         await store.enter("thread", "run")
         await store.append("run", Entry(1, b"data: 1\n\n", True), 0)
-        assert sorted(await client.keys()) == [b"mine:run:run", b"mine:stream:run", b"mine:thread:thread"]
+        assert sorted(await client.keys()) == [b"mine:name:thread", b"mine:run:run", b"mine:stream:run"]
         assert 0 < await client.ttl("mine:run:run") <= 24 * 3600
         assert 60 < await client.ttl("mine:stream:run") <= 3600
         await store.finish("run")
