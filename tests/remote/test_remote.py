@@ -338,7 +338,7 @@ async def test_cancelling(agent: Agents, tmp_path: Path) -> None:
     slow = agent("slowly")
     given = run_input("go", state={"file": str(tmp_path / "beats")})
     events = await _begin_slowly(slow, given)
-    assert slow.cancel(given.thread_id, given.run_id)
+    assert await slow.cancel(given.thread_id, given.run_id)
     rest = [event async for event in events]
     assert rest[-1].outcome.type == "cancelled"
 
