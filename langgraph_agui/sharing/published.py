@@ -6,6 +6,7 @@ and after it the rest, many fragments at a time.
 
 import asyncio
 import logging
+import sys
 from collections.abc import Sequence
 from typing import Final, TypeAlias
 
@@ -28,8 +29,8 @@ _INTERVAL: Final = 0.04
 # beginning is larger.
 _SEGMENT: Final = 1024 * 1024
 
-# A reader of a run, and what it got when it joined.
-Begun: TypeAlias = tuple[Subscription[bytes], list[bytes]]
+# A reader of a run, what the one before it has left, and what it got when it joined.
+Segment: TypeAlias = tuple[Subscription[bytes], list[bytes], list[bytes]]
 
 
 class PublishedRun:
@@ -74,40 +75,48 @@ class PublishedRun:
     def _receive(self, signal: str) -> None:
         if signal == CANCEL:
             self._run.stop()
-        elif signal == FOLLOW and not self._run.finished:
+        elif self._run.finished or (signal == PING and not self._position):
+            return
+        elif self._task is None or self._task.done():  # also for a `ping`: who sends it has lost what failed
+            self._task = asyncio.create_task(self._publish(), name=f"agui-publish-{self._run.input.run_id}")
+        elif signal == FOLLOW:
             self._wanted = True
-            if self._task is None or self._task.done():
-                publishing = self._publish(self._subscribe())
-                self._task = asyncio.create_task(publishing, name=f"agui-publish-{self._run.input.run_id}")
-            elif self._reader is not None:
+            if self._reader is not None:
                 self._reader.put(b"")  # wakes it
 
-    async def _publish(self, begun: Begun | None) -> None:
+    async def _publish(self) -> None:
         try:
-            while begun is not None:
-                begun = await self._write(*begun)
+            segment = None if self._run.finished else self._lose()
+            while segment is not None:
+                segment = await self._write(*segment)
         except Exception:
-            logger.warning("The store of live runs does not answer: followers lose a run.", exc_info=True)
+            logger.warning("A run was not written into the store: followers lose it.", exc_info=True)
 
-    def _subscribe(self) -> Begun:
+    def _lose(self) -> Segment:
+        """Begin a segment behind a gap, at which followers leave."""
+        self._position += 1
+        return self._begin_segment([])
+
+    def _begin_segment(self, rest: list[bytes]) -> Segment:
         self._wanted = False
-        self._reader = Subscription(SSESink, self._max_unread)
-        self._run.join(self._reader, self._input)
-        return self._reader, self._reader.take_waiting()
+        self._reader = reader = Subscription(SSESink, sys.maxsize)
+        self._run.join(reader, self._input)
+        beginning = reader.take_waiting()
+        reader.max_unread = self._max_unread
+        return reader, rest, beginning
 
-    async def _write(self, reader: Subscription[bytes], beginning: list[bytes]) -> Begun | None:
-        """Write what a reader gets, to the end of its segment. Return the next reader; None at the end of the run."""
+    async def _write(self, reader: Subscription[bytes], rest: list[bytes], beginning: list[bytes]) -> Segment | None:
+        """Write a segment to its end. Return the next one; None at the end of the run."""
         async with reader:
+            await self._append(rest)
             left = max(_SEGMENT, await self._append(beginning, begins=True))
-            while self._run.finished or not (self._wanted or left < 0):
+            while self._run.finished or not (self._wanted or reader.let_go or left < 0):
                 if not (batch := await reader.take()):
                     return None
                 left -= await self._append(batch)
                 await asyncio.sleep(_INTERVAL)
-            rest = reader.take_waiting()  # and nothing comes until the next reader has joined
-            following = self._subscribe()
-        await self._append(rest)
-        return following
+            # Nothing comes between what waits here and the beginning of the next one.
+            return self._lose() if reader.let_go else self._begin_segment(reader.take_waiting())
 
     async def _append(self, frames: Sequence[bytes], *, begins: bool = False) -> int:
         data = b"".join(frames)

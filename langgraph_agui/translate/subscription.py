@@ -74,13 +74,15 @@ class Subscription(Generic[T]):
 
     Args:
         make_sink: Makes the sink that puts items, in the form that the reader wants, into this queue.
-        max_unread: The bytes that may wait for the reader.
+        max_unread: See the attribute.
         merges: Whether fragments of one block that wait together become one item.
 
     Attributes:
         sink: Receives the run's events.
         behind: Whether the reader left items in the queue; the reader sets it if it left items of its last batch.
         unread: Whether the reader left before the end of the run.
+        max_unread: The bytes that may wait for the reader.
+        let_go: Whether more waited for it.
         on_leave: Called when the reader leaves, or is let go.
         left: Set when the reader has left.
     """
@@ -91,7 +93,7 @@ class Subscription(Generic[T]):
         # The fragments at the end of the queue, to which more may be added.
         self._last: _Fragments[T] | None = None
         self._merges = merges
-        self._max_unread = max_unread
+        self.max_unread = max_unread
         self._weight = 0
         self._waiter: asyncio.Future[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -99,7 +101,7 @@ class Subscription(Generic[T]):
         self._burst, self._taken_at = float(_BURST), self._loop.time()
         self._closed = False
         self._abandoned = False
-        self._let_go = False
+        self.let_go = False
         self.sink = make_sink(self)
         self.behind = False
         self.unread = False
@@ -142,13 +144,13 @@ class Subscription(Generic[T]):
     def _weigh(self, size: int) -> None:
         """Let the reader go if more waits for it than may. One item may wait, however large."""
         self._weight += size
-        if self._weight <= self._max_unread or self._weight == size:
+        if self._weight <= self.max_unread or self._weight == size:
             return
         code = ErrorCode.READER_TOO_SLOW
         logger.warning("A reader was let go: %d bytes waited for it.", self._weight)
         self._items.clear()
         self._weight = 0
-        self._let_go = True
+        self.let_go = True
         self.sink.event(agui.RunErrorEvent(message=code.message, code=code.value))
         self._abandoned = True
         self.close()
@@ -216,7 +218,7 @@ class Subscription(Generic[T]):
             self.left.set()
 
     async def _leave(self) -> None:
-        self.behind = self.behind or self._let_go
+        self.behind = self.behind or self.let_go
         self.unread = self.behind or not self._closed
         on_leave, self.on_leave = self.on_leave, None
         if on_leave is not None:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+from typing import Any
+
+from ag_ui.core import RunErrorEvent
 from langgraph.checkpoint.memory import InMemorySaver
 
-from tests.adapter.streams import RecordedRun
+from tests.adapter.models import Scripted, text_chunk
+from tests.adapter.streams import RecordedRun, dumped, run_input, user
 from tests.sharing.stores import Server
-from tests.sharing.test_following import Pair, gated, rest_of, until_joined
+from tests.sharing.test_following import Pair, gated, pair_on, rest_of, until_joined
 from tests.threads.joins import read
 from tests.threads.test_join import ordered
+from tests.waiting import PATIENCE, eventually
 
 
 async def test_a_run_id_that_comes_again_in_a_thread(server: Server) -> None:
@@ -40,3 +46,113 @@ async def test_a_run_id_that_comes_again_at_once(server: Server) -> None:
         assert await pairs[1].two.cancel("t", "live")
         assert (await read(lives[1]))[-1].outcome.type == "cancelled"
         await pairs[1].end()
+
+
+class Stepping(Scripted):
+    """Takes a step for each chunk."""
+
+    steps: Any = None
+
+    async def _astream(self, *args: Any, **kwargs: Any) -> Any:
+        await self.steps.acquire()
+        async for chunk in super()._astream(*args, **kwargs):
+            yield chunk
+            await self.steps.acquire()
+
+    def go(self, steps: int) -> None:
+        for _ in range(steps):
+            self.steps.release()
+
+
+def stepping(*turns: Any) -> Stepping:
+    return Stepping(*turns, steps=asyncio.Semaphore(1))
+
+
+WORDS = [text_chunk(f"word{number} ", 1) for number in range(20)]
+
+
+async def test_an_entry_that_is_not_written(server: Server) -> None:
+    """Followers are told while the run goes on, rather than left in silence, and can follow it again."""
+    async with pair_on(server, model := stepping(WORDS)) as pair:
+        live = await pair.begin()
+        reader, _ = pair.join()
+        await until_joined(reader)
+        append, failed = pair.stores[0].append, asyncio.Event()
+
+        async def fail(*entry: Any) -> None:
+            pair.stores[0].append = append  # type: ignore[method-assign]
+            await append(*entry)  # it is in the store, but nobody learns that
+            failed.set()
+            raise OSError("lost")
+
+        pair.stores[0].append = fail  # type: ignore[method-assign, assignment]
+        model.go(1)
+        await failed.wait()
+        model.go(1)
+        async with asyncio.timeout(PATIENCE):
+            assert (await read(reader))[-1].code == "reader_too_slow"
+        assert len(pair.one._running[0]._broadcaster._sinks) <= 2
+        again, own = pair.join()
+        first = await until_joined(again)
+        model.go(100)
+        truth = RecordedRun(await read(live), pair.given)
+        assert dumped((await rest_of(again, first, own)).messages) == dumped(truth.messages)
+
+
+async def test_a_store_that_is_too_slow(server: Server) -> None:
+    """Who followed the run is let go; who comes after that gets all of it."""
+    model = stepping([text_chunk("x", 1)] * 600)
+    async with pair_on(server, model, max_unread=20_000) as pair:
+        reading = asyncio.create_task(read(await pair.begin()))
+        reader, _ = pair.join()
+        await until_joined(reader)
+        append, slow, waits = pair.stores[0].append, asyncio.Event(), asyncio.Event()
+
+        async def wait(*entry: Any) -> None:
+            waits.set()
+            await slow.wait()
+            await append(*entry)
+
+        pair.stores[0].append = wait  # type: ignore[method-assign, assignment]
+        model.go(1)
+        await waits.wait()
+        model.go(500)
+        await eventually(lambda: pair.one._running[0]._readers[-1].let_go, "the store is too slow")
+        slow.set()
+        async with asyncio.timeout(PATIENCE):
+            assert (await read(reader))[-1].code == "reader_too_slow"
+        again, own = pair.join()
+        first = await until_joined(again)
+        assert [event.code for event in first if isinstance(event, RunErrorEvent)] == []
+        model.go(1_000)
+        followed = await rest_of(again, first, own)
+        assert dumped(followed.messages) == dumped(RecordedRun(await reading, pair.given).messages)
+
+
+async def test_a_thread_of_more_than_may_wait(server: Server) -> None:
+    given = run_input(user("x" * 59_900, "u1"), thread="t", run="live")
+    async with pair_on(server, model := stepping(WORDS), max_unread=60_000) as pair:
+        live = await pair.begin(given)
+        reader, own = pair.join()
+        first = await until_joined(reader)
+        assert await pair.two.cancel("t", "live")
+        followed, truth = await rest_of(reader, first, own), RecordedRun(await read(live), given)
+        assert dumped(followed.messages) == dumped(truth.messages)
+
+
+async def test_a_run_that_cannot_be_joined(server: Server) -> None:
+    """The signals to its worker still arrive."""
+    async with pair_on(server, stepping(WORDS)) as pair:
+        live = await pair.begin()
+        joins = list[Any]()
+
+        def fail(*given: Any) -> None:
+            joins.append(given)
+            raise ValueError("cannot")
+
+        pair.one._running[0].join = fail  # type: ignore[method-assign, assignment]
+        reader, _ = pair.join()
+        await eventually(lambda: joins, "it is asked for")
+        async with reader:
+            assert await pair.two.cancel("t", "live")
+            assert (await read(live))[-1].outcome.type == "cancelled"
