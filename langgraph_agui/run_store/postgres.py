@@ -39,7 +39,9 @@ CREATE UNLOGGED TABLE IF NOT EXISTS langgraph_agui_entries (
 """
 
 # A live run has a row without a name, and one for each of its names.
-_ENTER: Final = "INSERT INTO langgraph_agui_runs (run, name, worker) VALUES (%(run)s, %(name)s, %(worker)s)"
+_ENTER: Final = """
+INSERT INTO langgraph_agui_runs (run, name, worker) VALUES (%(run)s, %(name)s, %(worker)s) ON CONFLICT DO NOTHING
+"""
 
 # Whether the worker of a run is dead: nobody has its lock. Two may ask at a time, so it is taken as a shared one.
 _FIND: Final = """
@@ -96,6 +98,7 @@ class PostgresRunStore:
         self._pool = pool
         self._worker = secrets.randbits(63)
         self._receivers: dict[str, Callable[[str], object]] = {}
+        self._names: dict[str, list[str]] = {}
         self._published: set[str] = set()
         self._readers: defaultdict[str, set[asyncio.Event]] = defaultdict(set)
         self._listener: asyncio.Task[None] | None = None
@@ -126,11 +129,12 @@ class PostgresRunStore:
     async def begin(self, run: str, receive: Callable[[str], object]) -> None:
         """See `RunStore`."""
         await self._listen()
-        self._receivers[run] = receive
+        self._receivers[run], self._names[run] = receive, []
         await self.enter("", run)
 
     async def enter(self, name: str, run: str) -> None:
         """See `RunStore`."""
+        self._names[run].append(name)
         await self._execute(_ENTER, {"run": run, "name": name, "worker": self._worker})
 
     async def find(self, name: str) -> str | None:
@@ -145,6 +149,7 @@ class PostgresRunStore:
     async def finish(self, run: str) -> None:
         """See `RunStore`."""
         self._receivers.pop(run, None)
+        self._names.pop(run, None)
         await self._execute("DELETE FROM langgraph_agui_runs WHERE run = %(run)s", {"run": run})
         if run in self._published:
             self._published.remove(run)
@@ -174,6 +179,7 @@ class PostgresRunStore:
             await connection.execute("LISTEN langgraph_agui")
             await connection.execute("SELECT pg_advisory_lock(%s::int8)", (self._worker,))
             await connection.execute(_SWEEP.encode())
+            await self._enter_again(connection)
             self._listening.set()
             async for notification in connection.notifies():
                 run, _, text = notification.payload.partition(" ")
@@ -183,10 +189,20 @@ class PostgresRunStore:
                     for news in self._readers[run]:
                         news.set()
         finally:
-            if not connection.closed:
+            with suppress(psycopg.Error):  # it may be lost
                 await connection.execute("SELECT pg_advisory_unlock(%s::int8)", (self._worker,))
                 await connection.execute("UNLISTEN langgraph_agui")
                 await connection.set_autocommit(autocommits)
+
+    async def _enter_again(self, connection: AsyncConnection[Any]) -> None:
+        """Make the rows of this worker's runs again: while it did not listen, it was dead to those that sweep."""
+        rows = [
+            {"run": run, "name": name, "worker": self._worker} for run, names in self._names.items() for name in names
+        ]
+        async with connection.cursor() as cursor:
+            await cursor.executemany(_ENTER.encode(), rows)
+        finished = list({str(row["run"]) for row in rows} - self._names.keys())
+        await connection.execute("DELETE FROM langgraph_agui_runs WHERE run = ANY(%s)", (finished,))
 
     # -- entries ------------------------------------------------------------------------------------------------------
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import psycopg
+import pytest
 from ag_ui.core import RunErrorEvent
 from langgraph.checkpoint.memory import InMemorySaver
+from redis.asyncio import Redis
 
 from tests.adapter.models import Scripted, text_chunk
 from tests.adapter.streams import RecordedRun, dumped, run_input, user
-from tests.sharing.stores import Server
+from tests.sharing.stores import Server, postgres, redis
 from tests.sharing.test_following import Pair, gated, pair_on, rest_of, until_joined
 from tests.threads.joins import read
 from tests.threads.test_join import ordered
@@ -131,7 +134,7 @@ async def test_a_store_that_is_too_slow(server: Server) -> None:
 
 async def test_a_thread_of_more_than_may_wait(server: Server) -> None:
     given = run_input(user("x" * 59_900, "u1"), thread="t", run="live")
-    async with pair_on(server, model := stepping(WORDS), max_unread=60_000) as pair:
+    async with pair_on(server, stepping(WORDS), max_unread=60_000) as pair:
         live = await pair.begin(given)
         reader, own = pair.join()
         first = await until_joined(reader)
@@ -156,3 +159,35 @@ async def test_a_run_that_cannot_be_joined(server: Server) -> None:
         async with reader:
             assert await pair.two.cancel("t", "live")
             assert (await read(live))[-1].outcome.type == "cancelled"
+
+
+LOCKS = "FROM pg_locks WHERE locktype = 'advisory' AND granted"
+KILL = f"WITH held AS MATERIALIZED (SELECT pid {LOCKS}) SELECT array_agg(pid) FROM held WHERE pg_terminate_backend(pid)"
+LISTEN_AGAIN = f"SELECT count(*) = 2 AND NOT array_agg(pid) && %s::int4[] {LOCKS}"
+
+
+@pytest.mark.parametrize("kind", ["redis", pytest.param("postgres", marks=pytest.mark.xdist_group("postgres"))])
+async def test_the_connection_that_listens_is_lost(kind: str, request: pytest.FixtureRequest) -> None:
+    """The worker's runs are found and stopped again after that."""
+    address = request.getfixturevalue("redis_url" if kind == "redis" else "fresh_database")
+    server = redis(address) if kind == "redis" else postgres(address)
+    async with pair_on(server, stepping(WORDS)) as pair:
+        live = await pair.begin()
+        reader, _ = pair.join()
+        async with reader:  # so that both listen
+            await until_joined(reader)
+        for _ in range(2):
+            if kind == "redis":
+                async with Redis.from_url(address) as client:
+                    await client.client_kill_filter(_type="pubsub")
+            else:
+                async with await psycopg.AsyncConnection.connect(address, autocommit=True) as connection:
+                    [[killed]] = await (await connection.execute(KILL)).fetchall()
+                    while await (await connection.execute(LISTEN_AGAIN, (killed,))).fetchall() != [(True,)]:
+                        await asyncio.sleep(0.01)
+            await pair.until_found(pair.given)
+        reader, own = pair.join()
+        first = await until_joined(reader)
+        assert await pair.two.cancel("t", "live")
+        assert (await read(live))[-1].outcome.type == "cancelled"
+        assert (await rest_of(reader, first, own)).last.outcome.type == "cancelled"
