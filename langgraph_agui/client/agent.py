@@ -15,7 +15,6 @@ from typing import Literal, TypeAlias, TypeVar
 
 import httpx2
 from ag_ui import core as agui
-from ag_ui.core import AgentCapabilities, Event, RunAgentInput
 
 from langgraph_agui.aio import awaited
 from langgraph_agui.client import endpoint, errors
@@ -55,6 +54,9 @@ class AGUIClient:
             fails, the answer is HTTP 429, 502 or 503, or the thread is busy. Later, nothing is repeated.
         limits: What a run may cost here: bytes, time, rounds of local tools.
 
+    Attributes:
+        url: The agent's address as it was given, with its user and query.
+
     Raises:
         ValueError: `url` is no HTTP address, or HTTP cannot carry one of the `headers`.
     """
@@ -70,7 +72,7 @@ class AGUIClient:
         limits: ClientLimits = DEFAULT_LIMITS,
     ) -> None:
         parsed = endpoint.parsed_url(url)
-        self._url = str(parsed)
+        self.url = str(parsed)
         # httpx2 logs the URL of each request, so the password must not be in it.
         self._target = parsed.copy_with(username=None, password=None, fragment=None)
         self._headers = endpoint.checked_headers(headers or {}, parsed)
@@ -78,16 +80,11 @@ class AGUIClient:
         self._http = http_client
         self.limits = limits
 
-    @property
-    def url(self) -> str:
-        """The agent's address as it was given, with its user and query."""
-        return self._url
-
     def __repr__(self) -> str:
         """Show neither headers nor credentials."""
         return f"AGUIClient({endpoint.public(self._target)!r})"
 
-    def run(self, run_input: RunAgentInput) -> RemoteRun:
+    def run(self, run_input: agui.RunAgentInput) -> RemoteRun:
         """Return a run of the agent, which starts when you iterate it.
 
         It yields `ag_ui.core` events, verified as the reference client does: an invalid stream raises. Chunk events
@@ -100,14 +97,14 @@ class AGUIClient:
         """
         return RemoteRun(self, "", run_input)
 
-    def connect(self, run_input: RunAgentInput) -> RemoteRun:
+    def connect(self, run_input: agui.RunAgentInput) -> RemoteRun:
         """Return a run that reads a thread and changes nothing, from `POST <url>/connect`.
 
         `LangGraphAgent` serves this route. AG-UI 1.0 does not define it: other agents answer 404.
         """
         return RemoteRun(self, "/connect", run_input)
 
-    async def capabilities(self) -> AgentCapabilities:
+    async def capabilities(self) -> agui.AgentCapabilities:
         """Return what the agent states that it can do, from `GET <url>/capabilities`.
 
         AG-UI 1.0 defines the form of capabilities but no route for them.
@@ -119,7 +116,7 @@ class AGUIClient:
         """
         url, body = await self._ask("GET", "/capabilities")
         try:
-            return AgentCapabilities.model_validate_json(body)
+            return agui.AgentCapabilities.model_validate_json(body)
         except ValueError as error:
             raise errors.NotAnEventStreamError(f"{endpoint.public(url)} answered no AG-UI capabilities.") from error
 
@@ -175,7 +172,7 @@ class AGUIClient:
         return http
 
     def _request(
-        self, http: endpoint.HTTPClient, path: str, run_input: RunAgentInput, deadline: Deadline
+        self, http: endpoint.HTTPClient, path: str, run_input: agui.RunAgentInput, deadline: Deadline
     ) -> httpx2.Request:
         messages = [message for message in run_input.messages if not isinstance(message, agui.ActivityMessage)]
         sent = run_input.model_copy(update={"messages": messages, "protocol_version": agui.PROTOCOL_VERSION})
@@ -198,7 +195,7 @@ class RemoteRun(EventStream):
     docs/guides/client.md lists the ways to stop.
     """
 
-    def __init__(self, client: AGUIClient, path: str, run_input: RunAgentInput) -> None:
+    def __init__(self, client: AGUIClient, path: str, run_input: agui.RunAgentInput) -> None:
         super().__init__()
         self.input = run_input
         self._client, self._path = client, path
@@ -263,7 +260,7 @@ class RemoteRun(EventStream):
         at_end = [call.id for call in getattr(last, "tool_calls", None) or ()]
         return list(dict.fromkeys([*self.pending_tool_call_ids, *at_end]))
 
-    def _feed(self, chunk: bytes | None) -> Iterator[Event]:
+    def _feed(self, chunk: bytes | None) -> Iterator[agui.Event]:
         """Yield the events that these bytes complete, or the end of the body (None), each applied.
 
         An event that cannot be applied, such as a patch that fails, changes nothing and logs a warning.
@@ -302,7 +299,7 @@ class RemoteRun(EventStream):
         error.messages, error.state = self.messages, self.state
         return error
 
-    def _apply(self, event: Event) -> None:
+    def _apply(self, event: agui.Event) -> None:
         self._fold.apply(event)
         if isinstance(event, Growing) and not self._fold.warnings:
             return
@@ -320,7 +317,7 @@ class RemoteRun(EventStream):
             case agui.RunErrorEvent() | agui.RunFinishedEvent():
                 self._end = event
 
-    async def _read(self, blocking: bool) -> AsyncGenerator[Event]:
+    async def _read(self, blocking: bool) -> AsyncGenerator[agui.Event]:
         limits, received = self._client.limits, 0
         deadline = Deadline(limits.run_timeout, blocking=blocking)
         try:

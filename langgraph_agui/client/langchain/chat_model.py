@@ -15,7 +15,6 @@ from uuid import uuid4
 
 import httpx2
 from ag_ui import core as agui
-from ag_ui.core import Context
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
 from langchain_core.language_models import LangSmithParams, LanguageModelInput
 from langchain_core.language_models.chat_models import BaseChatModel, agenerate_from_stream, generate_from_stream
@@ -105,7 +104,7 @@ class AGUIChatModel(BaseChatModel):
     retries: int = RETRIES
     limits: ClientLimits = DEFAULT_LIMITS
     thread_id: str | None = None
-    context: Sequence[Context] = ()
+    context: Sequence[agui.Context] = ()
     forwarded_props: Mapping[str, Any] = Field(default_factory=dict, repr=False)
     cache: Any = False
 

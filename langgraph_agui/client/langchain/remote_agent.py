@@ -14,7 +14,6 @@ from uuid import uuid4
 
 import httpx2
 from ag_ui import core as agui
-from ag_ui.core import Context
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, ToolCall, ToolMessage, convert_to_messages
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda, ensure_config
 from langchain_core.tools import BaseTool
@@ -142,7 +141,7 @@ class RemoteAgent(Runnable[Any, dict[str, Any]]):
         state: Collection[str] | Mapping[str, str] = (),
         tools: Sequence[BaseTool | Callable[..., object]] = (),
         messages_key: str = "messages",
-        context: Sequence[Context] = (),
+        context: Sequence[agui.Context] = (),
         forwarded_props: Mapping[str, object] | None = None,
         checkpointer: BaseCheckpointSaver[Any] | None = None,
     ) -> None:
