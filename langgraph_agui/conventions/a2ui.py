@@ -54,44 +54,33 @@ def get_a2ui_tools(params: A2UIToolParams) -> BaseTool:
         )
         if refusal := request.get("error"):
             return str(toolkit.wrap_error_envelope(refusal))
-        return await _designed(designer, options, request, history, target_surface_id)
+
+        def design(prompt: str, _attempt: int) -> dict[str, Any] | None:
+            return asyncio.run(_call_arguments(designer, [SystemMessage(prompt), *history]))
+
+        def envelope(arguments: dict[str, Any]) -> str:
+            return toolkit.build_a2ui_envelope(
+                args=arguments,
+                is_update=request["is_update"],
+                target_surface_id=target_surface_id,
+                prior=request["prior"],
+                default_surface_id=options["default_surface_id"],
+                default_catalog_id=options["default_catalog_id"],
+            )
+
+        # The toolkit's loop is synchronous: it tries again while a surface is not valid.
+        result = await asyncio.to_thread(
+            toolkit.run_a2ui_generation_with_recovery,
+            base_prompt=request["prompt"],
+            catalog=options["catalog"],
+            config=options["recovery"],
+            invoke_subagent=design,
+            build_envelope=envelope,
+            on_attempt=options["on_a2ui_attempt"],
+        )
+        return str(result["envelope"])
 
     return generate_a2ui
-
-
-async def _designed(
-    designer: Runnable[Any, Any],
-    options: toolkit.ResolvedA2UIToolParams,
-    request: toolkit.PreparedA2UIRequest,
-    history: list[BaseMessage],
-    target: str | None,
-) -> str:
-    """Return the envelope of the surface that the model designs."""
-
-    def design(prompt: str, _attempt: int) -> dict[str, Any] | None:
-        return asyncio.run(_call_arguments(designer, [SystemMessage(prompt), *history]))
-
-    def envelope(arguments: dict[str, Any]) -> str:
-        return toolkit.build_a2ui_envelope(
-            args=arguments,
-            is_update=request["is_update"],
-            target_surface_id=target,
-            prior=request["prior"],
-            default_surface_id=options["default_surface_id"],
-            default_catalog_id=options["default_catalog_id"],
-        )
-
-    # The toolkit's loop is synchronous: it tries again while a surface is not valid.
-    result = await asyncio.to_thread(
-        toolkit.run_a2ui_generation_with_recovery,
-        base_prompt=request["prompt"],
-        catalog=options["catalog"],
-        config=options["recovery"],
-        invoke_subagent=design,
-        build_envelope=envelope,
-        on_attempt=options["on_a2ui_attempt"],
-    )
-    return str(result["envelope"])
 
 
 async def _call_arguments(designer: Runnable[Any, Any], messages: list[BaseMessage]) -> dict[str, Any] | None:

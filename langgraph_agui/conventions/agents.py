@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from typing import Any, Final, Protocol, runtime_checkable
 
 from ag_ui.core import BaseEvent, RunAgentInput
@@ -76,13 +76,7 @@ def opener(agent: RunsInputs, method: str, **factories: object) -> Callable[...,
     accepted(getattr(agent, method), **factories)
 
     def open_events(run_input: RunAgentInput, **options: object) -> AgentEvents:
-        def begin() -> AsyncIterator[BaseEvent]:
-            clone = getattr(agent, "clone", None)
-            called = getattr(clone() if clone is not None else agent, method)
-            events: AsyncIterator[BaseEvent] = called(run_input, **accepted(called, **options))
-            return events
-
-        return AgentEvents(begin, run_input)
+        return AgentEvents(_events(agent, method, run_input, options))
 
     return open_events
 
@@ -97,12 +91,11 @@ class AgentEvents:
     """The events of one run of any agent, as SSE frames; to be read like a subscription.
 
     Args:
-        begin: Returns the events.
-        run_input: What the client sent.
+        events: The events, the terminal one last.
     """
 
-    def __init__(self, begin: Callable[[], AsyncIterator[BaseEvent]], run_input: RunAgentInput) -> None:
-        self._events = _ended(begin, run_input)
+    def __init__(self, events: AsyncGenerator[BaseEvent, None]) -> None:
+        self._events = events
         self._next: asyncio.Task[BaseEvent | None] | None = None
 
     async def __aenter__(self) -> AgentEvents:
@@ -125,13 +118,15 @@ class AgentEvents:
         return [encode(event)] if event is not None else []
 
 
-async def _ended(
-    begin: Callable[[], AsyncIterator[BaseEvent]], run_input: RunAgentInput
+async def _events(
+    agent: RunsInputs, method: str, run_input: RunAgentInput, options: Mapping[str, object]
 ) -> AsyncGenerator[BaseEvent, None]:
-    """Yield the events of an agent up to its terminal one; if it has none, an error."""
+    """Yield the events of an agent's method up to the terminal one; if it has none, an error."""
     events: AsyncIterator[BaseEvent] | None = None
     try:
-        events = begin()
+        clone = getattr(agent, "clone", None)
+        called = getattr(clone() if clone is not None else agent, method)
+        events = called(run_input, **accepted(called, **options))
         async for event in events:
             if event is not None:
                 yield event
