@@ -9,7 +9,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 
 # The key under which LangGraph takes a run's checkpointer. Where it takes none, the graph loads the checkpoint itself.
-_CHECKPOINTER: Final = "__pregel_checkpointer"
+CHECKPOINTER: Final = "__pregel_checkpointer"
 
 # Seconds for which a checkpoint that was loaded counts as the thread's last one.
 FRESH: Final = 0.05
@@ -50,8 +50,3 @@ class LoadedCheckpointer(BaseCheckpointSaver[str]):
         if self._reads == 1 and (found is None or not found.pending_writes):
             self._loaded, self._fresh_until = found, monotonic() + FRESH
         return found
-
-    @classmethod
-    def config(cls, saver: BaseCheckpointSaver[str]) -> RunnableConfig:
-        """Return the configuration that reads with such a checkpointer, and then runs the graph with it."""
-        return {"configurable": {_CHECKPOINTER: cls(saver)}}

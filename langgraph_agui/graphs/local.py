@@ -23,7 +23,7 @@ from langgraph_agui.configs import merge_run_configs
 from langgraph_agui.errors import ErrorCode, RunInputError, StateError, as_state_error
 from langgraph_agui.graphs.adapter import ROOT_CHANNEL, CompiledGraph, GraphAdapter, InputForm, InterruptHolder
 from langgraph_agui.graphs.contents import GraphContents, contents_of
-from langgraph_agui.graphs.loaded import LoadedCheckpointer
+from langgraph_agui.graphs.loaded import CHECKPOINTER, LoadedCheckpointer
 
 logger = logging.getLogger(__name__)
 
@@ -157,7 +157,8 @@ class LocalGraphAdapter(GraphAdapter):
 
     def load_once(self) -> RunnableConfig | None:
         """See `GraphAdapter`."""
-        return LoadedCheckpointer.config(self._saver) if self._saver is not None else None
+        saver = self._saver
+        return {"configurable": {CHECKPOINTER: LoadedCheckpointer(saver)}} if saver is not None else None
 
     def load_history(
         self, config: RunnableConfig, metadata: Mapping[str, object] | None = None
