@@ -63,10 +63,9 @@ class RootRun(CallbackSource):
             return
         if self.stopped:
             raise RunStopped
+        message = chunk.message if isinstance(chunk, ChatGenerationChunk) else text_chunk(token)
         with self._lock:
-            self._messages.receive_chunk(
-                call, chunk.message if isinstance(chunk, ChatGenerationChunk) else text_chunk(token)
-            )
+            self._messages.receive_chunk(call, message)
 
     def receiver(self, run_id: UUID) -> Callable[[BaseMessage], None]:
         """Return what takes the chunks of a model call that has begun. Call it under the lock."""

@@ -173,11 +173,9 @@ class EventHistory:
             if message.id in self._messages or not isinstance(message, agui.AssistantMessage | agui.ReasoningMessage):
                 continue
             if message.content and message.content not in texts:
-                is_text = isinstance(message, agui.AssistantMessage)
-                kind = agui.TextMessageChunkEvent if is_text else agui.ReasoningMessageChunkEvent
+                kind = agui.TextMessageChunkEvent if message.role == "assistant" else agui.ReasoningMessageChunkEvent
                 events.append(kind(message_id=message.id, delta=message.content, metadata=message.metadata))
-            calls = getattr(message, "tool_calls", None) or ()
-            calls = [call for call in calls if call.id not in self.calls]
+            calls = [call for call in getattr(message, "tool_calls", None) or () if call.id not in self.calls]
             events += [
                 agui.ToolCallChunkEvent(
                     tool_call_id=call.id,
@@ -191,7 +189,7 @@ class EventHistory:
         return events
 
 
-def fields_of(model: agui.Message | agui.ToolCall, *names: str) -> dict[str, Any]:
+def fields_of(model: agui.Message | agui.ToolCall | agui.Event, *names: str) -> dict[str, Any]:
     """Return those of the fields that have a value."""
     return {name: value for name in names if (value := getattr(model, name, None)) is not None}
 

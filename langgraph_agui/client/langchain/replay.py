@@ -147,9 +147,7 @@ class Replay:
         """Emit a result, with its encrypted value if that comes next."""
         await self._peek()
         stored = self._history.store.find(event.message_id)
-        details = {**self._origin, "id": event.message_id}
-        if event.metadata is not None:
-            details["metadata"] = event.metadata
+        details = {**self._origin, "id": event.message_id, **fields_of(event, "metadata")}
         if stored is not None:
             details |= fields_of(stored.model, "encrypted_value")
         self._result_count += 1
