@@ -13,6 +13,7 @@ from itertools import count
 from typing import Any, Final, TypeAlias
 
 from ag_ui import core as agui
+from ag_ui.core import Event, Message
 from langchain_core.messages import AIMessage, AIMessageChunk
 
 from langgraph_agui.client.langchain.event_history import EventHistory, results_in
@@ -69,12 +70,12 @@ class MessageChunks:
     Arguments that are nested too deeply to be parsed are cut off, and the call is not the caller's to run.
     """
 
-    def __init__(self, tools: Collection[str] | None = None, history: Iterable[agui.Message] = ()) -> None:
+    def __init__(self, tools: Collection[str] | None = None, history: Iterable[Message] = ()) -> None:
         self._expander, self._order, self._fold = ChunkExpander(), EventOrder(), Fold(history)
         self._history = EventHistory(self._fold)
         self._builder = ChunkBuilder(self._history, tools)
 
-    def feed(self, event: agui.Event) -> list[AIMessageChunk]:
+    def feed(self, event: Event) -> list[AIMessageChunk]:
         """Return the chunks of the next event; a `*_CHUNK` event is expanded first.
 
         `RUN_STARTED` may be left out. Raises `ProtocolError` for an event that
@@ -214,11 +215,11 @@ class ChunkBuilder:
         # The calls whose results are among the blocks.
         self._answered: set[str] = set()
 
-    def feed(self, event: agui.Event) -> list[AIMessageChunk]:
+    def feed(self, event: Event) -> list[AIMessageChunk]:
         """Return the chunks of the next event."""
         return self._append(event) if isinstance(event, Growing) else [*self._joined(), *self._feed(event)]
 
-    def _feed(self, event: agui.Event) -> list[AIMessageChunk]:
+    def _feed(self, event: Event) -> list[AIMessageChunk]:
         match event:
             case agui.TextMessageStartEvent() | agui.ReasoningMessageStartEvent():
                 return self._begin_message(event)
