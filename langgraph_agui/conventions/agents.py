@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
-from typing import Any, Final, Protocol, runtime_checkable
+from typing import Any, Final, Protocol
 
 from ag_ui.core import BaseEvent, RunAgentInput
 from langgraph.graph import StateGraph
@@ -26,7 +26,6 @@ from langgraph_agui.translate.run_events import is_last, run_error
 _CLOSE_TIMEOUT: Final = 5.0
 
 
-@runtime_checkable
 class RunsInputs(Protocol):
     """An agent: `run` yields the events of a run."""
 
@@ -74,11 +73,7 @@ def opener(agent: RunsInputs, method: str, **factories: object) -> Callable[...,
         TypeError: The method does not take what a factory makes.
     """
     accepted(getattr(agent, method), **factories)
-
-    def open_events(run_input: RunAgentInput, **options: object) -> AgentEvents:
-        return AgentEvents(_events(agent, method, run_input, options))
-
-    return open_events
+    return lambda run_input, **options: AgentEvents(_events(agent, method, run_input, options))
 
 
 async def published(agent: object) -> object:
