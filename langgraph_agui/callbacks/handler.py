@@ -12,7 +12,7 @@ import threading
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import Any, TypeAlias, cast
 from uuid import UUID, uuid4
 
 from ag_ui.core import BaseEvent, Event, RunAgentInput
@@ -33,12 +33,6 @@ from langgraph_agui.translate.translation import Translation
 
 # A callback of LangChain's, as a method.
 Hook: TypeAlias = Callable[..., None]
-
-T = TypeVar("T")
-
-
-def _return_unchanged(run_id: UUID, output: T) -> T:
-    return output
 
 
 @dataclass(eq=False)
@@ -154,7 +148,7 @@ class AGUICallbackHandler(BaseCallbackHandler):
         self._receivers = [self._on_event or self._queue.put]
         self._serializer = RunSerializer(self._receivers)
         if stream_tokens:  # having these two makes chat models stream
-            self.tap_output_aiter = self.tap_output_iter = _return_unchanged
+            self.tap_output_aiter = self.tap_output_iter = lambda _run_id, output: output
 
     async def events(self, runs: int = 1) -> AsyncGenerator[Event, None]:
         """Yield the events of the next runs as they come, up to the terminal event of the `runs`-th.

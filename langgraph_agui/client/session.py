@@ -220,10 +220,9 @@ class AGUISession(Generic[StateT]):
     def pending_tool_calls(self) -> list[agui.ToolCall]:
         """The calls that the agent left to its client, and that have neither a result nor an interrupt about them."""
         offered = {tool.name for tool in self.tools.offered}
-        asked = {interrupt.tool_call_id for interrupt in self.interrupts}
-        kept = set(self._open_calls)
-        left = [call for call in open_tool_calls(self.messages).values() if call.id in kept]
-        return [call for call in left if call.id not in asked and call.function.name in offered]
+        waiting = set(self._open_calls).difference(interrupt.tool_call_id for interrupt in self.interrupts)
+        calls = open_tool_calls(self.messages).values()
+        return [call for call in calls if call.id in waiting and call.function.name in offered]
 
     def send(self, *items: str | Message | Sequence[ContentPart]) -> Turn:
         """Send messages, and run the agent when you read the turn.
