@@ -8,6 +8,7 @@ import asyncio
 import logging
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Final, TypeAlias
 
 from langgraph_agui.run import Run
@@ -24,6 +25,9 @@ PING: Final = "ping"
 
 # Seconds between two entries.
 _INTERVAL: Final = 0.04
+
+# Seconds between the attempts to end a run in the store.
+_RETRIES: Final = (1, 5, 30, 120, 600)
 
 # Bytes after which the run is written from its beginning again, so that what stands before can be deleted. More, if the
 # beginning is larger.
@@ -68,9 +72,14 @@ class PublishedRun:
             await asyncio.wait({self._run.task})
             if self._task is not None:
                 await asyncio.wait({self._task})
-            await self._store.finish(self._key)
         except Exception:
             logger.warning("The store of live runs does not answer: other workers do not see a run.", exc_info=True)
+        for pause in _RETRIES:  # who connects to the thread waits for the run while the store has it
+            with suppress(Exception):
+                await self._store.finish(self._key)
+                return
+            await asyncio.sleep(pause)
+        logger.warning("The store of live runs does not answer: it still has a run that has ended.")
 
     def _receive(self, signal: str) -> None:
         if signal == CANCEL:

@@ -11,6 +11,8 @@ from ag_ui.core import RunErrorEvent
 from langgraph.checkpoint.memory import InMemorySaver
 from redis.asyncio import Redis
 
+from langgraph_agui.sharing import published
+from langgraph_agui.translate.event_sinks import EventSink
 from tests.adapter.models import Scripted, text_chunk
 from tests.adapter.streams import RecordedRun, dumped, run_input, user
 from tests.sharing.stores import Server, postgres, redis
@@ -191,3 +193,40 @@ async def test_the_connection_that_listens_is_lost(kind: str, request: pytest.Fi
         assert await pair.two.cancel("t", "live")
         assert (await read(live))[-1].outcome.type == "cancelled"
         assert (await rest_of(reader, first, own)).last.outcome.type == "cancelled"
+
+
+async def test_the_end_of_a_run_does_not_reach_the_store(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is told again: until then, who connects to the thread would wait for the run."""
+    monkeypatch.setattr(published, "_RETRIES", (0.0, 0.0, 0.0))
+    async with pair_on(server, Scripted(["Hi"])) as pair:
+        finish, tries = pair.stores[0].finish, list[str]()
+
+        async def fail(run: str) -> None:
+            tries.append(run)
+            if len(tries) == 3:
+                return await finish(run)
+            raise OSError("lost")
+
+        pair.stores[0].finish = fail  # type: ignore[method-assign]
+        live = await pair.one.begin(EventSink, pair.given)
+        await read(live)
+        reader, own = pair.join()
+        async with asyncio.timeout(PATIENCE):
+            assert RecordedRun(await read(reader), own).types[-1] == "RUN_FINISHED"
+        await pair.end()
+        assert len(tries) == 3
+
+
+async def test_a_run_that_does_not_reach_the_store(server: Server) -> None:
+    """It is not kept in memory for that."""
+    async with pair_on(server, Scripted(["Hi"])) as pair:
+
+        async def fail(*given: str) -> None:
+            raise OSError("lost")
+
+        store: Any = pair.stores[0]
+        store.enter = fail
+        await read(await pair.one.begin(EventSink, pair.given))
+        await pair.end()
+        assert not store._receivers
+        assert not await pair.two.cancel("t", "live")
