@@ -57,10 +57,11 @@ class Feed:
 
     def remove(self, follower: "FollowedRun") -> None:
         """Stop passing the run on to a client. The last one ends the feed."""
-        self._followers.pop(follower, None)
-        if not self._followers:
-            self._feeds.pop(self._run, None)
-            self._task.cancel()
+        if follower in self._followers:
+            del self._followers[follower]
+            if not self._followers:
+                del self._feeds[self._run]
+                self._task.cancel()
 
     async def _read(self) -> None:
         position = misses = 0
@@ -138,7 +139,7 @@ class FollowedRun:
         await asyncio.wait({self.task}, timeout=grace)
         if self._shown is not None:
             await self._shown.end(code)
-        elif not self.task.done():
+        elif self.task.cancel():
             self._fail(code)
 
     async def _leave(self) -> None:

@@ -7,12 +7,15 @@ from typing import Any
 
 import psycopg
 import pytest
-from ag_ui.core import RunErrorEvent
+from ag_ui.core import RunErrorEvent, StepStartedEvent
 from langgraph.checkpoint.memory import InMemorySaver
 from redis.asyncio import Redis
 
+from langgraph_agui.protocol.sse import encode
+from langgraph_agui.run_store import Entry
 from langgraph_agui.sharing import published
 from langgraph_agui.translate.event_sinks import EventSink
+from langgraph_agui.translate.run_events import run_started
 from tests.adapter.models import Scripted, text_chunk
 from tests.adapter.streams import RecordedRun, dumped, run_input, user
 from tests.sharing.stores import Server, postgres, redis
@@ -230,3 +233,52 @@ async def test_a_run_that_does_not_reach_the_store(server: Server) -> None:
         await pair.end()
         assert not store._receivers
         assert not await pair.two.cancel("t", "live")
+
+
+async def test_who_was_let_go_leaves_later(server: Server) -> None:
+    """And leaves the others of its worker in the feed that they share."""
+    async with pair_on(server, gated(0)) as pair:
+        shared, store = pair.two._shared, pair.stores[0]
+        assert shared is not None
+        await store.begin("fast", print)
+        await store.enter(shared._key("t"), "fast")
+        frames = [encode(run_started(pair.given)), encode(StepStartedEvent(step_name="a"))]
+        await store.append("fast", Entry(1, frames[0], True), 0)
+        slow, _ = pair.join()
+        await until_joined(slow)
+        await store.append("fast", Entry(3, frames[0] + frames[1], True), 0)
+        assert (await until_joined(slow))[-1].type.value == "RUN_ERROR"
+        fresh, _ = pair.join()
+        await until_joined(fresh)
+        async with slow:
+            pass
+        assert [len(feed) for feed in shared._feeds.values()] == [1]
+        async with fresh:
+            pass
+        await store.finish("fast")
+
+
+async def test_a_worker_that_stops_while_a_client_looks_for_its_run(server: Server) -> None:
+    async with pair_on(server, gated(4)) as pair:
+        live = await pair.begin()
+        found, find, followed = asyncio.Event(), pair.stores[1].find, list[str]()
+
+        async def find_later(name: str) -> str | None:
+            await found.wait()
+            return await find(name)
+
+        async def signal(run: str, text: str) -> bool:
+            followed.append(text)
+            return False
+
+        pair.stores[1].find = find_later  # type: ignore[method-assign]
+        pair.stores[1].signal = signal  # type: ignore[method-assign]
+        reader, _ = pair.join()
+        [shown] = pair.two._shown
+        await pair.two.drain()
+        found.set()
+        await asyncio.wait({shown.task})
+        assert [event.type.value for event in await read(reader)] == ["RUN_STARTED", "RUN_ERROR"]
+        assert not followed
+        assert await pair.one.cancel("t", "live")
+        await read(live)
