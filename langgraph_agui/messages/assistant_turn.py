@@ -17,16 +17,7 @@ from ag_ui import core as agui
 from langchain_core.messages import AIMessage, BaseMessage
 
 from langgraph_agui.messages.blocks import REASONING_KWARG, BlockDelta, BlockKind, read_blocks
-from langgraph_agui.messages.encrypted_values import (
-    AGENT,
-    CARRIED,
-    EncryptedValueCodec,
-    Envelope,
-    Holder,
-    MessageSource,
-    carrier,
-    has_only_source,
-)
+from langgraph_agui.messages.encrypted_values import AGENT, EncryptedValueCodec, Envelope, Holder, MessageSource
 from langgraph_agui.messages.envelope import EnvelopeEncoder
 from langgraph_agui.messages.options import TAGGED
 from langgraph_agui.messages.redaction import hides_reasoning, warn_reasoning_dropped
@@ -287,9 +278,8 @@ class AssistantTurn:
                 fresh = []
                 break
             fresh.append((block, envelope, value))
-        own = self._encoded.get(None)
-        carried = any(CARRIED in envelope for envelope in self._encoded.values())
-        if not fresh and not carried and (own is None or has_only_source(own)):
+        own = self._encoded.get(None, {})
+        if not fresh and "h" not in own and not self._values.carried_in(self._encoded.values()):
             source = self.source.mark(None)
             if source is not None and source != own:
                 value = self._values.encode("assistant", self.message_id, source)
@@ -320,7 +310,7 @@ class AssistantTurn:
         is_seen = any(block.kind != "reasoning" for block in self.blocks)  # else only its value makes it a message
         if own is not None and thoughts and is_seen:
             last = len(thoughts) - 1
-            of_thoughts[last] = carrier(of_thoughts.get(last, {}), self.message_id, own)
+            of_thoughts[last] = self._values.carrier(of_thoughts.get(last, {}), self.message_id, own)
         elif own is not None:
             yield "assistant", None, own
         for number, envelope in of_thoughts.items():

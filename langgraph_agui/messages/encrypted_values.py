@@ -9,7 +9,7 @@ With a `ReasoningSeal` the JSON is encrypted first, and bound to the thread and 
 
 import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Literal, NamedTuple, TypeAlias
 
 from langgraph_agui.messages.options import SEALED, InvalidEnvelope, ReasoningOptions, RejectReason
@@ -57,13 +57,11 @@ class EncryptedValueCodec:
         if not self.emits:
             return None
         try:
-            text = json.dumps(envelope, separators=(",", ":"), ensure_ascii=False)
-        except (RecursionError, ValueError):  # nested too deeply, or an integer that Python refuses to print
-            return None
-        try:
-            data = text.encode()
+            data = json.dumps(envelope, separators=(",", ":"), ensure_ascii=False).encode()
         except UnicodeEncodeError:  # half a surrogate pair: JSON has escapes for it, UTF-8 has not
             data = json.dumps(envelope, separators=(",", ":")).encode()
+        except (RecursionError, ValueError):  # nested too deeply, or an integer that Python refuses to print
+            return None
         if (seal := self.options.seal) is not None:
             context = self._context(holder, entity_id)
             known = self._sealed.get(context)
@@ -89,10 +87,9 @@ class EncryptedValueCodec:
         elif data[:1] == bytes([SEALED]):
             return RejectReason.NO_SEAL
         try:
-            text = data.decode()
             if seal is None:
                 check_json(data, InputLimits())
-            envelope: object = json.loads(text)
+            envelope: object = json.loads(data.decode())
         except (ValueError, RecursionError, ProtocolError):
             envelope = None
         if not isinstance(envelope, dict) or (seal is None and "v" not in envelope):
@@ -102,6 +99,20 @@ class EncryptedValueCodec:
         if isinstance(version, bool) or not isinstance(version, int) or version < 1:
             return RejectReason.MALFORMED
         return envelope if version <= CARRIER_VERSION else RejectReason.NEWER
+
+    @staticmethod
+    def carrier(envelope: Envelope, message_id: str, carried: Envelope) -> Envelope:
+        """Return the envelope of a reasoning message that also carries the one of its assistant message."""
+        return {**envelope, "v": CARRIER_VERSION, CARRIED_FOR: message_id, CARRIED: carried}
+
+    @staticmethod
+    def carried_in(envelopes: Iterable[Envelope | RejectReason]) -> dict[str, Envelope]:
+        """Return the envelopes of assistant messages that these carry, by the message's id."""
+        return {
+            str(envelope.get(CARRIED_FOR)): carried
+            for envelope in envelopes
+            if isinstance(envelope, Mapping) and isinstance(carried := envelope.get(CARRIED), Mapping)
+        }
 
     def _context(self, holder: Holder, entity_id: str) -> bytes:
         """Return what a sealed value is bound to. The length keeps ("a", "bc") and ("ab", "c") apart."""
@@ -151,11 +162,6 @@ def is_subagent_only(subagent_run_id: str | None, envelope: Envelope | RejectRea
     """Whether a message with this id and envelope is only a subagent's, and not in the agent's own history."""
     in_thread = envelope.get(IN_THREAD) if isinstance(envelope, Mapping) else None
     return in_thread == 0 if in_thread is not None else subagent_run_id is not None
-
-
-def carrier(envelope: Envelope, message_id: str, carried: Envelope) -> Envelope:
-    """Return the envelope of a reasoning message that also carries the one of its assistant message."""
-    return {**envelope, "v": CARRIER_VERSION, CARRIED_FOR: message_id, CARRIED: carried}
 
 
 def has_only_source(envelope: Envelope) -> bool:

@@ -20,14 +20,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 
 from langgraph_agui.messages.assistant_turn import AssistantTurn
 from langgraph_agui.messages.blocks import CALL_BLOCKS, read_blocks
-from langgraph_agui.messages.encrypted_values import (
-    CARRIED,
-    CARRIED_FOR,
-    EncryptedValueCodec,
-    Envelope,
-    has_only_source,
-    is_subagent_only,
-)
+from langgraph_agui.messages.encrypted_values import EncryptedValueCodec, Envelope, has_only_source, is_subagent_only
 from langgraph_agui.messages.envelope import decode_envelope, derived_id, to_langchain_calls, visible_text
 from langgraph_agui.messages.options import InvalidEnvelope, ReasoningOptions, RejectReason, maker_of
 from langgraph_agui.messages.template import canonical_json
@@ -183,12 +176,7 @@ class _History:
             for message in messages
             if isinstance(message, agui.ReasoningMessage) and message.encrypted_value
         }
-        # The envelopes of assistant messages that travel with their reasoning, by the message's id.
-        self._carried = {
-            str(envelope.get(CARRIED_FOR)): carried
-            for envelope in self._of_thoughts.values()
-            if isinstance(envelope, Mapping) and isinstance(carried := envelope.get(CARRIED), Mapping)
-        }
+        self._carried = values.carried_in(self._of_thoughts.values())
 
     def to_langchain(self) -> list[BaseMessage]:
         """Return the conversation for a graph. Log one warning if any opaque value could not be used."""
