@@ -150,11 +150,9 @@ def _read_block(block: ContentBlock, fallback: Hashable, deltas: list[BlockDelta
             deltas.append(BlockDelta("text", None, text))
     elif is_reasoning(block):
         _read_reasoning(block, fallback, deltas)
-    elif kind == "non_standard":
-        value = block.get("value")
-        if isinstance(value, Mapping):
-            index = block.get("index", value.get("index"))
-            _read_block(value if index is None else {**value, "index": index}, fallback, deltas)
+    elif kind == "non_standard" and isinstance(value := block.get("value"), Mapping):
+        index = block.get("index", value.get("index"))
+        _read_block(value if index is None else {**value, "index": index}, fallback, deltas)
     elif isinstance(kind, str) and kind in _MEDIA:
         leave_out(kind)
 
@@ -187,14 +185,11 @@ def _read_reasoning(block: ContentBlock, fallback: Hashable, deltas: list[BlockD
     summary = block.get("summary")
     if not isinstance(summary, list):
         deltas.append(BlockDelta("reasoning", key, reasoning_text(block), provider_id))
-    elif summary:
-        for position, item in enumerate(summary):
-            inner: ContentBlock = item if isinstance(item, Mapping) else {}
-            number = _key(inner.get("index"), position)
-            deltas.append(BlockDelta("reasoning", (key, number), _text(inner.get("text")), provider_id))
-    else:
-        # The item without text: it names the block whose first part may follow.
-        deltas.append(BlockDelta("reasoning", (key, 0), "", provider_id))
+        return
+    for position, item in enumerate(summary or [{}]):  # without text, it names the block whose first part may follow
+        inner: ContentBlock = item if isinstance(item, Mapping) else {}
+        number = _key(inner.get("index"), position)
+        deltas.append(BlockDelta("reasoning", (key, number), _text(inner.get("text")), provider_id))
 
 
 def reasoning_text(block: ContentBlock) -> str:

@@ -55,9 +55,8 @@ class Conversation:
                 continue
             last = message.id
             self._order[last] = None
-            if isinstance(message, AssistantMessage) and message.tool_calls:
-                for call in message.tool_calls:
-                    self._add_call(call.id, call.function.name, last)
+            for call in (message.tool_calls or ()) if isinstance(message, AssistantMessage) else ():
+                self._add_call(call.id, call.function.name, last)
 
     @property
     def _last(self) -> str | None:
@@ -104,11 +103,9 @@ class Conversation:
         self._place(turn, turn.message_id, turn.assistant_message)
 
     def _place(self, turn: AssistantTurn, message_id: str, message: Callable[[], Message]) -> None:
-        if message_id in self._emptied:  # it begins again, under the same id
-            self._emptied.remove(message_id)
-            self._streamed[message_id] = message
-        elif message_id not in self.ids:
-            self._order[message_id] = None
+        if message_id not in self.ids or message_id in self._emptied:  # one that begins again keeps its place
+            self._emptied.discard(message_id)
+            self._order.setdefault(message_id, None)
             self.ids.add(message_id)
             self._streamed[message_id] = message
         self.turns[turn.message_id] = turn

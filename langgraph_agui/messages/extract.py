@@ -9,16 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import cast
 
-from langchain_core.messages import (
-    AIMessage,
-    AIMessageChunk,
-    BaseMessage,
-    HumanMessage,
-    RemoveMessage,
-    ToolMessage,
-    message_chunk_to_message,
-    messages_from_dict,
-)
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, RemoveMessage, ToolMessage
+from langchain_core.messages.utils import message_chunk_to_message, messages_from_dict
 from langgraph.types import Command, Overwrite
 from pydantic import BaseModel
 
@@ -48,8 +40,6 @@ def extract_messages(value: object, key: str) -> list[BaseMessage]:
         value: A state, an update, a `Command`, a message (functional API), or a sequence of those.
         key: The channel of the messages.
     """
-    if isinstance(value, Mapping):
-        return _channel(value.get(key))
     if isinstance(value, BaseMessage):
         return _channel(value)
     if isinstance(value, Command):

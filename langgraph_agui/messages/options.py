@@ -275,7 +275,7 @@ class ThinkTagSplitter:
             if self._after_tag:
                 start = len(text) - len(text[start:].lstrip())
                 self._after_tag = start == len(text)
-            tag = self._tag
+            tag = self._closing if self._reasoning else self._opening  # which ends the stretch
             end = text.find(tag, start)
             if end < 0:
                 break
@@ -293,11 +293,6 @@ class ThinkTagSplitter:
         """Return what is buffered, now that the message is over: at most one delta."""
         rest, self._buffer = self._buffer, ""
         return self._deltas(rest.rstrip() if self._reasoning else rest)
-
-    @property
-    def _tag(self) -> str:
-        """The tag that ends the current stretch."""
-        return self._closing if self._reasoning else self._opening
 
     def _words(self, text: str) -> str:
         """Return `text` without the whitespace at its end that may belong to the next tag."""
