@@ -85,11 +85,9 @@ def _is_clean(text: str) -> bool:
 
 
 def _ids(run_input: RunAgentInput) -> Iterator[tuple[str, str | None]]:
-    yield from (
-        ("threadId", run_input.thread_id),
-        ("runId", run_input.run_id),
-        ("parentRunId", run_input.parent_run_id),
-    )
+    yield "threadId", run_input.thread_id
+    yield "runId", run_input.run_id
+    yield "parentRunId", run_input.parent_run_id
     for message in run_input.messages:
         yield from (("message id", message.id), ("subagentRunId", getattr(message, "subagent_run_id", None)))
         if isinstance(message, ToolMessage):

@@ -108,9 +108,7 @@ class EventOrder:
         kind, item_id = item_of(event)
         if item_id in self._open[kind]:
             refuse("already-open", event, f"{kind} {item_id!r} is already open")
-        agent = event.subagent_run_id
-        if isinstance(event, agui.ToolCallStartEvent):
-            agent = self._agent_of_call(event)
+        agent = self._agent_of_call(event) if isinstance(event, agui.ToolCallStartEvent) else event.subagent_run_id
         self._check_agent(event, kind, item_id)
         self._open[kind][item_id] = None
         self._agents[kind].setdefault(item_id, agent)
@@ -301,10 +299,9 @@ class ChunkExpander:
         item = self._open.get(subagent_run_id)
         events: list[Event] = []
         if item is not None and item.kind is kind and item_id in (None, item.id):
-            for field in kind.details:
+            for field, was in item.details.items():
                 value = getattr(chunk, field)
-                if value is not None and value != item.details[field]:
-                    was = item.details[field]
+                if value not in (None, was):
                     refuse("chunk-mismatch", chunk, f"its {field} is {value!r}, and that of its item {was!r}")
         else:
             events = self._close(subagent_run_id)

@@ -93,8 +93,6 @@ class Fold:
                 self._begin_call(event)
             case agui.ToolCallResultEvent():
                 self._result(event)
-            case agui.ReasoningEncryptedValueEvent():
-                self._encrypted_value(event)
             case agui.StateSnapshotEvent():
                 self._state = Document(event.snapshot, self._allowance)
             case _:
@@ -110,6 +108,10 @@ class Fold:
                 self._activity(event)
             case agui.ActivityDeltaEvent():
                 self._patch_activity(event)
+            case agui.ReasoningEncryptedValueEvent():
+                # One whose target is not held is lost without a warning, as in the client.
+                if (entity := self.conversation.find_entity(event)) is not None:
+                    entity.update(encrypted_value=event.encrypted_value)
             case agui.RunStartedEvent() if event.input is not None:
                 for message in event.input.messages:
                     if self.conversation.find(message.id) is None:
@@ -178,9 +180,8 @@ class Fold:
             else:
                 self._warn(event, f"parent {event.parent_message_id!r} is a {parent.model.role} message")
         subagent_run_id = event.subagent_run_id if self.conversation.find(message_id) is None else None
-        return self.conversation.add(
-            agui.AssistantMessage(id=message_id, tool_calls=[], subagent_run_id=subagent_run_id)
-        )
+        message = agui.AssistantMessage(id=message_id, tool_calls=[], subagent_run_id=subagent_run_id)
+        return self.conversation.add(message)
 
     def _call(self, event: agui.ToolCallArgsEvent | agui.ToolCallEndEvent) -> None:
         call = self.conversation.find_call(event.tool_call_id)
@@ -199,12 +200,6 @@ class Fold:
             subagent_run_id=event.subagent_run_id,
         )
         self.conversation.add_result(message).merge(event.metadata)
-
-    def _encrypted_value(self, event: agui.ReasoningEncryptedValueEvent) -> None:
-        """Attach the value. One whose target is not held is lost without a warning, as in the client."""
-        entity = self.conversation.find_entity(event)
-        if entity is not None:
-            entity.update(encrypted_value=event.encrypted_value)
 
     # -- activities -------------------------------------------------------------------------------------------------
 

@@ -170,11 +170,7 @@ class MessageStore:
         """Replace messages by those of the same id, drop the others unless to `keep`, append the new."""
         new = [StoredMessage(message) for message in messages]
         by_id = {stored.model.id: stored for stored in new}
-        merged = [
-            by_id.get(stored.model.id, stored)
-            for stored in self._messages
-            if stored.model.id in by_id or keep(stored.model)
-        ]
+        merged = [by_id.get(one.model.id, one) for one in self._messages if one.model.id in by_id or keep(one.model)]
         known = {stored.model.id for stored in merged}
         self._messages = merged + [stored for stored in new if stored.model.id not in known]
         self._index()

@@ -37,14 +37,6 @@ def _default(value: object) -> object:
 _JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_default)
 
 
-_CANONICAL = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True)
-
-
-def canonical(value: object) -> bytes:
-    """Return JSON data as bytes. Equal data gives equal bytes, whatever the order of its keys."""
-    return _CANONICAL.encode(to_jsonable(value)).encode()
-
-
 def encode(event: BaseEvent) -> bytes:
     """Return `event` as one SSE frame, equal as JSON to what the SDK's encoder writes.
 

@@ -147,8 +147,8 @@ class _ProducerRules:
                 self._open_call(event)
             case agui.ToolCallResultEvent():
                 self._result(event)
-            case agui.ReasoningEncryptedValueEvent():
-                self._encrypted_value(event)
+            case agui.ReasoningEncryptedValueEvent() if self._fold.conversation.find_entity(event) is None:
+                refuse("unknown-entity", event, f"the client holds no {event.subtype} {event.entity_id!r}")
             case agui.ActivitySnapshotEvent():
                 self._check_kind(event, event.message_id, "activity")
             case agui.MessagesSnapshotEvent():
@@ -223,10 +223,6 @@ class _ProducerRules:
             refuse("id-reused", event, f"message {event.message_id!r} exists already")
         self._answered.add(call_id)
         self._run_answers.add(call_id)
-
-    def _encrypted_value(self, event: agui.ReasoningEncryptedValueEvent) -> None:
-        if self._fold.conversation.find_entity(event) is None:
-            refuse("unknown-entity", event, f"the client holds no {event.subtype} {event.entity_id!r}")
 
     def _snapshot(self, event: agui.MessagesSnapshotEvent) -> None:
         if twice := repeated(message.id for message in event.messages):
