@@ -8,9 +8,10 @@ the thread's is either a change or a leftover: a preview of a run whose stream t
 from __future__ import annotations
 
 import json
-from collections import OrderedDict, defaultdict, deque
+from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Final, TypeAlias
 
@@ -100,15 +101,11 @@ class ClientStateCaches:
     """One `ClientStateCache` per thread, for the threads that ran last."""
 
     def __init__(self) -> None:
-        self._threads: OrderedDict[str, ClientStateCache] = OrderedDict()
+        self._of_thread = lru_cache(_MAX_THREADS)(lambda thread_id: ClientStateCache())
 
     def get(self, thread_id: str) -> ClientStateCache:
         """Return what is known of a thread, to read and to record more."""
-        cache = self._threads.setdefault(thread_id, ClientStateCache())
-        self._threads.move_to_end(thread_id)
-        if len(self._threads) > _MAX_THREADS:
-            self._threads.popitem(last=False)
-        return cache
+        return self._of_thread(thread_id)
 
 
 def _digest(value: object) -> bytes:

@@ -64,9 +64,7 @@ class StateContract:
         hints = _hints(graph)
         _check_options(options, graph, hints)
         # Messages may contain prompts, which clients must not write.
-        hidden = {*hidden, *(key for key, hint in hints if schemas.holds_messages(hint))}.difference(
-            options.include or ()
-        )
+        hidden = {*hidden, *(key for key, hint in hints if schemas.holds_messages(hint))} - {*(options.include or ())}
         self._hidden = {messages_key, *options.exclude, *hidden, *_private(hints)}
         self._ignored = {messages_key, *options.client_keys}
         self._shared: dict[tuple[str, ...], frozenset[str]] = {}
@@ -175,9 +173,8 @@ class StateContract:
         self.refuse(refused)
         for key in sorted(taken.keys() & now.keys()):
             if not json_equal(self.show(now[key]), to_jsonable(now[key])):  # a change would lose what is hidden
-                raise RunInputError(
-                    ErrorCode.INVALID_INPUT, f"The state {quoted(key)} holds hidden reasoning; it is read-only."
-                )
+                text = f"The state {quoted(key)} holds hidden reasoning; it is read-only."
+                raise RunInputError(ErrorCode.INVALID_INPUT, text)
         values, problems = self._load(taken)
         lost = {problem.key for problem in problems if stored is None and "__type__" in dumped(taken[problem.key])}
         if lost:

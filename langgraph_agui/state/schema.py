@@ -12,33 +12,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cached_property
 from inspect import get_annotations
-from typing import (
-    Annotated,
-    Any,
-    ClassVar,
-    Final,
-    ForwardRef,
-    NamedTuple,
-    NewType,
-    cast,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import Annotated, Any, ClassVar, Final, NamedTuple, NewType, cast, get_args, get_origin, get_type_hints
 
 from langchain_core.messages import BaseMessage
 from langgraph.graph.message import add_messages
-from pydantic import (
-    AliasChoices,
-    BaseModel,
-    ConfigDict,
-    Field,
-    PydanticInvalidForJsonSchema,
-    PydanticUndefinedAnnotation,
-    PydanticUserError,
-    TypeAdapter,
-    ValidationError,
-)
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic.errors import PydanticInvalidForJsonSchema, PydanticUndefinedAnnotation, PydanticUserError
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import core_schema, from_json, to_json
@@ -111,7 +90,7 @@ def _single_hints(schema: object) -> dict[str, object]:
             try:
                 found[key] = get_type_hints(carrier, include_extras=True)[key]
             except Exception:  # as above
-                found[key] = Unread(annotation.__forward_arg__ if isinstance(annotation, ForwardRef) else annotation)
+                found[key] = Unread(getattr(annotation, "__forward_arg__", annotation))
     return found
 
 
