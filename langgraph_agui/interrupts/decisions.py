@@ -72,7 +72,6 @@ class _Respond(_LangChainDecision):
     message: StrictStr
 
 
-_AGUI_ANSWER = TypeAdapter[_Answer](_Answer)
 _LANGCHAIN_DECISION = TypeAdapter[_Approve | _Edit | _Reject | _Respond](
     Annotated[_Approve | _Edit | _Reject | _Respond, Field(discriminator="type")]
 )
@@ -118,9 +117,9 @@ def read_decision(payload: object, action: Action) -> Decision:
     """
     if isinstance(payload, bool):
         payload = {"approved": payload}
-    form = _LANGCHAIN_DECISION if isinstance(payload, Mapping) and "type" in payload else _AGUI_ANSWER
+    is_langchain = isinstance(payload, Mapping) and "type" in payload
     try:
-        answer = form.validate_python(payload)
+        answer = _LANGCHAIN_DECISION.validate_python(payload) if is_langchain else _Answer.model_validate(payload)
     except ValidationError as error:
         places = {"/".join(map(str, detail["loc"])) or "its root" for detail in error.errors()}
         message = f"The answer about {action.name!r} is malformed at {', '.join(sorted(places))}."

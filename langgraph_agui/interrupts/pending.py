@@ -322,10 +322,8 @@ def _plain(interrupt: GraphInterrupt, value: object, question: str | None) -> In
 
 def _schema_of(interrupt: GraphInterrupt, value: Mapping[str, object]) -> Mapping[str, object] | None:
     """Return the schema that `interrupt(value, response_schema=...)` was given, else one in the value itself."""
-    for schema in (interrupt.response_schema, value.get("responseSchema"), value.get("response_schema")):
-        if isinstance(schema, Mapping):
-            return schema
-    return None
+    given = (interrupt.response_schema, value.get("responseSchema"), value.get("response_schema"))
+    return next((schema for schema in given if isinstance(schema, Mapping)), None)
 
 
 def _text(fields: Mapping[str, object], *keys: str) -> str | None:
