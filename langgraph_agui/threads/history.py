@@ -39,11 +39,6 @@ def find_rerun(client: Sequence[agui.Message], thread: Sequence[BaseMessage]) ->
     return last if any(one.id == last.id and isinstance(one, HumanMessage) for one in thread) else None
 
 
-def _of_main_agent(client: Sequence[agui.Message], known: Collection[str | None] = ()) -> list[agui.Message]:
-    """Return a client's list without messages of subagents, which the thread does not have unless they are `known`."""
-    return [message for message in client if message.subagent_run_id is None or message.id in known]
-
-
 def has_seen(client: Sequence[agui.Message], thread: Sequence[BaseMessage], calls: Collection[str]) -> bool:
     """Return whether a client's messages reach up to the thread's last one, and show these calls.
 
@@ -146,7 +141,8 @@ def new_messages(
         postponed: Ids of messages that came with answers and have not run yet: they are new wherever they stand.
     """
     known = {message.id for message in thread}
-    client = _of_main_agent(client, known)
+    # Messages of subagents are not the thread's, unless it has them.
+    client = [message for message in client if message.subagent_run_id is None or message.id in known]
     accepted = (agui.UserMessage, agui.SystemMessage, agui.DeveloperMessage) if instructions else (agui.UserMessage,)
     settled = [index for index, message in enumerate(client) if message.id in known]
     if not settled and not no_input_yet:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from ag_ui import core as agui
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.constants import START
 from langgraph.types import Command
@@ -189,9 +189,8 @@ class RunPlanner:
         """Return whether a client that answers by a command has seen the question, or sends nothing of what it has."""
         hidden = self._settings.subagents_for(self._input) == "hidden"
         asked = [one.interrupt for one in pending.requests if not (hidden and one.interrupt.subagent_run_id)]
-        return history.has_seen(
-            self._input.messages, thread.messages, [one.tool_call_id for one in asked if one.tool_call_id]
-        )
+        calls = [one.tool_call_id for one in asked if one.tool_call_id]
+        return history.has_seen(self._input.messages, thread.messages, calls)
 
     def _cancels_pause(self, rerun: agui.UserMessage | None, thread: Thread) -> bool:
         """Return whether the input brings new messages that cancel what is pending, instead of being refused."""
@@ -252,10 +251,8 @@ class RunPlanner:
         return {call["id"] for call in (*calls, *late)}
 
     def _same_content(self, message: agui.UserMessage, stored: BaseMessage) -> bool:
-        converted = self._converter.to_langchain([message])
-        if converted and isinstance(converted[0], HumanMessage) and converted[0].content == stored.content:
-            return True
-        return message.content == self._converter.visible_content(stored)
+        same = any(one.content == stored.content for one in self._converter.to_langchain([message]))
+        return same or message.content == self._converter.visible_content(stored)
 
     def _takes_messages(self) -> bool:
         """Return whether the graph takes messages one by one, into a channel of its own for them."""
@@ -291,9 +288,7 @@ class RunPlanner:
             state: The client's state, unless the thread's is newer.
         """
         postponed, start = _postponed(thread), history.start_of_new(self._input.messages, before, thread.messages)
-        new = [
-            message for index, message in enumerate(self._input.messages) if index >= start or message.id in postponed
-        ]
+        new = [one for index, one in enumerate(self._input.messages) if index >= start or one.id in postponed]
         followup = self._input.model_copy(update={"messages": new, "state": state})
         planner = RunPlanner(self._agent, followup, self._config, self._call)
         if not self._takes_messages() or not planner._new_messages(thread):
@@ -340,10 +335,8 @@ class RunPlanner:
         stored = thread.messages[index]
         message = [stored] if self._same_content(rerun, stored) else self._converted([rerun])
         # Where the client has changed nothing since, the state is that of the earlier input.
-        writes = {
-            **self._client_state.input_at(base),
-            **await self._client_state.changes(thread.state, thread.messages, base),
-        }
+        changed = await self._client_state.changes(thread.state, thread.messages, base)
+        writes = {**self._client_state.input_at(base), **changed}
         point = base.config["configurable"]
         checkpoint: dict[str, object] = {key: point[key] for key in ("checkpoint_id", "checkpoint_ns") if key in point}
         graph_input = self._filled(self._graph_input([*between, *message], writes), base.values)

@@ -169,8 +169,7 @@ class LockSession:
 
     def lock(self, key: int) -> bool:
         """Take a lock that this process does not have; False if another process has it."""
-        granted = self._call("pg_try_advisory_lock", key)
-        if granted:
+        if granted := self._call("pg_try_advisory_lock", key):
             self._locked.add(key)
         return granted
 
@@ -211,9 +210,5 @@ async def _conninfo_of(source: Source) -> str:
     if isinstance(source, AsyncConnectionPool):  # its parameters may be functions or those of a connection class
         async with source.connection() as connection:
             return await _conninfo_of(connection)
-    parameters: dict[str, Any] = {
-        **_PARAMETERS,
-        **source.info.get_parameters(),
-        "password": source.info.password or None,
-    }
-    return make_conninfo(**parameters)
+    parameters: dict[str, Any] = {**_PARAMETERS, **source.info.get_parameters()}
+    return make_conninfo(**{**parameters, "password": source.info.password or None})
