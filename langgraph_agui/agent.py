@@ -285,6 +285,8 @@ class LangGraphAgent:
         for run in self._running:
             if run.may_be_joined(run_input):
                 run.join(reader, run_input)
+                if self._shared is not None:
+                    self._shared.join(run, run_input.run_id)
                 return reader
         self._check_room(len(self._shown))
         config = merge_run_configs(self.config, config)
@@ -304,9 +306,10 @@ class LangGraphAgent:
     async def cancel(self, thread_id: str, run_id: str) -> bool:
         """Stop a run: its readers get the `cancelled` outcome. Return whether it was going on.
 
-        The run is found in this process, and with a `run_store` in any. Raises `StateError` if that does not answer.
+        A client that has joined a run may use its own `run_id`. The run is found in this process, and with a
+        `run_store` in any. Raises `StateError` if that does not answer.
         """
-        runs = [run for run in self._running if (run.input.thread_id, run.input.run_id) == (thread_id, run_id)]
+        runs = [run for run in self._running if run.input.thread_id == thread_id and run_id in run.run_ids]
         for run in runs:
             run.stop()
         return bool(runs) or (self._shared is not None and await self._shared.cancel(thread_id, run_id))

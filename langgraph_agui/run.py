@@ -101,6 +101,7 @@ class Run:
         input: What the client sent.
         task: Done when the graph has stopped, for whatever reason.
         entered: Done when the run has its thread, or has ended.
+        run_ids: Its id, and those by which clients know it that have joined.
     """
 
     def __init__(
@@ -117,6 +118,7 @@ class Run:
         self._agent = agent
         self._graph, settings = agent.graph, agent.settings
         self.input = run_input
+        self.run_ids = {run_input.run_id}
         client_config = _client_config(run_input, settings)
         self._sent: SentInput = client_config["configurable"][KEY]
         self._config = merge_run_configs(
@@ -161,6 +163,7 @@ class Run:
 
     def join(self, reader: Subscription[T], run_input: RunAgentInput) -> None:
         """Add a reader: it gets what there is so far, then the rest. The run goes on when it leaves."""
+        self.run_ids.add(run_input.run_id)
         sink = JoinedSink(reader.sink, run_input)
         self._translation.replay(sink, run_input)
         self._broadcaster.add(sink)

@@ -10,7 +10,16 @@ import pytest
 
 pytest.importorskip("ag_ui_langgraph", reason="the benchmarks need the incumbent (extra `bench`)")
 
-from benchmarks import client, growth, growth_history, growth_pause_graphs, growth_pauses, growth_server_runs, remote, shared
+from benchmarks import (
+    client,
+    growth,
+    growth_history,
+    growth_pause_graphs,
+    growth_pauses,
+    growth_server_runs,
+    remote,
+    shared,
+)
 from benchmarks.figures import in_turn, minus, over, spread, table, verdict
 from benchmarks.folded import check_stream
 from benchmarks.growth_crowd import OURS as OUR_RUNS

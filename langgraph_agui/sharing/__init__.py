@@ -15,13 +15,14 @@ from uuid import uuid4
 
 from ag_ui.core import RunAgentInput
 
+from langgraph_agui.aio import keep_alive
 from langgraph_agui.connect import ThreadSnapshot
 from langgraph_agui.errors import StateError
 from langgraph_agui.run import Run
 from langgraph_agui.run_store.store import RunStore
 from langgraph_agui.settings import AgentContext
 from langgraph_agui.sharing.followed import Feed, FollowedRun
-from langgraph_agui.sharing.published import CANCEL, FOLLOW, PublishedRun
+from langgraph_agui.sharing.published import CANCEL, FOLLOW, PING, PublishedRun
 from langgraph_agui.translate.subscription import Subscription
 
 logger = logging.getLogger(__name__)
@@ -46,7 +47,8 @@ class SharedRuns:
         self._store = store
         self._name = name
         self._feeds: dict[str, Feed] = {}
-        self._published: set[asyncio.Task[None]] = set()
+        self._published: dict[Run, PublishedRun] = {}
+        self._serving: set[asyncio.Task[None]] = set()
 
     def _key(self, *ids: str) -> str:
         return sha256(json.dumps([self._name, *ids]).encode()).hexdigest()
@@ -57,14 +59,20 @@ class SharedRuns:
         thread = self._key(thread_id) if self._agent.graph.has_checkpointer else None
         # Not the client's ids: it may use them again, while the last frames of the run before are written.
         published = PublishedRun(self._store, run, uuid4().hex, self._agent.settings.max_unread)
+        self._published[run] = published
+        run.task.add_done_callback(lambda _task: self._published.pop(run))
         task = asyncio.create_task(published.serve(self._key(thread_id, run_id), thread), name=f"agui-share-{run_id}")
-        self._published.add(task)
-        task.add_done_callback(self._published.discard)
+        self._serving.add(task)
+        task.add_done_callback(self._serving.discard)
+
+    def join(self, run: Run, run_id: str) -> None:
+        """Let other workers stop a run of this one by the id that a client which has joined it here has for it."""
+        keep_alive(asyncio.create_task(self._published[run].add_name(self._key(run.input.thread_id, run_id))))
 
     async def drain(self) -> None:
         """Wait until the store has the ends of this worker's runs."""
-        if self._published:
-            await asyncio.wait(self._published, timeout=_ANSWER)
+        if self._serving:
+            await asyncio.wait(self._serving, timeout=_ANSWER)
 
     async def cancel(self, thread_id: str, run_id: str) -> bool:
         """Stop a run of another worker. Return whether it was going on.
@@ -98,7 +106,9 @@ class SharedRuns:
                     ids.append(run_input.run_id)
                 run = await self._store.find(self._key(*ids))
                 after = await self._store.end(run) if run is not None and run_input.messages else 0
-                if run is None or ((after or run not in self._feeds) and not await self._store.signal(run, FOLLOW)):
+                signal = FOLLOW if after or run not in self._feeds else PING
+                name = self._key(run_input.thread_id, run_input.run_id)
+                if run is None or not await self._store.signal(run, f"{signal} {name}"):
                     return None
         except Exception:
             logger.warning("The store of live runs does not answer.", exc_info=True)

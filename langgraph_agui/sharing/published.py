@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final, TypeAlias
 
+from langgraph_agui.aio import keep_alive
 from langgraph_agui.run import Run
 from langgraph_agui.run_store.store import Entry, RunStore
 from langgraph_agui.translate.event_sinks import SSESink
@@ -18,7 +19,8 @@ from langgraph_agui.translate.subscription import Subscription
 
 logger = logging.getLogger(__name__)
 
-# The signals to a run: stop; write what there is so far, and the rest; are you there?
+# The signals to a run: stop; write what there is so far, and the rest; are you there? A client's name for the run may
+# stand behind it.
 CANCEL: Final = "cancel"
 FOLLOW: Final = "follow"
 PING: Final = "ping"
@@ -81,7 +83,18 @@ class PublishedRun:
             await asyncio.sleep(pause)
         logger.warning("The store of live runs does not answer: it still has a run that has ended.")
 
-    def _receive(self, signal: str) -> None:
+    async def add_name(self, name: str) -> None:
+        """Let the run be found under one more name: a client that has joined it has an id of its own."""
+        try:
+            if not self._run.finished:
+                await self._store.enter(name, self._key)
+        except Exception:
+            logger.warning("The store of live runs does not answer: a client cannot stop a run.", exc_info=True)
+
+    def _receive(self, text: str) -> None:
+        signal, _, name = text.partition(" ")
+        if name:
+            keep_alive(asyncio.create_task(self.add_name(name)))
         if signal == CANCEL:
             self._run.stop()
         elif self._run.finished or (signal == PING and not self._position):

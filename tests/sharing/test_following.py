@@ -293,6 +293,26 @@ async def test_any_worker_cancels(server: Server) -> None:
                 await asyncio.sleep(0.01)
 
 
+async def test_who_has_joined_cancels_by_its_own_run_id(server: Server) -> None:
+    """A page that was reloaded no longer knows the id of the run; any worker may get its wish."""
+    for joins in ("one", "two"):
+        model = gated(4)
+        async with pair_on(server, model) as pair:
+            live = await pair.begin()
+            await model.hung.wait()
+            reader: Subscription[BaseEvent] = getattr(pair, joins).subscribe(
+                EventSink, run_input(thread="t", run="mine")
+            )
+            async with reader:
+                await reader.take()
+            for other in (pair.one, pair.two):
+                assert not await other.cancel("other", "mine")
+            async with asyncio.timeout(PATIENCE):
+                while not await (pair.two if joins == "one" else pair.one).cancel("t", "mine"):
+                    await asyncio.sleep(0.01)
+            assert (await read(live))[-1].outcome.type == "cancelled"
+
+
 async def test_a_run_that_waits_for_its_thread(server: Server) -> None:
     """It is cancelled from anywhere; who connects follows the run that has the thread."""
     model = gated(4)

@@ -245,6 +245,18 @@ async def test_a_joiner_hears_that_the_run_was_cancelled() -> None:
     assert [message.content for message in RecordedRun(recorded, own).messages] == ["go", "Hm.", "Well"]
 
 
+async def test_a_joiner_cancels_the_run_by_its_own_id() -> None:
+    model, _ = slow()
+    agent = agent_of(InMemorySaver(), model, on_disconnect="continue")
+    live = await begun(agent, model)
+    reader, own = joining(agent)
+    assert not await agent.cancel("other", own.run_id)
+    async with reader:
+        pass
+    assert await agent.cancel("t", own.run_id)
+    assert (await read(live))[-1].outcome.type == "cancelled"
+
+
 async def test_a_joiner_hears_that_the_run_has_failed() -> None:
     model, gate = slow(fails=True)
     agent = agent_of(InMemorySaver(), model)
