@@ -38,6 +38,7 @@ from langgraph_agui.sharing import SharedRuns
 from langgraph_agui.sharing.followed import FollowedRun
 from langgraph_agui.state.contract import StateContract
 from langgraph_agui.state.options import StateOptions
+from langgraph_agui.telemetry import watch_queue
 from langgraph_agui.threads import locks_for
 from langgraph_agui.translate.event_sinks import EventSink, MakeSink, SSESink
 from langgraph_agui.translate.old_clients import sink_for_client
@@ -165,7 +166,7 @@ class LangGraphAgent:
         self._readers = InputReaders(contents, conventions.fields_read())
         warn_of_unknown_tools(contract.predict, contents, self._readers)
         self._context = AgentContext(
-            adapter, settings, contract, conventions, NODE_CONVENTIONS, providers, self._readers.report_unread
+            name, adapter, settings, contract, conventions, NODE_CONVENTIONS, providers, self._readers.report_unread
         )
         self._shared = SharedRuns(self._context, run_store, name) if run_store is not None else None
         self._running: list[Run] = []
@@ -191,7 +192,7 @@ class LangGraphAgent:
             config: Configuration of this run, over the agent's.
             context: The graph's runtime context for this run.
         """
-        return _events_of(run_input, partial(self.begin, EventSink, run_input, config=config, context=context))
+        return _events_of(self, run_input, partial(self.begin, EventSink, run_input, config=config, context=context))
 
     async def stream_sse(
         self, run_input: RunAgentInput, *, config: RunnableConfig | None = None, context: object = None
@@ -203,7 +204,7 @@ class LangGraphAgent:
         try:
             reader = await self.begin(SSESink, run_input, config=config, context=context)
         except CodedError as error:
-            yield b"".join(encode(event) for event in refused_run(run_input, error))
+            yield b"".join(encode(event) for event in refused_run(run_input, error, self.name))
             return
         async with reader:
             while batch := await reader.take():
@@ -269,7 +270,7 @@ class LangGraphAgent:
             run_input: The thread, and what the client holds of it already.
             config: Configuration for reading the thread, over the agent's.
         """
-        return _events_of(run_input, partial(self.subscribe, EventSink, run_input, config=config))
+        return _events_of(self, run_input, partial(self.subscribe, EventSink, run_input, config=config))
 
     def subscribe(
         self, sink: MakeSink[T], run_input: RunAgentInput, *, config: RunnableConfig | None = None
@@ -299,6 +300,7 @@ class LangGraphAgent:
     def _subscription(self, sink: MakeSink[T], run_input: RunAgentInput) -> Subscription[T]:
         settings = self._context.settings
         reader = Subscription(sink, settings.max_unread, merges=settings.merge_fragments)
+        watch_queue(reader, self._context.name)
         sink_of_client = sink_for_client(reader.sink, self._context, run_input)
         reader.sink = interrupt_sink(sink_of_client, settings, run_input)
         return reader
@@ -383,13 +385,15 @@ class LangGraphAgent:
 
 
 async def _events_of(
-    run_input: RunAgentInput, begin: Callable[[], Subscription[BaseEvent] | Awaitable[Subscription[BaseEvent]]]
+    agent: LangGraphAgent,
+    run_input: RunAgentInput,
+    begin: Callable[[], Subscription[BaseEvent] | Awaitable[Subscription[BaseEvent]]],
 ) -> AsyncGenerator[Event, None]:
     """Yield the events of the subscription that `begin` returns; those of a refusal if it refuses."""
     try:
         reader = await awaited(begin())
     except CodedError as error:
-        for refusal in refused_run(run_input, error):
+        for refusal in refused_run(run_input, error, agent.name):
             yield cast("Event", refusal)
         return
     async with reader:

@@ -3,7 +3,6 @@
 The contents of a graph enter. `AgentCapabilities` leave, and warnings of what a client has sent in vain.
 """
 
-import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
@@ -18,8 +17,9 @@ from langgraph_agui.protocol.wire import JsonValue
 from langgraph_agui.quoting import quoted_list
 from langgraph_agui.settings import AgentContext
 from langgraph_agui.state.options import PredictState
+from langgraph_agui.telemetry import run_logger
 
-logger = logging.getLogger(__name__)
+logger = run_logger(__name__)
 
 # The fields of an input that a graph reads if its code has these names.
 _FUNCTIONS: Final = {"frontend_tools": ("tools",), "agui_context": ("context",), "forwarded_props": ("forwardedProps",)}

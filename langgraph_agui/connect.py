@@ -15,6 +15,7 @@ from langgraph_agui.interrupts.pending import PendingInterrupts
 from langgraph_agui.run import emit_pending, start_translation
 from langgraph_agui.settings import AgentContext
 from langgraph_agui.state.client_state import state_version
+from langgraph_agui.telemetry import run_context
 from langgraph_agui.translate.subscription import Subscription
 
 T = TypeVar("T")
@@ -41,15 +42,17 @@ class ThreadSnapshot:
         self._reader = reader
         self._thread_id = run_input.thread_id
         self._version: object = None
-        self._translation = start_translation(agent, run_input, reader.sink)
-        self.task = asyncio.create_task(self._work(), name=f"agui-connect-{run_input.thread_id}")
+        self._context = run_context(agent.name, run_input)
+        self._translation = self._context.run(start_translation, agent, run_input, reader.sink)
+        name = f"agui-connect-{run_input.thread_id}"
+        self.task = asyncio.create_task(self._work(), name=name, context=self._context)
         reader.on_leave = self._leave
 
     async def end(self, code: ErrorCode, grace: float = 0) -> None:
         """End it with an error if it has not ended within `grace` seconds, in its own event loop."""
         await asyncio.wait({self.task}, timeout=grace)
         if self.task.cancel():
-            self._translation.fail_run(CodedError(code))
+            self._context.run(self._translation.fail_run, CodedError(code))
 
     async def _leave(self) -> None:
         self.task.cancel()

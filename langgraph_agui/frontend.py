@@ -31,7 +31,6 @@ builder.add_conditional_edges("tools", after_tools, ["model", END])
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import Any, TypeAlias, cast
@@ -42,8 +41,9 @@ from langchain_core.tools import BaseTool
 from langgraph.config import get_config
 
 from langgraph_agui.protocol.wire import JsonValue, to_jsonable, wire_fields
+from langgraph_agui.telemetry import count_dropped, run_logger
 
-logger = logging.getLogger(__name__)
+logger = run_logger(__name__)
 
 # Its key in `configurable`. LangGraph copies only scalars from there to checkpoints and traces; this is a dict.
 KEY = "agui"
@@ -102,6 +102,7 @@ def frontend_tools(config: RunnableConfig | None = None, *, server: Iterable[Ser
             continue
         if name in taken:
             _warn_taken(name)
+            count_dropped("tool")
             continue
         parameters = tool.get("parameters")
         function = {

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
@@ -26,6 +25,7 @@ from langgraph_agui.interrupts.pending import PendingInterrupts
 from langgraph_agui.messages.to_agui import cancelled, open_tool_calls
 from langgraph_agui.settings import AgentContext, RunSettings
 from langgraph_agui.state.client_state import RUN
+from langgraph_agui.telemetry import RunWatch, count_dropped, run_logger
 from langgraph_agui.threads.locks import ThreadLease, ThreadLocks
 from langgraph_agui.threads.planner import Abandon, Execute, Resume, RunPlan, RunPlanner, Show
 from langgraph_agui.translate.event_sinks import Broadcaster, IdleTimer, JoinedSink, Sink
@@ -34,7 +34,7 @@ from langgraph_agui.translate.state_view import StateView
 from langgraph_agui.translate.subscription import Subscription
 from langgraph_agui.translate.translation import Translation
 
-logger = logging.getLogger(__name__)
+logger = run_logger(__name__)
 
 T = TypeVar("T")
 
@@ -129,17 +129,19 @@ class Run:
         self._context = context
         self._lease = lease
         self._locks = locks
-        self._broadcaster = Broadcaster(reader.sink)
+        self._watch = RunWatch(agent.name, run_input)
+        self._broadcaster = Broadcaster(reader.sink, self._watch.event)
         self._readers: list[Subscription[Any]] = [reader]
         self._end_code: ErrorCode | None = None
         self._timers: list[asyncio.TimerHandle | IdleTimer] = []
         reader.on_leave = partial(self._first_reader_left, reader)
-        self._translation = start_translation(agent, run_input, self._broadcaster)
+        self._translation = self._watch.context.run(start_translation, agent, run_input, self._broadcaster)
         self._planner = RunPlanner(agent, run_input, self._config, run_in_thread if weight > _HEAVY else run_here)
         self._runner = graph_runner_for(self._graph, self._translation, self._translation_failed)
         self.entered: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.task = asyncio.create_task(self._work(), name=f"agui-run-{run_input.run_id}")
-        self.task.add_done_callback(self._ended)
+        name = f"agui-run-{run_input.run_id}"
+        self.task = asyncio.create_task(self._work(), name=name, context=self._watch.start())
+        self.task.add_done_callback(self._ended, context=self._watch.context)
 
     @property
     def finished(self) -> bool:
@@ -244,6 +246,7 @@ class Run:
                 self.entered.set_result(None)
             if self._lease is not None:
                 self._lease.let_go()
+            self._watch.end()
 
     def _start_timers(self) -> None:
         """Start the clocks that end the run if it, or its silence, takes too long."""
@@ -342,6 +345,7 @@ class Run:
             if not is_data_refused(error):
                 raise
             logger.warning("The store refuses what the thread's last step has written; it is left out.", exc_info=True)
+            count_dropped("pending_writes")
 
     async def _run_graph(self, graph_input: object, config: RunnableConfig | None) -> PendingInterrupts | None:
         context = self._agent.conventions.runtime_context(self._context, self.input)

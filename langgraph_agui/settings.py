@@ -229,6 +229,7 @@ class AgentContext:
     """What the runs of one agent share.
 
     Attributes:
+        name: The agent's name.
         graph: The graph.
         settings: What the agent decides.
         contract: What clients see and may change of the state.
@@ -239,6 +240,7 @@ class AgentContext:
         client_states: What this process knows of the state that clients hold.
     """
 
+    name: str
     graph: GraphAdapter
     settings: RunSettings
     contract: StateContract

@@ -7,7 +7,6 @@ hold runs in sequence only. `RunSerializer` calls `on_event`; `RunEventQueue` se
 from __future__ import annotations
 
 import asyncio
-import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -16,9 +15,10 @@ from threading import get_ident
 
 from ag_ui import core as agui
 
+from langgraph_agui.telemetry import run_logger
 from langgraph_agui.translate.run_events import is_last
 
-logger = logging.getLogger(__name__)
+logger = run_logger(__name__)
 
 
 @dataclass(eq=False, slots=True)

@@ -30,6 +30,7 @@ from langgraph_agui.fastapi.event_stream import EventStream, Reader
 from langgraph_agui.fastapi.openapi import CANCEL_RESPONSES, RESPONSES, cancel_body, input_body
 from langgraph_agui.protocol.limits import InputLimits
 from langgraph_agui.settings import check_names
+from langgraph_agui.telemetry import count_error
 from langgraph_agui.translate.event_sinks import SSESink
 
 logger = logging.getLogger(__name__)
@@ -184,6 +185,7 @@ class _Routes:
         try:
             return EventStream(await awaited(begin()), self._keep_alive, notes)
         except (RunInputError, StateError) as error:
+            count_error(error.code, getattr(self._agent, "name", None))
             return _refusal(error)
 
 

@@ -1,6 +1,5 @@
 """A compiled graph in this process: its channels and schemas, its checkpointer, and where its threads wait."""
 
-import logging
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
@@ -24,8 +23,9 @@ from langgraph_agui.errors import ErrorCode, RunInputError, StateError, as_state
 from langgraph_agui.graphs.adapter import ROOT_CHANNEL, CompiledGraph, GraphAdapter, InputForm, InterruptHolder
 from langgraph_agui.graphs.contents import GraphContents, contents_of
 from langgraph_agui.graphs.loaded import CHECKPOINTER, LoadedCheckpointer
+from langgraph_agui.telemetry import count_dropped, run_logger
 
-logger = logging.getLogger(__name__)
+logger = run_logger(__name__)
 
 # Channels of pending writes: LangGraph's own, and one of ours.
 _RESUME = "__resume__"
@@ -153,6 +153,7 @@ class LocalGraphAdapter(GraphAdapter):
                 raise
             stored = await self.graph.aget_state(merge_run_configs(config, saved.config), subgraphs=subgraphs)
             logger.warning("The pending writes of the thread's last step conflict and were left out.", exc_info=True)
+            count_dropped("pending_writes")
             return stored
 
     def load_once(self) -> RunnableConfig | None:

@@ -1,6 +1,5 @@
 """A graph on a LangGraph server (`RemoteGraph`): its threads and states, and the schemas that the server publishes."""
 
-import logging
 from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import suppress
 from typing import cast
@@ -16,8 +15,9 @@ from langgraph_agui.configs import merge_run_configs
 from langgraph_agui.graphs.adapter import GraphAdapter, InputForm, InterruptHolder
 from langgraph_agui.messages.extract import MessageDecoder, as_mapping, encode_for_server
 from langgraph_agui.protocol.wire import to_jsonable
+from langgraph_agui.telemetry import run_logger
 
-logger = logging.getLogger(__name__)
+logger = run_logger(__name__)
 
 # Namespace of the thread ids that are made for threads of a client. Never to be changed: threads would be lost.
 _THREADS = UUID("b4f0c1d2-6a57-5e0e-9d53-0a2f7c1e8b36")

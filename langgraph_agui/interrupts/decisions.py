@@ -4,7 +4,6 @@ Deny by default: only a strict `true`, or the decision `approve` or `edit`, lets
 interrupts are checked against their JSON Schema.
 """
 
-import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Literal, TypeAlias
@@ -14,8 +13,9 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictStr, TypeAd
 
 from langgraph_agui.protocol.relaxed_schema import relaxed
 from langgraph_agui.quoting import quoted
+from langgraph_agui.telemetry import run_logger
 
-logger = logging.getLogger(__name__)
+logger = run_logger(__name__)
 
 DecisionType: TypeAlias = Literal["approve", "edit", "reject", "respond"]
 

@@ -4,7 +4,6 @@ An answer counts only for a request that the thread's checkpoint holds open. The
 name one pause of one task, so an answer is for exactly the call and the arguments in the request, and counts once.
 """
 
-import logging
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -18,8 +17,9 @@ from langgraph_agui.interrupts.decisions import Approval, Decision, InvalidAnswe
 from langgraph_agui.interrupts.pending import InterruptRequest, PendingInterrupts
 from langgraph_agui.protocol.wire import has_expired
 from langgraph_agui.quoting import quoted_list
+from langgraph_agui.telemetry import run_logger
 
-logger = logging.getLogger(__name__)
+logger = run_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)

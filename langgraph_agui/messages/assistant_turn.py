@@ -6,7 +6,6 @@ stream fills a turn delta by delta, history fills one with a whole message. Both
 
 from __future__ import annotations
 
-import logging
 import re
 from codecs import utf_16_le_decode
 from collections import Counter
@@ -23,8 +22,9 @@ from langgraph_agui.messages.options import TAGGED
 from langgraph_agui.messages.redaction import hides_reasoning, warn_reasoning_dropped
 from langgraph_agui.messages.silence import NOTHING, Silence, silence_in
 from langgraph_agui.messages.template import canonical_json
+from langgraph_agui.telemetry import count_dropped, run_logger
 
-logger = logging.getLogger(__name__)
+logger = run_logger(__name__)
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
@@ -275,6 +275,7 @@ class AssistantTurn:
             value = self._values.encode(holder, self.message_id if block is None else block.id, envelope)
             if value is None:
                 logger.warning("The opaque values of message %.80r exceed max_bytes and are left out.", self.message_id)
+                count_dropped("opaque_value")
                 fresh = []
                 break
             fresh.append((block, envelope, value))
@@ -303,6 +304,7 @@ class AssistantTurn:
             of_thoughts, of_calls, own = encoder.envelopes()
         except RecursionError:
             logger.warning("Message %.80r is nested too deeply; its opaque values are left out.", self.message_id)
+            count_dropped("opaque_value")
             return
         if own is None and "h" in self._encoded.get(None, {}):
             own = encoder.plain()  # a node has changed the message and changed it back

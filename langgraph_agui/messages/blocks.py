@@ -9,7 +9,6 @@ message was cut.
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Hashable, Mapping, Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple, TypeAlias, cast
@@ -17,8 +16,9 @@ from typing import Literal, NamedTuple, TypeAlias, cast
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 
 from langgraph_agui.protocol.wire import clean_text, to_jsonable
+from langgraph_agui.telemetry import count_dropped, run_logger
 
-logger = logging.getLogger(__name__)
+logger = run_logger(__name__)
 
 ContentBlock: TypeAlias = Mapping[str, object]
 BlockKind: TypeAlias = Literal["text", "reasoning", "call"]
@@ -157,9 +157,15 @@ def _read_block(block: ContentBlock, fallback: Hashable, deltas: list[BlockDelta
         leave_out(kind)
 
 
-@lru_cache(maxsize=256)
 def leave_out(kind: str) -> None:
-    """Warn, once for each kind, of content without a counterpart, such as media of a model."""
+    """Count content without a counterpart, such as media of a model; warn of it once for each kind."""
+    count_dropped("content")
+    warn_left_out(kind)
+
+
+@lru_cache(maxsize=256)
+def warn_left_out(kind: str) -> None:
+    """Warn of content that is left out."""
     logger.warning("%.80r content without a counterpart, or with nothing usable in it, is left out.", kind)
 
 

@@ -5,15 +5,15 @@ are recognised by their shape in JSON, wherever user code has put them and howev
 """
 
 import json
-import logging
 from collections.abc import Callable, Mapping
 from functools import cache, partial
 
 from langgraph_agui.messages.blocks import is_reasoning
 from langgraph_agui.messages.options import ReasoningOptions
 from langgraph_agui.protocol.wire import JsonValue, to_jsonable
+from langgraph_agui.telemetry import run_logger
 
-logger = logging.getLogger(__name__)
+logger = run_logger(__name__)
 
 # `additional_kwargs` in which packages keep reasoning as they got it.
 _KWARGS = frozenset({"reasoning_content", "reasoning_details", "thinking", "thinking_blocks"})

@@ -7,7 +7,6 @@ and a block has keys that no AG-UI part has.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Literal, TypeAlias, cast
 from uuid import uuid4
@@ -27,8 +26,9 @@ from langgraph_agui.messages.redaction import hides_reasoning, redact_content, w
 from langgraph_agui.messages.silence import silence_in
 from langgraph_agui.messages.template import VisibleText, calls_digest, same_json
 from langgraph_agui.protocol.wire import clean_text
+from langgraph_agui.telemetry import count_dropped, run_logger
 
-logger = logging.getLogger(__name__)
+logger = run_logger(__name__)
 
 # Metadata of the result of a tool that failed; `TOOL_CALL_RESULT` has no field for it (AG-UI 1.0, tools).
 FAILED = {"status": "error"}
@@ -65,6 +65,7 @@ def langchain_messages_to_agui(
             _append(conversation, message, message.id or str(uuid4()), values)
         else:
             logger.warning("A %s is no LangChain message and was left out.", type(message).__name__)
+            count_dropped("message")
     return conversation.messages()
 
 
@@ -84,6 +85,7 @@ def _append(conversation: Conversation, message: BaseMessage, message_id: str, v
         case None:
             if message.type not in ("system", "remove"):
                 logger.warning("A message of type %.80r has no AG-UI role and was left out.", message.type)
+                count_dropped("message")
 
 
 def agui_role(message: BaseMessage) -> Role | None:
@@ -222,6 +224,7 @@ def _encode_content(
                     own["f"] = calls_digest([(call_id or "", "")])
         except RecursionError:
             logger.warning("Message %.80r is nested too deeply; only what the client sees of it is kept.", message_id)
+            count_dropped("opaque_value")
             own = {}
     envelope = source.mark({"v": VERSION, **own, "h": text.check} if own else None)
     if envelope is None:
@@ -229,6 +232,7 @@ def _encode_content(
     value = values.encode("tool" if isinstance(message, ToolMessage) else "user", message_id, envelope)
     if value is None:
         logger.warning("The opaque value of message %.80r exceeds max_bytes and is left out.", message_id)
+        count_dropped("opaque_value")
     return visible, value
 
 

@@ -8,7 +8,6 @@ value of it is used: a provider signs a message as a whole.
 
 from __future__ import annotations
 
-import logging
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -26,8 +25,9 @@ from langgraph_agui.messages.options import InvalidEnvelope, ReasoningOptions, R
 from langgraph_agui.messages.template import canonical_json
 from langgraph_agui.messages.to_agui import langchain_messages_to_agui, user_or_tool_message
 from langgraph_agui.protocol.schema import known_messages, messages_in
+from langgraph_agui.telemetry import count_dropped, run_logger
 
-logger = logging.getLogger(__name__)
+logger = run_logger(__name__)
 
 
 def agui_messages_to_langchain(
@@ -184,6 +184,7 @@ class _History:
         if self._rejected:
             why = ", ".join(f"{count} {reason.value}" for reason, count in sorted(self._rejected.items()))
             logger.warning("Opaque values of the client's messages were not used: %s.", why)
+            count_dropped("opaque_value", self._rejected.total())
         return result
 
     def _convert(self) -> Iterator[BaseMessage]:

@@ -10,7 +10,6 @@ events are of unknown type.
 from __future__ import annotations
 
 import json
-import logging
 import types
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
@@ -24,8 +23,9 @@ from pydantic import ValidationError
 from langgraph_agui.protocol.old_spellings import Wire, modern_event, modern_input
 from langgraph_agui.protocol.wire import ProtocolError, wire_fields
 from langgraph_agui.quoting import printable, quoted
+from langgraph_agui.telemetry import count_dropped, run_logger
 
-logger = logging.getLogger(__name__)
+logger = run_logger(__name__)
 
 Model = TypeVar("Model", bound=GeneratedBaseModel)
 
@@ -92,6 +92,7 @@ def parse_input(value: Wire, notes: list[str] | None = None) -> agui.RunAgentInp
     finally:
         if notes:
             logger.warning("AG-UI: %s", summary(notes))
+            count_dropped("input", len(notes))
 
 
 def _read_input(value: Wire, notes: list[str]) -> agui.RunAgentInput:
@@ -115,6 +116,7 @@ def known_messages(messages: object) -> list[agui.Message]:
         messages = messages.messages
     if not isinstance(messages, Iterable) or isinstance(messages, str | bytes):
         logger.warning("A %s holds no AG-UI messages and was left out.", type(messages).__name__)
+        count_dropped("input")
         return []
     known: list[agui.Message] = []
     notes: list[str] = []
@@ -130,6 +132,7 @@ def known_messages(messages: object) -> list[agui.Message]:
             notes.append(f"a {type(message).__name__} is no message and was left out")
     if notes:
         logger.warning("AG-UI: %s", summary(notes))
+        count_dropped("input", len(notes))
     return known
 
 

@@ -6,7 +6,6 @@ changed leaves, as the Python values that the graph's nodes get.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import cast
@@ -20,8 +19,9 @@ from langgraph_agui.quoting import quoted, quoted_list
 from langgraph_agui.state import schema as schemas
 from langgraph_agui.state.options import StateOptions
 from langgraph_agui.state.schema import Problem, describe, dumped
+from langgraph_agui.telemetry import count_dropped, run_logger
 
-logger = logging.getLogger(__name__)
+logger = run_logger(__name__)
 
 
 class StateContract:
@@ -210,6 +210,7 @@ class StateContract:
             subject = "The state key" if len(keys) == 1 else "The state keys"
             raise RunInputError(ErrorCode.STATE_REFUSED, f"{subject} {names} cannot be changed.")
         logger.warning("The client may not change these keys of the state; they were left out: %s", names)
+        count_dropped("client_state", len(keys))
 
     def _load(self, taken: Mapping[str, object]) -> tuple[dict[str, object], list[Problem]]:
         """Return the Python values of what the graph takes, and what of it does not fit the graph's types."""

@@ -10,7 +10,6 @@ fork". Everything else is known already, was removed by the graph, or is forged.
 
 from __future__ import annotations
 
-import logging
 from collections import deque
 from collections.abc import Collection, Sequence
 from typing import cast
@@ -21,8 +20,9 @@ from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
 from langgraph_agui.messages.to_agui import interrupted, langchain_messages_to_agui
 from langgraph_agui.quoting import quoted_list
+from langgraph_agui.telemetry import count_dropped, run_logger
 
-logger = logging.getLogger(__name__)
+logger = run_logger(__name__)
 
 
 def find_rerun(client: Sequence[agui.Message], thread: Sequence[BaseMessage]) -> agui.UserMessage | None:
@@ -196,6 +196,7 @@ def close_gaps(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
             result += [interrupted(call["id"] or "", call["name"]) for call in open_]
     if left_out:
         logger.warning("Results that answer no open call were left out: %s.", quoted_list(left_out))
+        count_dropped("tool_result", len(left_out))
     return result
 
 

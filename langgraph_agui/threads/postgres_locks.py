@@ -7,7 +7,6 @@ the checkpointer's connections. Postgres frees it when the session ends, however
 from __future__ import annotations
 
 import asyncio
-import logging
 import random
 import threading
 import weakref
@@ -25,13 +24,14 @@ from psycopg.conninfo import make_conninfo
 from psycopg_pool import AsyncConnectionPool
 
 from langgraph_agui.errors import ErrorCode, RunInputError, StateError
+from langgraph_agui.telemetry import run_logger
 from langgraph_agui.threads.locks import ThreadLease, ThreadLocks
 
 T = TypeVar("T")
 # What an asynchronous Postgres checkpointer is made with.
 Source: TypeAlias = AsyncConnection[Any] | AsyncConnectionPool[Any]
 
-logger = logging.getLogger(__name__)
+logger = run_logger(__name__)
 
 _PREFIX = b"langgraph-agui thread\0"
 # Seconds between two attempts to lock a thread that another process runs in.

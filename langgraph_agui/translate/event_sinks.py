@@ -7,7 +7,6 @@ as the `Subscription` of one reader. On the way to bytes no object is built for 
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Generic, Protocol, TypeAlias, TypeVar
 
@@ -19,8 +18,9 @@ from langgraph_agui.messages.blocks import BlockKind
 from langgraph_agui.messages.conversation import merge_messages
 from langgraph_agui.protocol.sse import MAX_FRAME, DeltaFrame, DeltaType, encode
 from langgraph_agui.protocol.wire import to_jsonable
+from langgraph_agui.telemetry import count_dropped, run_logger
 
-logger = logging.getLogger(__name__)
+logger = run_logger(__name__)
 
 T = TypeVar("T")
 T_contra = TypeVar("T_contra", contravariant=True)
@@ -136,6 +136,7 @@ class SSESink:
             if not isinstance(event, agui.MessagesSnapshotEvent | agui.StateSnapshotEvent):
                 raise CodedError(ErrorCode.EVENT_TOO_LARGE, f"{event.type.value}: {len(frame)} bytes")
             logger.warning("A %s of %d bytes is too large for a client and is left out.", event.type.value, len(frame))
+            count_dropped("large_snapshot")
             return
         self._outlet.put(frame)
 
@@ -145,10 +146,16 @@ class SSESink:
 
 
 class Broadcaster:
-    """The sink of a run: passes everything on to all of its readers."""
+    """The sink of a run: passes everything on to all of its readers.
 
-    def __init__(self, first: Sink) -> None:
+    Args:
+        first: The first reader.
+        watch: Called with each whole event, when the readers have it. Fragments do not pass it.
+    """
+
+    def __init__(self, first: Sink, watch: Callable[[BaseEvent], object]) -> None:
         self._sinks: list[Sink] = [first]
+        self._watch = watch
 
     def add(self, sink: Sink) -> None:
         """Add a reader: it receives what comes from now on."""
@@ -163,6 +170,7 @@ class Broadcaster:
         """Pass a whole event on."""
         for sink in self._sinks:
             sink.event(event)
+        self._watch(event)
 
     def writer(self, kind: BlockKind, block_id: str, subagent_run_id: str | None = None) -> Writer:
         """Return what passes fragments on to the present readers. With one reader it is that reader's own writer."""

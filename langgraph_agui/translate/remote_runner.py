@@ -9,7 +9,6 @@ tool failed, a model that failed before its first chunk, and that an answer is s
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, cast
@@ -28,6 +27,7 @@ from langgraph_agui.errors import ErrorCode, RunInputError
 from langgraph_agui.graphs import GraphAdapter, LocalGraphAdapter
 from langgraph_agui.graphs.remote import RemoteGraphAdapter, server_config
 from langgraph_agui.messages.extract import MessageDecoder, decode_message, encode_for_server, extract_messages
+from langgraph_agui.telemetry import run_logger
 from langgraph_agui.translate.graph_runner import Fail, GraphRunner, LocalGraphRunner, StreamPart
 from langgraph_agui.translate.remote_parts import (
     RemoteErrors,
@@ -41,7 +41,7 @@ from langgraph_agui.translate.state_view import Namespace
 from langgraph_agui.translate.subagents import SubagentRun
 from langgraph_agui.translate.translation import Translation
 
-logger = logging.getLogger(__name__)
+logger = run_logger(__name__)
 
 MODES: list[StreamMode] = ["values", "updates", "custom", "messages", "tasks"]
 

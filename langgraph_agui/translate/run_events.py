@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import logging
 from collections import defaultdict
 from collections.abc import Hashable, Mapping
 from itertools import count
 from typing import NamedTuple, TypeAlias
-from uuid import uuid4
 
 from ag_ui import core as agui
 from ag_ui.core import BaseEvent, RunAgentInput
@@ -16,9 +14,10 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langgraph_agui.configs import namespace_of
 from langgraph_agui.errors import ErrorClassifier, ErrorCode, RunInputError
 from langgraph_agui.messages.options import vendor
+from langgraph_agui.telemetry import count_error, log_fields, run_logger
 from langgraph_agui.translate.event_sinks import Sink
 
-logger = logging.getLogger(__name__)
+logger = run_logger(__name__)
 
 # One entry for each provider and model; None if no call reported any.
 TokenUsages: TypeAlias = list[agui.TokenUsage] | None
@@ -40,7 +39,14 @@ def is_last(event: agui.BaseEvent) -> bool:
 
 
 def run_error(
-    run_input: RunAgentInput, error: BaseException, code: ErrorCode, usage: TokenUsages = None, *, expose: bool = False
+    run_input: RunAgentInput,
+    error: BaseException,
+    code: ErrorCode,
+    usage: TokenUsages = None,
+    *,
+    expose: bool = False,
+    fields: Mapping[str, str] | None = None,
+    agent: str | None = None,
 ) -> agui.RunErrorEvent:
     """Return the event that ends a run that failed: a code and a safe text. The exception goes to the log.
 
@@ -50,19 +56,26 @@ def run_error(
         code: The code for the client.
         usage: The tokens used so far.
         expose: Whether the text may be the exception's own.
+        fields: The fields of the run's log records, if it has begun.
+        agent: The name of the agent; by default that of the run in which this is called.
     """
-    correlation_id = str(uuid4())
+    fields = fields or log_fields(run_input)
+    correlation_id = fields["correlation_id"]
+    count_error(code, agent)
     refused = isinstance(error, RunInputError)
     log = logger.warning if refused else logger.error
-    log("Run %.80r failed: %s [%s]", run_input.run_id, code, correlation_id, exc_info=None if refused else error)
+    extra = {**fields, "code": code.value}
+    cause = None if refused else error
+    log("Run %.80r failed: %s [%s]", run_input.run_id, code, correlation_id, exc_info=cause, extra=extra)
     message = str(error) if refused or expose else code.message
     metadata = {"correlationId": correlation_id}
     return agui.RunErrorEvent(message=message, code=code.value, usage=usage, metadata=metadata)
 
 
-def refused_run(run_input: RunAgentInput, error: Exception) -> list[BaseEvent]:
-    """Return the events of a run that was refused before it began."""
-    return [run_started(run_input), run_error(run_input, error, ErrorClassifier().classify(error, ErrorCode.INTERNAL))]
+def refused_run(run_input: RunAgentInput, error: Exception, agent: str | None = None) -> list[BaseEvent]:
+    """Return the events of a run of an agent that was refused before it began."""
+    code = ErrorClassifier().classify(error, ErrorCode.INTERNAL)
+    return [run_started(run_input), run_error(run_input, error, code, agent=agent)]
 
 
 class Usage:

@@ -7,7 +7,6 @@ state).
 from __future__ import annotations
 
 import json
-import logging
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple, TypeAlias, cast
@@ -17,8 +16,9 @@ from ag_ui.core import BaseEvent, StateDeltaEvent, StateSnapshotEvent
 from langgraph_agui.protocol.diff import Operation, changes, escaped, weigh
 from langgraph_agui.protocol.sse import MAX_FRAME
 from langgraph_agui.protocol.wire import JsonValue, size_of, to_jsonable
+from langgraph_agui.telemetry import count_dropped, run_logger
 
-logger = logging.getLogger(__name__)
+logger = run_logger(__name__)
 
 # The JSON of an event with nothing else in it must have fewer characters.
 _TOO_LARGE: Final = MAX_FRAME - 1024
@@ -101,6 +101,7 @@ class StateChange:
         weight = _measure(operations)
         if weight >= _TOO_LARGE:
             logger.warning("The state %.80r is too large for a client and is not shown.", key)
+            count_dropped("large_state")
             self.set(key, NOTHING)  # the client must not send the old value back as if it were the graph's
             return
         if self.after is self._before:

@@ -7,7 +7,6 @@ input's state and follows our own events (AG-UI 1.0, state), so each patch fits 
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -23,10 +22,11 @@ from langgraph_agui.quoting import printable, quoted_list
 from langgraph_agui.state.client_state import ClientStateCache, preview_history
 from langgraph_agui.state.contract import StateContract
 from langgraph_agui.state.options import PredictState, emission_in, predicted_values, predictions_in
+from langgraph_agui.telemetry import count_dropped, run_logger
 from langgraph_agui.translate.event_sinks import Sink, Writer
 from langgraph_agui.translate.state_change import NOTHING, Maybe, Nothing, StateChange, Step, step_to_value
 
-logger = logging.getLogger(__name__)
+logger = run_logger(__name__)
 
 # Owner of previews of what the finished tasks of a resumed superstep have written.
 _SUPERSTEP: Final = "superstep"
@@ -232,6 +232,7 @@ class StateView:
         if hidden - self._warned:
             names = quoted_list(sorted(hidden - self._warned))
             logger.warning("emit_state: clients do not see these keys: %s", names)
+            count_dropped("hidden_state", len(hidden - self._warned))
             self._warned |= hidden
         return True
 
@@ -266,6 +267,7 @@ class StateView:
                 raise PatchError("the state would not be an object")
         except PatchError as error:
             logger.warning("A patch of the state does not fit and was left out: %s", printable(str(error)))
+            count_dropped("state_patch")
             return set()
         values: dict[str, Maybe] = {key: NOTHING for key in self.copy if key not in result}
         for key, value in result.items():

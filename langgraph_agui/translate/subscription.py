@@ -7,7 +7,6 @@ wait at once. Fragments of one block that wait together leave as one item.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Generic, Self, TypeVar
 
@@ -17,9 +16,10 @@ from ag_ui.core import BaseEvent
 from langgraph_agui.aio import keep_alive
 from langgraph_agui.errors import ErrorCode
 from langgraph_agui.protocol.sse import encode
+from langgraph_agui.telemetry import count_error, run_logger
 from langgraph_agui.translate.event_sinks import PIECE, MakeSink, Unmerged, Writer
 
-logger = logging.getLogger(__name__)
+logger = run_logger(__name__)
 
 T = TypeVar("T")
 
@@ -108,6 +108,11 @@ class Subscription(Generic[T]):
         self.on_leave: Callable[[], Awaitable[None]] | None = None
         self.left = asyncio.Event()
 
+    @property
+    def waiting(self) -> int:
+        """The bytes that wait for the reader, about."""
+        return self._weight
+
     def put(self, item: T) -> None:
         """Add an item. Does nothing after the reader has left."""
         self._last = None
@@ -148,6 +153,7 @@ class Subscription(Generic[T]):
             return
         code = ErrorCode.READER_TOO_SLOW
         logger.warning("A reader was let go: %d bytes waited for it.", self._weight)
+        count_error(code)
         self._items.clear()
         self._weight = 0
         self.let_go = True
@@ -211,6 +217,7 @@ class Subscription(Generic[T]):
         self._abandoned = True
         self.behind = self.behind or bool(self._items)
         self._items.clear()
+        self._weight = 0
         self._last = None
         try:
             await self._leave()

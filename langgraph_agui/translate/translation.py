@@ -7,7 +7,6 @@ What a graph does enters as method calls, in order and in one thread at a time; 
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Mapping, Sequence
 from uuid import UUID
 
@@ -31,6 +30,7 @@ from langgraph_agui.protocol.wire import to_jsonable
 from langgraph_agui.settings import NodeConventions, Subagents
 from langgraph_agui.state.client_state import ClientStateCache
 from langgraph_agui.state.options import predictions_of
+from langgraph_agui.telemetry import log_fields, run_logger
 from langgraph_agui.translate.custom_output import CustomOutput
 from langgraph_agui.translate.event_sinks import JoinedSink, Sink
 from langgraph_agui.translate.message_emitter import MessageEmitter
@@ -40,7 +40,7 @@ from langgraph_agui.translate.snapshot import StateMessages
 from langgraph_agui.translate.state_view import Namespace, Predictor, StateView
 from langgraph_agui.translate.subagents import PublicCallIds, SubagentRun, SubagentTracker
 
-logger = logging.getLogger(__name__)
+logger = run_logger(__name__)
 
 
 class Translation:
@@ -94,6 +94,7 @@ class Translation:
         self._sink = sink
         self.state = state or StateView({}, None, sink.event)
         self._expose_errors = expose_errors
+        self._log_fields = log_fields(run_input)
         codec = EncryptedValueCodec(reasoning, run_input.thread_id)
         # No snapshot holds activities: one that did would delete those of earlier runs in the client.
         held = [message for message in run_input.messages if not isinstance(message, agui.ActivityMessage)]
@@ -185,7 +186,8 @@ class Translation:
     def fail_run(self, error: BaseException, otherwise: ErrorCode = ErrorCode.GRAPH_ERROR) -> None:
         """End a run that failed. The client gets a code and a safe text, the log gets the exception."""
         code = self.errors.classify(error, otherwise)
-        event = run_error(self._input, error, code, self.usage.total(), expose=self._expose_errors)
+        usage = self.usage.total()
+        event = run_error(self._input, error, code, usage, expose=self._expose_errors, fields=self._log_fields)
         if self.finished:
             return
         try:

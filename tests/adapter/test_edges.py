@@ -15,7 +15,7 @@ from langgraph.graph import START, StateGraph
 from langgraph.prebuilt import ToolNode
 
 from langgraph_agui import LangGraphAgent
-from langgraph_agui.messages.blocks import leave_out
+from langgraph_agui.messages.blocks import warn_left_out
 from langgraph_agui.protocol import SSEDecoder
 from tests.adapter.graphs import Chat, agent_of, chain_of, talker
 from tests.adapter.models import Scripted, call
@@ -149,7 +149,7 @@ async def test_a_model_that_draws_leaves_a_warning(caplog: pytest.LogCaptureFixt
     async def node(state: Chat) -> Any:
         return {"messages": [AIMessage([{"type": "text", "text": "Look: "}, image])]}
 
-    leave_out.cache_clear()  # it says so once, and other tests draw too
+    warn_left_out.cache_clear()  # it says so once, and other tests draw too
     with caplog.at_level(logging.WARNING):
         recorded = await record_run(agent_of(node), run_input("hi"))
     assert [message.content for message in recorded.messages] == ["hi", "Look: "]

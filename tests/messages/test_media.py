@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages.content import create_file_block, create_plaintext_block
 
-from langgraph_agui.messages.blocks import leave_out
+from langgraph_agui.messages.blocks import warn_left_out
 from langgraph_agui.messages.media import OCTETS, content_blocks, content_parts
 
 PARTS = {"image": ImagePart, "audio": AudioPart, "video": VideoPart, "document": DocumentPart}
@@ -349,14 +349,14 @@ UNUSABLE: dict[str, Any] = {
 
 @pytest.mark.parametrize("name", UNUSABLE)
 def test_what_cannot_be_shown_is_left_out_with_one_warning(name: str, caplog: pytest.LogCaptureFixture) -> None:
-    leave_out.cache_clear()
+    warn_left_out.cache_clear()
     assert content_parts([UNUSABLE[name], "text", UNUSABLE[name]]) == "text"
     assert len(caplog.records) == 1
 
 
 @pytest.mark.parametrize("value", ["", "data:image/png;base64,", "data:nothing"])
 def test_what_cannot_be_sent_is_left_out_with_one_warning(value: str, caplog: pytest.LogCaptureFixture) -> None:
-    leave_out.cache_clear()
+    warn_left_out.cache_clear()
     assert content_blocks([part("image", value), part("image", value, "image/png")]) == ""
     assert len(caplog.records) == 1
     assert content_blocks([object(), TextPart(text="a")]) == [{"type": "text", "text": "a"}]  # type: ignore[list-item]

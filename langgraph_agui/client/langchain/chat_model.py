@@ -8,7 +8,6 @@ one run. The last chunk has how the run ended, its usage, and what ties the mess
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 from uuid import uuid4
@@ -42,8 +41,9 @@ from langgraph_agui.client.langchain.to_agui_request import (
 from langgraph_agui.client.limits import DEFAULT_LIMITS, ClientLimits
 from langgraph_agui.client.tools import agui_tool
 from langgraph_agui.protocol.wire import to_jsonable
+from langgraph_agui.telemetry import run_logger
 
-logger = logging.getLogger(__name__)
+logger = run_logger(__name__)
 
 _CALL_ARGUMENTS = frozenset(
     {"tools", "wanted", "resume", "cancel", "state", "context", "forwarded_props", "thread_id", "on_event", "joins"}

@@ -21,7 +21,6 @@ All keys are optional. The `arguments` of a call are there if parsing and dumpin
 from __future__ import annotations
 
 import json
-import logging
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -45,8 +44,9 @@ from langgraph_agui.protocol.message_store import MessageStore, StoredMessage
 from langgraph_agui.protocol.relaxed_schema import relaxed
 from langgraph_agui.protocol.wire import has_expired
 from langgraph_agui.quoting import quoted
+from langgraph_agui.telemetry import run_logger
 
-logger = logging.getLogger(__name__)
+logger = run_logger(__name__)
 
 # `model_provider` of messages from an AG-UI agent.
 PROVIDER: Final = "ag-ui"
