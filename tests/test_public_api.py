@@ -55,6 +55,7 @@ MODULES: dict[str, tuple[str, ...] | None] = {
     f"{PACKAGE}.protocol.sse": ("encode",),
     f"{PACKAGE}.models": None,
     f"{PACKAGE}.run_store": None,
+    f"{PACKAGE}.telemetry": ("add_run_fields",),
 }
 """The modules that users import from, and the names they import. None stands for the module's `__all__`."""
 

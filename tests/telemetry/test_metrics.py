@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from ag_ui.core import Tool, ToolMessage
+from ag_ui.core import Tool, ToolMessage, UserMessage
 from fastapi import FastAPI
 from httpx2 import ASGITransport, AsyncClient
 from langchain.agents import create_agent
@@ -16,13 +16,21 @@ from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import interrupt
 
-from langgraph_agui import LangGraphAgent, ReasoningOptions, StateOptions, agui_router, emit_state
+from langgraph_agui import (
+    LangGraphAgent,
+    ReasoningOptions,
+    StateOptions,
+    agui_messages_to_langchain,
+    agui_router,
+    emit_state,
+    langchain_messages_to_agui,
+)
 from langgraph_agui.middleware import AGUIMiddleware
 from langgraph_agui.protocol.schema import parse_input
 from langgraph_agui.protocol.sse import decode
 from langgraph_agui.translate.event_sinks import Broadcaster, SSESink, Unmerged
 from tests.adapter.graphs import Chat, agent_of, chain_of, talker
-from tests.adapter.models import Scripted, call, thinking
+from tests.adapter.models import Scripted, call, text_chunk, thinking
 from tests.adapter.streams import RecordedRun, collect, record_run, run_input
 from tests.telemetry.conftest import Seen
 from tests.waiting import eventually
@@ -46,8 +54,10 @@ async def test_times(seen: Seen) -> None:
 
 @pytest.mark.parametrize("piece", [thinking("hm"), call("f", "c1", x=1)], ids=["reasoning", "tool call"])
 async def test_reasoning_and_calls_are_tokens_too(seen: Seen, piece: Any) -> None:
-    await record_run(agent_of(talker(Scripted([piece])), name=seen.agent), run_input("hi"))
-    assert seen.seconds("agui.run.time_to_first_token") is not None
+    await record_run(agent_of(talker(Scripted([piece, 0.2, text_chunk("a")])), name=seen.agent), run_input("hi"))
+    first_token = seen.seconds("agui.run.time_to_first_token")
+    assert first_token is not None
+    assert first_token < 0.2
 
 
 async def test_no_token_no_time(seen: Seen) -> None:
@@ -208,6 +218,25 @@ async def _opaque_value(name: str) -> None:
     await record_run(agent_of(talker(model), name=name, reasoning=ReasoningOptions(max_bytes=10)), run_input("hi"))
 
 
+async def _clients_opaque_value(name: str) -> None:
+    forged = UserMessage(id="m", content="hi", encrypted_value="forged")
+    await record_run(agent_of(talker(Scripted(["a"])), name=name), run_input(forged))
+
+
+async def _message(name: str) -> None:
+    def node(state: Chat) -> None:
+        langchain_messages_to_agui([object()])  # type: ignore[list-item]
+
+    await record_run(agent_of(node, name=name), run_input("hi"))
+
+
+async def _clients_message(name: str) -> None:
+    def node(state: Chat) -> None:
+        agui_messages_to_langchain([{"id": "m", "role": "oracle"}, 5])  # type: ignore[list-item]
+
+    await record_run(agent_of(node, name=name), run_input("hi"))
+
+
 async def _content(name: str) -> None:
     async def node(state: Chat) -> Any:
         return {"messages": [AIMessage([{"type": "image", "base64": "aGk=", "mime_type": "image/png"}], id="m")]}
@@ -251,22 +280,24 @@ async def _tool(name: str) -> None:
     await record_run(LangGraphAgent(graph, name=name), run_input("hi", tools=[mine]))
 
 
-CASES: dict[str, tuple[Callable[[str], Any], int]] = {
-    "hidden_state": (_hidden_state, 2),
-    "state_patch": (_state_patch, 1),
-    "client_state": (_client_state, 2),
-    "opaque_value": (_opaque_value, 1),
-    "content": (_content, 2),  # in the stream, and in the closing snapshot
-    "tool_result": (_tool_result, 1),
-    "large_state": (_large_state, 1),
-    "large_snapshot": (_large_snapshot, 1),
-    "tool": (_tool, 1),
-}
+CASES: list[tuple[Callable[[str], Any], str, int]] = [
+    (_hidden_state, "hidden_state", 2),
+    (_state_patch, "state_patch", 1),
+    (_client_state, "client_state", 2),
+    (_opaque_value, "opaque_value", 1),
+    (_clients_opaque_value, "opaque_value", 1),
+    (_message, "message", 1),
+    (_clients_message, "input", 2),
+    (_content, "content", 2),  # in the stream, and in the closing snapshot
+    (_tool_result, "tool_result", 1),
+    (_large_state, "large_state", 1),
+    (_large_snapshot, "large_snapshot", 1),
+    (_tool, "tool", 1),
+]
 
 
-@pytest.mark.parametrize("kind", CASES)
-async def test_what_is_left_out_is_counted(seen: Seen, kind: str) -> None:
-    make, count = CASES[kind]
+@pytest.mark.parametrize(("make", "kind", "count"), CASES, ids=[make.__name__ for make, *_ in CASES])
+async def test_what_is_left_out_is_counted(seen: Seen, make: Callable[[str], Any], kind: str, count: int) -> None:
     await make(seen.agent)
     assert seen.values("agui.values.dropped", "agui.value.kind") == {kind: count}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextvars import ContextVar
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from ag_ui.core import ResumeEntry
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 from langgraph.types import interrupt
-from opentelemetry import trace
+from opentelemetry import baggage, context, trace
 from opentelemetry.trace import StatusCode
 
 from langgraph_agui import LangGraphAgent
@@ -20,6 +21,7 @@ from tests.adapter.streams import RecordedRun, collect, record_run, run_input
 from tests.telemetry.conftest import Seen
 
 tracer = trace.get_tracer("application")
+tenant = ContextVar("tenant", default="nobody's")
 
 
 async def test_success(seen: Seen) -> None:
@@ -125,6 +127,19 @@ async def test_the_span_of_the_request_is_the_parent(seen: Seen) -> None:
     assert request.context
     assert span.parent
     assert span.parent.span_id == request.context.span_id
+
+
+async def test_what_the_request_has_set_is_there_in_nodes(seen: Seen) -> None:
+    found: list[tuple[str, Any]] = []
+
+    def node(state: Chat) -> None:
+        found.append((tenant.get(), baggage.get_baggage("user")))
+
+    tenant.set("ours")
+    token = context.attach(baggage.set_baggage("user", "Ann"))
+    await record_run(agent_of(node, name=seen.agent), run_input("hi"))
+    context.detach(token)
+    assert found == [("ours", "Ann")]
 
 
 async def test_spans_of_nodes_are_children_also_from_their_threads(seen: Seen) -> None:
