@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Self, TypeVar, Unpack, cast
@@ -18,7 +18,7 @@ from ag_ui.core import AgentCapabilities, BaseEvent, Event, RunAgentInput
 from langchain_core.runnables import RunnableConfig
 from pydantic import BaseModel
 
-from langgraph_agui.aio import awaited, run_in_loop_of, use_own_executor
+from langgraph_agui.aio import Maybe, awaited, run_in_loop_of, use_own_executor
 from langgraph_agui.capabilities import InputReaders, capabilities_of, warn_of_unknown_tools
 from langgraph_agui.configs import merge_run_configs
 from langgraph_agui.connect import ThreadSnapshot
@@ -91,16 +91,15 @@ class LangGraphAgent:
             an approval, and no imported call is run.
         approvals: How approvals are shown: as AG-UI interrupts, or (`"tool_call"`), for clients that know none, as
             calls of a client tool `request_approval` (guides/approvals.md).
-        approval_timeout: For how long an interrupt may be answered; it can be cancelled at any time. An interrupt whose
-            value has an `expiresAt` of its own keeps that.
+        approval_timeout: For how long an interrupt may be answered, unless its value has an `expiresAt` of its own.
         on_approval: Called with each answer before the graph resumes (guides/approvals.md); may be async. If it raises,
             nothing runs. The default writes a line to the log.
         input_while_paused: What happens to a new user message while interrupts are open: it is refused, or it cancels
             all of them and runs.
         client_instructions: Whether the client's system and developer messages reach the model.
-        media_urls: Which URLs the media in a client's messages may have, because provider packages may fetch them on
-            the server: `https` to public hosts (`"public"`), `"any"`, `"none"`, or those for which a function of the
-            URL returns True. Inline data is always taken. A run with another URL is refused (operations/limits.md).
+        media_urls: Which URLs media in a client's messages may have, because the server may fetch them: `https` to
+            public hosts (`"public"`), `"any"`, `"none"`, or those for which a function returns True. Inline data is
+            always taken. A run with another URL is refused (operations/limits.md).
         on_busy: What happens to a run while another one is going on in its thread: it is refused (`thread_busy`), or it
             waits. This holds across workers if the checkpointer is on Postgres (operations/scaling.md).
         run_timeout: Seconds, or a `timedelta`, after which a run is stopped with the code `run_timeout`. The time in
@@ -110,11 +109,9 @@ class LangGraphAgent:
             is refused (`too_many_runs`).
         max_waiting: How many runs wait in one thread, if `on_busy` is `"wait"`; one more is refused (`thread_busy`).
         max_readers: How many clients follow one run; one more is refused (`too_many_readers`).
-        max_unread: The bytes that wait for a client that does not read. With more it gets `reader_too_slow` in their
-            place, and has left the run, as `on_disconnect` decides.
+        max_unread: The bytes that wait for a client. With more it gets `reader_too_slow`, and has left the run.
         merge_fragments: Whether fragments of one text, reasoning or call that wait together for a client leave as one
-            event. At the pace of most providers none wait; of fast models, and for slow clients, that saves bytes and
-            the client's work. What they add up to is the same.
+            event, which saves bytes and the client's work. At the pace of most providers none wait.
         state: What clients see of the graph's state, and what they may change (guides/state.md). By default the keys of
             the output schema and of the input schema, without the messages.
         state_schema: A pydantic model of the state as clients see it. The state that a client sends is checked against
@@ -192,7 +189,8 @@ class LangGraphAgent:
             config: Configuration of this run, over the agent's.
             context: The graph's runtime context for this run.
         """
-        return _events_of(self, run_input, partial(self.begin, EventSink, run_input, config=config, context=context))
+        begin = partial(self.begin, EventSink, run_input, config=config, context=context)
+        return _events_of(self.name, run_input, begin)
 
     async def stream_sse(
         self, run_input: RunAgentInput, *, config: RunnableConfig | None = None, context: object = None
@@ -270,7 +268,7 @@ class LangGraphAgent:
             run_input: The thread, and what the client holds of it already.
             config: Configuration for reading the thread, over the agent's.
         """
-        return _events_of(self, run_input, partial(self.subscribe, EventSink, run_input, config=config))
+        return _events_of(self.name, run_input, partial(self.subscribe, EventSink, run_input, config=config))
 
     def subscribe(
         self, sink: MakeSink[T], run_input: RunAgentInput, *, config: RunnableConfig | None = None
@@ -308,8 +306,8 @@ class LangGraphAgent:
     async def cancel(self, thread_id: str, run_id: str) -> bool:
         """Stop a run: its readers get the `cancelled` outcome. Return whether it was going on.
 
-        A client that has joined a run may use its own `run_id`. The run is found in this process, and with a
-        `run_store` in any. Raises `StateError` if that does not answer.
+        Who has joined it may use a `run_id` of its own. With a `run_store` the run may be in any worker; raises
+        `StateError` if that does not answer.
         """
         runs = [run for run in self._running if run.input.thread_id == thread_id and run_id in run.run_ids]
         for run in runs:
@@ -385,15 +383,13 @@ class LangGraphAgent:
 
 
 async def _events_of(
-    agent: LangGraphAgent,
-    run_input: RunAgentInput,
-    begin: Callable[[], Subscription[BaseEvent] | Awaitable[Subscription[BaseEvent]]],
+    name: str, run_input: RunAgentInput, begin: Callable[[], Maybe[Subscription[BaseEvent]]]
 ) -> AsyncGenerator[Event, None]:
-    """Yield the events of the subscription that `begin` returns; those of a refusal if it refuses."""
+    """Yield the events of the subscription that `begin` returns; those of a refusal by agent `name` if it refuses."""
     try:
         reader = await awaited(begin())
     except CodedError as error:
-        for refusal in refused_run(run_input, error, agent.name):
+        for refusal in refused_run(run_input, error, name):
             yield cast("Event", refusal)
         return
     async with reader:

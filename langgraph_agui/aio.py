@@ -16,6 +16,9 @@ P = ParamSpec("P")
 # A time: seconds, or a `timedelta`.
 Duration: TypeAlias = float | timedelta
 
+# A value, or what gives it when it is awaited.
+Maybe: TypeAlias = T | Awaitable[T]
+
 # For large inputs. Tools that hang may fill the event loop's own executor.
 _THREADS: Final = ThreadPoolExecutor(2, thread_name_prefix="langgraph-agui-input")
 
@@ -31,7 +34,7 @@ def seconds(duration: Duration | None) -> float | None:
     return duration.total_seconds() if isinstance(duration, timedelta) else duration
 
 
-async def awaited(value: T | Awaitable[T]) -> T:
+async def awaited(value: Maybe[T]) -> T:
     """Return `value`; if it is awaitable, what it gives. For functions that may be async or not."""
     return await value if inspect.isawaitable(value) else value
 

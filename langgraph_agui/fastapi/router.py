@@ -9,11 +9,11 @@ stream is opened or a checkpoint is read; what fails later is a `RUN_ERROR` in t
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from enum import Enum
 from functools import partial
-from typing import TypeAlias, TypedDict, TypeGuard, TypeVar, Unpack
+from typing import TypedDict, TypeGuard, Unpack
 
 from ag_ui.core import RunAgentInput
 from fastapi import APIRouter, FastAPI, HTTPException, Request, params
@@ -22,7 +22,7 @@ from langchain_core.runnables import RunnableConfig
 from starlette.responses import Response
 
 from langgraph_agui.agent import LangGraphAgent
-from langgraph_agui.aio import awaited
+from langgraph_agui.aio import Maybe, awaited
 from langgraph_agui.conventions.agents import RunsInputs, check_agent, opener, published
 from langgraph_agui.errors import ErrorCode, RunInputError, StateError
 from langgraph_agui.fastapi.body import read_input
@@ -34,9 +34,6 @@ from langgraph_agui.telemetry import count_error
 from langgraph_agui.translate.event_sinks import SSESink
 
 logger = logging.getLogger(__name__)
-
-T = TypeVar("T")
-Maybe: TypeAlias = T | Awaitable[T]
 
 # Seconds without an event after which a comment is sent by default: proxies close idle streams after 60.
 KEEP_ALIVE = 15.0

@@ -13,7 +13,19 @@ import pytest
 from tests.packaging.environments import ROOT, Environment
 
 INTERNAL = {"docs", "test", "bench", "dev"}
-USED = ["core", "fastapi", "middleware", "client", "seal", "interrupts", "a2ui", "postgres", "redis", "telemetry", "cli"]
+USED = [
+    "core",
+    "fastapi",
+    "middleware",
+    "client",
+    "seal",
+    "interrupts",
+    "a2ui",
+    "postgres",
+    "redis",
+    "telemetry",
+    "cli",
+]
 
 SERVERS = {"postgres": "postgres_server", "redis": "redis_url"}
 """The fixtures with the addresses that the programs of some extras take."""
