@@ -4,8 +4,6 @@ Wrap a graph with `LangGraphAgent`, mount it with `add_langgraph_fastapi_endpoin
 `AGUICallbackHandler` to any Runnable.
 """
 
-from __future__ import annotations
-
 from langgraph_agui.lazy import lazy_names
 
 __version__ = "0.2.0"

@@ -1,7 +1,5 @@
 """LangGraph's run configurations, merged, and checkpoint namespaces: where in a graph something happens."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import cast
 

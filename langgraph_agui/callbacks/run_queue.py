@@ -4,8 +4,6 @@ Events enter in any thread. They leave run by run, in the order in which the run
 hold runs in sequence only. `RunSerializer` calls `on_event`; `RunEventQueue` serves an asynchronous reader.
 """
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections import deque
@@ -35,7 +33,7 @@ class RunSlot:
 
     events: deque[agui.BaseEvent] = field(default_factory=deque)
     ended: bool = False
-    following: RunSlot | None = None
+    following: "RunSlot | None" = None
     failure: BaseException | None = None
     broken: bool = False
 

@@ -3,8 +3,6 @@
 In: interrupts with their JSON Schema, and what a person types. Out: payloads, or what was expected, in plain words.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -54,7 +52,7 @@ class Choices:
     """The answers that an interrupt takes besides JSON."""
 
     # The payload or the action of each word, in the order in which they are offered.
-    words: dict[str, JsonValue | Action] = field(default_factory=dict)
+    words: "dict[str, JsonValue | Action]" = field(default_factory=dict)
     # Whether any other line is an answer as it is.
     text: bool = False
     # What is to be typed as JSON; "" where a line that is JSON is a text too.
@@ -117,7 +115,7 @@ def choices_of(interrupt: Interrupt) -> Choices:
     return Choices({"fill": Action.FILL} if fields_of(schema) else {}, json=expected)
 
 
-def _approval_words(properties: object) -> dict[str, JsonValue | Action]:
+def _approval_words(properties: object) -> "dict[str, JsonValue | Action]":
     """Return the words of AG-UI's payload for approvals: `approved`, `editedArgs`, `message`."""
     if not isinstance(properties, Mapping):
         return {}

@@ -117,7 +117,7 @@ class Chat:
     """
 
     def __init__(
-        self, session: AGUISession[object], view: View, tools: Sequence[LocalTool] = (), options: str = ""
+        self, session: "AGUISession[object]", view: View, tools: Sequence[LocalTool] = (), options: str = ""
     ) -> None:
         self._session, self._view, self._tools = session, view, tools
         self._url, self._options = public(parsed_url(session.client.url)), options

@@ -11,8 +11,6 @@
 The errors are in `langgraph_agui.client.errors`. HTTP needs the extra ``client``.
 """
 
-from __future__ import annotations
-
 from langgraph_agui.client import errors as errors
 from langgraph_agui.lazy import lazy_names
 

@@ -4,8 +4,6 @@ In: the agent's address, and inputs of runs. Out: the verified events of each ru
 the agent's capabilities.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import time
@@ -84,7 +82,7 @@ class AGUIClient:
         """Show neither headers nor credentials."""
         return f"AGUIClient({endpoint.public(self._target)!r})"
 
-    def run(self, run_input: agui.RunAgentInput) -> RemoteRun:
+    def run(self, run_input: agui.RunAgentInput) -> "RemoteRun":
         """Return a run of the agent, which starts when you iterate it.
 
         It yields `ag_ui.core` events, verified as the reference client does: an invalid stream raises. Chunk events
@@ -97,7 +95,7 @@ class AGUIClient:
         """
         return RemoteRun(self, "", run_input)
 
-    def connect(self, run_input: agui.RunAgentInput) -> RemoteRun:
+    def connect(self, run_input: agui.RunAgentInput) -> "RemoteRun":
         """Return a run that reads a thread and changes nothing, from `POST <url>/connect`.
 
         `LangGraphAgent` serves this route. AG-UI 1.0 does not define it: other agents answer 404.

@@ -4,8 +4,6 @@ In: an address, headers, answers to interrupts, requests. Out: what to send, whe
 bodies in chunks, and errors.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import random

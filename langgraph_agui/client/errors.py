@@ -4,15 +4,12 @@ Every error keeps what was received before it: `messages` and `state`, as the re
 shows headers, or the user and query of a URL.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
-if TYPE_CHECKING:
-    from ag_ui.core import Message, RunErrorEvent, TokenUsage
+from ag_ui.core import Message, RunErrorEvent, TokenUsage
 
-    from langgraph_agui.protocol.wire import ProtocolError
+from langgraph_agui.protocol.wire import ProtocolError
 
 # Why an answer is refused; a `LangGraphAgent` has the same names as `RUN_ERROR` codes.
 ResumeFault: TypeAlias = Literal[
@@ -31,7 +28,7 @@ class AgentError(Exception):
     messages: Sequence[Message] = ()
     state: object = None
 
-    def __reduce__(self) -> tuple[Callable[..., AgentError], tuple[object, ...], dict[str, object]]:
+    def __reduce__(self) -> tuple[Callable[..., "AgentError"], tuple[object, ...], dict[str, object]]:
         """Support pickling with all attributes, which by default calls the constructor with the message alone."""
         return type(self).__new__, (type(self), *self.args), self.__dict__
 

@@ -3,8 +3,6 @@
 In: an async generator of events. Out: the events, for either loop; the ways to wait for their end and to stop early.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Iterator
 from typing import Any, Self, TypeVar

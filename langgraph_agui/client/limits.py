@@ -3,8 +3,6 @@
 In: options. Out: `RunLimitError` for a run that goes beyond one of them.
 """
 
-from __future__ import annotations
-
 import asyncio
 import math
 import time

@@ -4,8 +4,6 @@ In: LangChain tools, and the calls that the agent leaves to its client. Out: des
 and the results of the calls.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 from collections.abc import Callable, Iterable, Mapping

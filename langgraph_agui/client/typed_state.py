@@ -4,8 +4,6 @@ In: the state after each event, as JSON data; the user's changes to its typed fo
 to send with the next run.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 from collections import defaultdict, deque

@@ -4,8 +4,6 @@ An object with `run(input)` enters; a stream of SSE frames leaves. A subclass ma
 keep the state of a run in itself: each request gets a clone of it.
 """
 
-from __future__ import annotations
-
 import asyncio
 import inspect
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
@@ -61,7 +59,7 @@ def accepted(method: Callable[..., object], **options: object) -> dict[str, obje
     return given
 
 
-def opener(agent: RunsInputs, method: str, **factories: object) -> Callable[..., AgentEvents]:
+def opener(agent: RunsInputs, method: str, **factories: object) -> Callable[..., "AgentEvents"]:
     """Return what opens the events of a method of an agent for an input; of a clone, if the agent makes clones.
 
     Args:
@@ -93,7 +91,7 @@ class AgentEvents:
         self._events = events
         self._next: asyncio.Task[BaseEvent | None] | None = None
 
-    async def __aenter__(self) -> AgentEvents:
+    async def __aenter__(self) -> "AgentEvents":
         return self
 
     async def __aexit__(self, *_: object) -> None:

@@ -3,8 +3,6 @@
 `local.py` answers them for a compiled graph, `remote.py` for a graph on a LangGraph server.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -133,7 +131,7 @@ class GraphAdapter(ABC):
         """Return whether the graph keeps a conversation: only then a message that no node returns is none of it."""
         return messages_key in self.channels or self.takes_message_list
 
-    def subgraphs_at(self, namespace: Sequence[str]) -> list[GraphAdapter]:
+    def subgraphs_at(self, namespace: Sequence[str]) -> "list[GraphAdapter]":
         """Return the subgraphs on the way to `namespace`, outermost first.
 
         Empty unless each of them is a node of the graph around it: what becomes of the state of a graph that a node or

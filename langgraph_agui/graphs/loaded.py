@@ -1,7 +1,5 @@
 """One load of a checkpoint for the plan of a run and for its graph: a checkpointer enters, one like it leaves."""
 
-from __future__ import annotations
-
 from time import monotonic
 from typing import Final
 

@@ -4,8 +4,6 @@ Block deltas enter `AssistantTurn.block`; `reasoning_message` and `assistant_mes
 stream fills a turn delta by delta, history fills one with a whole message. Both give the same blocks and ids.
 """
 
-from __future__ import annotations
-
 import re
 from codecs import utf_16_le_decode
 from collections import Counter
@@ -131,10 +129,10 @@ class AssistantTurn:
         taken: Collection[str] = (),
         values: EncryptedValueCodec | None = None,
         *,
-        like: AssistantTurn | None = None,
+        like: "AssistantTurn | None" = None,
         source: MessageSource = AGENT,
         public_call: Callable[[str], str] = str,
-    ) -> AssistantTurn:
+    ) -> "AssistantTurn":
         """Return the turn of a whole message.
 
         Args:
@@ -323,7 +321,7 @@ class AssistantTurn:
     def _text(self, kind: BlockKind) -> str:
         return "".join(block.text for block in self.of_kind(kind))
 
-    def same_content(self, other: AssistantTurn) -> bool:
+    def same_content(self, other: "AssistantTurn") -> bool:
         """Whether `other` has the same text, reasoning and calls. Reasoning that `other` has dropped does not count.
 
         The spelling of JSON arguments does not count either.

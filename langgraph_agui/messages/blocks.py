@@ -6,8 +6,6 @@ leave, in the order of the message. Chunks and whole messages go through the sam
 message was cut.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Hashable, Mapping, Sequence
 from functools import lru_cache

@@ -5,8 +5,6 @@ of the same events (AG-UI 1.0, client apply step): a message is appended with it
 behind the message that holds its call.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Container, Iterable, Sequence
 from functools import partial
 

@@ -4,8 +4,6 @@
 `ThinkTagSplitter` splits the text of models that write their reasoning into it. The names of providers are here too.
 """
 
-from __future__ import annotations
-
 import re
 import secrets
 from base64 import urlsafe_b64decode, urlsafe_b64encode
@@ -14,12 +12,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
-from typing import TYPE_CHECKING, Final, Literal, get_args
+from typing import Final, Literal, get_args
 
 from langgraph_agui.messages.blocks import BlockDelta
-
-if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 Visibility = Literal["full", "summary", "hidden", "off"]
 
@@ -187,7 +182,7 @@ class ReasoningOptions:
     seal: ReasoningSeal | None = None
     max_bytes: int = 1_000_000
     metadata: bool = False
-    think_tags: ThinkTagSplitter | None = None
+    think_tags: "ThinkTagSplitter | None" = None
     provider: str | Sequence[str] | None = None
 
     def __post_init__(self) -> None:
@@ -249,7 +244,7 @@ class ThinkTagSplitter:
         # Whether whitespace that comes next belongs to the tag before it, or may stand before the first tag.
         self._after_tag, self._leading = opened, not opened
 
-    def fresh(self) -> ThinkTagSplitter:
+    def fresh(self) -> "ThinkTagSplitter":
         """Return a splitter with the same settings that has read nothing yet."""
         return ThinkTagSplitter(self._opening, self._closing, opened=self._opened)
 

@@ -4,8 +4,6 @@ It stays with the message in `response_metadata`, and so in the checkpoint: the 
 another process. No provider is sent it.
 """
 
-from __future__ import annotations
-
 from typing import Final, NamedTuple, TypeVar
 
 from langchain_core.messages import BaseMessage
@@ -38,7 +36,7 @@ class Silence(NamedTuple):
         """Return whether calls of this tool are hidden."""
         return self.shown_tools is not None and tool not in self.shown_tools
 
-    def for_message(self, message: BaseMessage) -> Silence:
+    def for_message(self, message: BaseMessage) -> "Silence":
         """Return what is hidden of a message: all of it, if nothing would be left to see."""
         if self == NOTHING or any(self._shows(delta) for delta in read_blocks(message, whole=True)):
             return self
@@ -75,7 +73,7 @@ NOTHING: Final = Silence()
 EVERYTHING: Final = Silence(text=True, shown_tools=())
 
 
-def silence_in(message: BaseMessage) -> Silence:
+def silence_in(message: BaseMessage) -> "Silence":
     """Return what is hidden of a message."""
     match message.response_metadata.get(HIDDEN):
         case None:
@@ -85,7 +83,7 @@ def silence_in(message: BaseMessage) -> Silence:
     return EVERYTHING
 
 
-def silence_of(text: bool, calls: object) -> Silence:
+def silence_of(text: bool, calls: object) -> "Silence":
     """Return what is hidden if `text` is, and calls are shown as `calls` sets: not (False), of these tools, or all."""
     match calls:
         case False:

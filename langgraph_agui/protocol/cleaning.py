@@ -5,8 +5,6 @@ becomes U+FFFD: a character that came with pasted text must not cost the user a 
 refused: nobody makes such an id, and another would be a thread of its own.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 

@@ -6,8 +6,6 @@ end. Only `add`, `remove` and `replace` are used, and no path that clients refus
 object: the result never shares a dict or list with it, so user code may change it afterwards.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from typing import Any, Final, NamedTuple, TypeAlias, cast

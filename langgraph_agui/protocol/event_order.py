@@ -5,8 +5,6 @@ Events that passed the schema enter. `ChunkExpander` turns `*_CHUNK` shorthands 
 event that must not come now.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Final, Literal, NamedTuple, TypeAlias, cast, get_args

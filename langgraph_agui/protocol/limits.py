@@ -4,8 +4,6 @@ All work on an input is bounded by its bytes, its JSON values and the lengths of
 stores and models refuse what is nested too deeply, some only after a tool has run.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

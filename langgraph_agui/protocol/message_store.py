@@ -3,8 +3,6 @@
 SDK messages and fragments of text enter; SDK messages leave.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Generic, TypeVar
 

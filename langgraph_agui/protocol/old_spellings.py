@@ -5,8 +5,6 @@ reference client reads the same, but for two that it refuses: reasoning in the r
 where a message has text.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeAlias
 

@@ -10,8 +10,6 @@ A `copy` shares too, so a few kilobytes of patches can name a document of any si
 So what patches write is weighed first: a value weighs `VALUE_WEIGHT` and the characters of its text and keys.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 

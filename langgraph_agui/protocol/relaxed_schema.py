@@ -5,8 +5,6 @@ that of the value: references are expanded up to a bound, and what has no bound 
 more when weakened (negations, conditions) is left out. The agent checks its answers against all of its schema.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Final
 

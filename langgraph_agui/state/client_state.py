@@ -5,8 +5,6 @@ to write to the graph's channels leave. A client sends its whole state with ever
 the thread's is either a change or a leftover: a preview of a run whose stream the client left, or an older value.
 """
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence

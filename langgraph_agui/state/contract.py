@@ -4,8 +4,6 @@ The graph's schemas and the agent's options enter once. Later the state that a c
 changed leaves, as the Python values that the graph's nodes get.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import cast

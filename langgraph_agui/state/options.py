@@ -5,8 +5,6 @@ stream, here or on a server; the state view reads them from it. `state_update` i
 state in one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
@@ -170,7 +168,7 @@ def _emitted(emission: Mapping[str, object], namespace: str) -> object:
 
 
 def state_update(
-    runtime: ToolRuntime[Any, Any] | str,
+    runtime: "ToolRuntime[Any, Any] | str",
     content: str | list[Any],
     values: Mapping[str, object],
     *,

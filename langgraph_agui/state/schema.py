@@ -4,8 +4,6 @@ Schemas (TypedDicts, dataclasses, pydantic models) and JSON values enter; Python
 name places, never values, so they can be shown and logged.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -145,7 +143,7 @@ def _parts(hint: object) -> Iterator[object]:
                 pending.append(cast("Any", part).__value__)
 
 
-def types_of(schema: object) -> dict[str, KeyType]:
+def types_of(schema: object) -> "dict[str, KeyType]":
     """Return the type of each key of a schema."""
     own = schema.model_config if isinstance(schema, type) and issubclass(schema, BaseModel) else ConfigDict()
     config: ConfigDict = {"extra": "allow", **own}  # a TypedDict keeps the keys that its type does not name

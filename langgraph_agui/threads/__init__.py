@@ -4,8 +4,6 @@ A checkpointer enters `locks_for`, the locks of its threads leave. All of them e
 of a checkpointer on Postgres exclude runs of other processes as well (`postgres_locks.py`).
 """
 
-from __future__ import annotations
-
 import sys
 import threading
 import weakref

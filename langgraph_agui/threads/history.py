@@ -8,8 +8,6 @@ holds open. A last message that names a known user message means "run again from
 fork". Everything else is known already, was removed by the graph, or is forged.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Collection, Sequence
 from typing import cast

@@ -1,7 +1,5 @@
 """One run per thread at a time, for all event loops of this process. A thread's id enters, a lease leaves."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections import deque
@@ -19,7 +17,7 @@ class ThreadLease:
         free: Lets the next run in. The future is done when that is done.
     """
 
-    def __init__(self, thread_id: str, free: Callable[[ThreadLease], Future[None]]) -> None:
+    def __init__(self, thread_id: str, free: Callable[["ThreadLease"], Future[None]]) -> None:
         self.thread_id = thread_id
         self.granted = Future[None]()
         self._free = free

@@ -4,8 +4,6 @@ Whatever does not fit is refused here, before anything runs. With a checkpointer
 what is new is taken from the client. Without one the client does, and its whole history is the input.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@ A lock is the lock of this process and, behind it, an advisory lock of one datab
 the checkpointer's connections. Postgres frees it when the session ends, however the process dies.
 """
 
-from __future__ import annotations
-
 import asyncio
 import random
 import threading

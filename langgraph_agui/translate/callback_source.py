@@ -5,8 +5,6 @@ One synchronous handler that LangChain runs inline sees every chunk with its LLM
 leave through `deliver`, which brings them to the translation one at a time and in order.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import suppress

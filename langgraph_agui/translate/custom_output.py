@@ -3,8 +3,6 @@
 It enters as method calls, with the subagent that it is from; events leave through the sink.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial

@@ -4,8 +4,6 @@ The parts of the graph's stream enter here, its callbacks enter through `LoopCal
 one order. They leave as calls of the translation.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any, TypeAlias, TypedDict, cast
 

@@ -4,8 +4,6 @@ What models stream and nodes return enters `MessageEmitter`. Events leave throug
 what was emitted.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Collection, Iterable
 from functools import partial

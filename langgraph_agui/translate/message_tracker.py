@@ -4,8 +4,6 @@ Model calls and whole messages enter, in order; they leave through the emitter. 
 times (from the model, the node and the graph's state) and under several ids.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -3,8 +3,6 @@
 reference/clients.md lists what each generation does with what it does not know. Nothing else knows of these clients.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import TypeVar, cast
 

@@ -5,8 +5,6 @@ before it does. Subagents, exceptions and model calls leave. A server names neit
 that is no agent. It does not report model calls: those are recognised by what their chunks hold.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping

@@ -6,8 +6,6 @@ contain `adispatch_custom_event`, models tagged `nostream` (nor that a message w
 tool failed, a model that failed before its first chunk, and that an answer is structured.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from functools import partial

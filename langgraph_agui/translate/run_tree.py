@@ -4,8 +4,6 @@ The runs enter with their parents, as callbacks report them; locations leave. La
 begins. A graph is known by its nodes, whose runs are children of its own.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -34,7 +32,7 @@ class ToolRun:
     description: str | None
 
     @classmethod
-    def of_start(cls, serialized: object, fields: Mapping[str, object]) -> ToolRun:
+    def of_start(cls, serialized: object, fields: Mapping[str, object]) -> "ToolRun":
         """Read the start of a tool. Its arguments describe a task better than the tool's own description does.
 
         Args:

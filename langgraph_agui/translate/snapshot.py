@@ -4,8 +4,6 @@ The messages of the root graph's state enter while the run works; the list for `
 Of a message that both sides hold, the client's copy stays unless this run emitted it or the graph changed it.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict, deque
 from collections.abc import Sequence
 from functools import partial

@@ -4,8 +4,6 @@ Old and new values of the state's keys enter; `STATE_DELTA` or `STATE_SNAPSHOT` 
 state).
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Callable, Iterator

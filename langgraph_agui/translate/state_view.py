@@ -5,8 +5,6 @@ subgraphs have written so far. `STATE_DELTA` and `STATE_SNAPSHOT` leave when the
 input's state and follows our own events (AG-UI 1.0, state), so each patch fits what the client holds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final

@@ -3,8 +3,6 @@
 Callbacks enter with the position in the stream that they wait for, if any; they leave when it is their turn.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections import deque
 from collections.abc import Callable

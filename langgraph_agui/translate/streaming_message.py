@@ -6,8 +6,6 @@ before text or a call opens, a call belongs to its assistant message, an encrypt
 that it belongs to.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable
 from time import monotonic
 from typing import Literal

@@ -4,8 +4,6 @@ Each call of the translation names the subagent run it belongs to. `SUBAGENT_*` 
 puts `subagentRunId` on a subagent's other events. Only this file decides between `attributed`, `inline` and `hidden`.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -39,7 +37,7 @@ class SubagentRun:
     name: str
     description: str | None = None
     call_id: str | None = None
-    parent: SubagentRun | None = None
+    parent: "SubagentRun | None" = None
 
 
 class SubagentSink:

@@ -4,8 +4,6 @@ What a graph does enters as method calls, in order and in one thread at a time; 
 `RUN_STARTED` first, one terminal event last, and everything closed before it (AG-UI 1.0, runs).
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping, Sequence
 from uuid import UUID

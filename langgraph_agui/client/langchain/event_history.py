@@ -4,8 +4,6 @@ In: the run's events, after the reducer has applied them. Out: the messages and 
 that a snapshot has dropped or renamed; events for what only a snapshot contains.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -3,20 +3,15 @@
 In: the answers of `AGUIChatModel`. Out: LangGraph's interrupts, and their answers for the model's next call.
 """
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Annotated, Any, Final, NotRequired, cast
+from typing import Annotated, Any, Final, NotRequired, cast
 
 from langchain.agents.middleware import AgentMiddleware, AgentState, hook_config
 from langchain.agents.middleware.types import ModelRequest, ModelResponse, PrivateStateAttr
 from langchain_core.messages import AIMessage, ToolMessage
+from langgraph.runtime import Runtime
 
 from langgraph_agui.client.langchain.to_agui_request import ask, open_interrupts, valid_answers, withheld_calls
-
-if TYPE_CHECKING:
-    from langgraph.runtime import Runtime
-
 
 # The result of a call that an interrupt asks about; an approved call is repeated.
 WITHHELD: Final = "The agent asks before this may run."

@@ -5,8 +5,6 @@ the keys. A small graph of its own contains its runs, so that its pauses are Lan
 another process. That graph's state is in checkpoints, so its keys keep their names.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Annotated, Any, Final, TypedDict, cast, get_type_hints

@@ -5,8 +5,6 @@ of its results, in their order. A model run of its own generates each `AIMessage
 graph (LangGraph's `messages` mode, tracers, `LangGraphAgent`) receive it like any model's.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
