@@ -51,7 +51,7 @@ Origins = Annotated[
 ]
 Checkpointer = Annotated[
     str | None,
-    typer.Option(metavar="PLACE", help="Where threads are kept: a SQLite file, memory, none or postgresql://…"),
+    typer.Option(metavar="PLACE", help="Where threads are kept: a SQLite file, memory or none."),
 ]
 ExposeErrors = Annotated[
     bool | None,
@@ -190,18 +190,17 @@ def chat_with_agent(
     question: Annotated[str | None, typer.Argument(help="Ask this and exit; without it, converse.")] = None,
     header: Headers = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print events as JSON lines, chunk events expanded.")] = False,
-    tools: Annotated[str | None, typer.Option(help="Tools that run here: module:name or file.py:name.")] = None,
-    session: Annotated[Path | None, typer.Option(metavar="FILE", help="Continue what :save has written.")] = None,
+    session: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Continue a conversation that chat has saved.")
+    ] = None,
     thread: Annotated[str | None, typer.Option(metavar="ID", help="Continue a thread that the agent has.")] = None,
 ) -> ExitCode:
     """Talk to any AG-UI agent in the terminal.
 
-    --tools names a list of LangChain tools or functions, or a function that returns one.
-    Inside the conversation, :help lists the other commands: state, history, saving.
+    Inside the conversation, :help lists the commands.
     """
-    from langgraph_agui.cli import chat, loading
+    from langgraph_agui.cli import chat
 
     if session is not None and thread is not None:
         raise CommandError("--session and --thread exclude each other.")
-    offered = loading.load_tools(tools) if tools else []
-    return chat.run(url, question, header or (), offered, as_json=as_json, saved=session, thread=thread)
+    return chat.run(url, question, header or (), as_json=as_json, saved=session, thread=thread)

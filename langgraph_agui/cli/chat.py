@@ -5,13 +5,12 @@ In: lines that a person types; those that begin with a colon are commands. Out: 
 
 import asyncio
 import logging
-import re
 import threading
 from collections.abc import Coroutine, Sequence
 from contextlib import suppress
 from pathlib import Path
 from shlex import quote
-from tempfile import mkstemp
+from tempfile import NamedTemporaryFile
 from typing import Final, TypeVar
 
 from ag_ui import core as agui
@@ -23,7 +22,6 @@ from langgraph_agui.cli.formatting import CommandError, ExitCode, json_text, one
 from langgraph_agui.cli.view import JsonLinesView, LiveView, PlainView, View
 from langgraph_agui.client import AGUIClient, AGUISession, Turn, errors
 from langgraph_agui.client.endpoint import HEADER_NAME, parsed_url, public
-from langgraph_agui.client.tools import LocalTool
 
 T = TypeVar("T")
 
@@ -31,10 +29,7 @@ HELP: Final = """\
 :state            show the shared state
 :history          list the messages, a line each
 :history N        show message N of that list whole
-:reasoning, :r    show the reasoning of the last turn and keep reasoning open; again: fold it
 :clear            forget the conversation and begin a new one
-:save [FILE]      save the conversation, by default in agui-THREAD.json
-:load FILE        continue a saved conversation
 :help             show this list
 :q                leave, as quit, exit and Ctrl-D do, and show how to continue
 Ctrl-C            stop the agent; at a prompt, clear the line; in an answer, go back to its question
@@ -49,14 +44,13 @@ _PATIENCE: Final = 5.0
 
 
 class SessionReplaced(Exception):  # noqa: N818  # not an error
-    """A command replaced the conversation: the question that was open no longer counts."""
+    """The person began a new conversation: the question that was open no longer counts."""
 
 
 def run(
     url: str,
     question: str | None,
     headers: Sequence[str] = (),
-    tools: Sequence[LocalTool] = (),
     *,
     as_json: bool = False,
     saved: Path | None = None,
@@ -69,8 +63,7 @@ def run(
         question: The one question to ask; None to converse.
         headers: `Name: value`, sent with each request.
         as_json: Whether to print the events as JSON lines.
-        tools: Tools that the agent may call and that run in this process.
-        saved: A file that `:save` wrote, to continue from.
+        saved: A file with a conversation, to continue from.
         thread: The id of a thread on the server, to continue.
     """
     try:
@@ -78,16 +71,14 @@ def run(
     except ValueError as error:
         raise CommandError(str(error)) from error
     view = view_for(Console(highlight=False), as_json=as_json)
-    options = " -H …" * bool(headers) + " --tools …" * bool(tools)
-    chat = Chat(AGUISession(client, thread_id=thread, tools=tools), view, tools, options)
     handler = _WarningHandler(view)
     loggers = [logging.getLogger(f"langgraph_agui.{name}") for name in ("client", "protocol")]  # not a server's
     for logger in loggers:
         logger.addHandler(handler)
     try:
-        if saved is not None:
-            chat.load(saved)
-        elif thread is not None:
+        session = AGUISession(client, thread_id=thread) if saved is None else _read_session(saved, client)
+        chat = Chat(session, view, " -H …" * bool(headers))
+        if thread is not None:
             chat.connect()
         return chat.converse() if question is None else chat.ask_once(question, interactive=not as_json)
     finally:
@@ -112,35 +103,15 @@ class Chat:
     Args:
         session: The conversation.
         view: Where it is shown.
-        tools: The tools of the session, for other sessions that are loaded.
         options: The options of the command that opens it again.
     """
 
-    def __init__(
-        self, session: "AGUISession[object]", view: View, tools: Sequence[LocalTool] = (), options: str = ""
-    ) -> None:
-        self._session, self._view, self._tools = session, view, tools
+    def __init__(self, session: "AGUISession[object]", view: View, options: str = "") -> None:
+        self._session, self._view = session, view
         self._url, self._options = public(parsed_url(session.client.url)), options
-        # The file that has the conversation, and its content.
-        self._saved: tuple[Path, str] = Path(), ""
         # The run that streams.
         self._run: agui.RunStartedEvent | None = None
-        # The calls that tools of this process answer, until their results are shown.
-        self._local_calls: set[str] = set()
         self._interrupts = InterruptPrompt(view, self._read_line)
-
-    def load(self, path: Path) -> None:
-        """Continue a saved conversation. Raises `CommandError` if the file cannot be read."""
-        try:
-            path = path.expanduser()
-            saved = path.read_bytes()
-        except (OSError, RuntimeError, ValueError) as error:  # RuntimeError: no such user; ValueError: a null byte
-            raise CommandError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
-        try:
-            self._session = AGUISession.from_json(saved.decode(), self._session.client, tools=self._tools)
-        except (KeyError, RecursionError, TypeError, ValueError) as error:
-            raise CommandError(f"{path} is no saved AG-UI session.") from error
-        self._saved = path, self._session.to_json()
 
     def connect(self) -> None:
         """Fetch the thread from the agent, if the agent supports it, and follow a run that is going on."""
@@ -211,9 +182,7 @@ class Chat:
         if about and about.state and about.state.persistent_state:
             option = f"--thread {quote(session.thread_id)}"
         else:
-            if self._saved[1] != session.to_json():
-                self._save(mkstemp(".json", "agui-")[1])  # which only this user can read
-            option = f"--session {quote(str(self._saved[0]))}"
+            option = f"--session {quote(_save(session))}"
         again = "Its questions are asked again. " if session.interrupts else ""
         command = f"langgraph-agui chat {quote(self._url)} {option}{self._options}"
         console.print(safe(f"{again}Continue with: {command}", "note"), soft_wrap=True)  # on one line, to be copied
@@ -266,13 +235,10 @@ class Chat:
                 for event in turn:
                     if isinstance(event, agui.RunStartedEvent):
                         self._run = event
-                        self._show_local_results()
                     self._view.feed(event)
                     if joins and isinstance(event, agui.MessagesSnapshotEvent):
                         joins = False  # of further runs, the events are shown
                         self._show_history("")
-                    if isinstance(event, agui.RunFinishedEvent):
-                        self._local_calls.update(call.id for call in self._session.pending_tool_calls)
         except KeyboardInterrupt:
             for call in self._session.pending_tool_calls:  # the thread cannot continue without results
                 self._session.answer(call.id, _STOPPED, error=_STOPPED)
@@ -280,15 +246,7 @@ class Chat:
                 _answer_of(self._session.client.cancel(self._run.thread_id, self._run.run_id))
             raise
         finally:
-            self._show_local_results()
             self._view.finish()
-
-    def _show_local_results(self) -> None:
-        """Show the results of tools that ran here: no event carries them."""
-        for message in self._session.messages:
-            if isinstance(message, agui.ToolMessage) and message.tool_call_id in self._local_calls:
-                self._local_calls.discard(message.tool_call_id)
-                self._view.show_result(message.tool_call_id, message.content, failed=bool(message.error))
 
     def _run_command(self, line: str) -> None:
         """Carry out a command. Raises `CommandError`; `Quit` or `SessionReplaced` where the conversation ends."""
@@ -298,17 +256,9 @@ class Chat:
                 self._view.page(safe(json_text(self._session.state, indent=2)))
             case "history":
                 self._show_history(argument.strip())
-            case "reasoning" | "r":
-                self._toggle_reasoning()
             case "clear":
                 self._session.clear()
                 self._view.line("Forgotten. This is a new conversation.")
-                raise SessionReplaced
-            case "save":
-                self._save(argument.strip())
-            case "load":
-                self.load(Path(argument.strip()))
-                self._view.line(f"{len(self._session.messages)} messages; :history shows them.")
                 raise SessionReplaced
             case "help":
                 self._view.show(safe(HELP))
@@ -336,29 +286,25 @@ class Chat:
                 lines[-1].truncate(self._view.console.width, overflow="ellipsis")
             self._view.page(Group(*lines))
 
-    def _toggle_reasoning(self) -> None:
-        self._view.unfolded = not self._view.unfolded
-        if not self._view.unfolded:
-            self._view.line("Reasoning is folded when it ends.")
-            return
-        messages = self._session.messages
-        last = max((at for at, message in enumerate(messages) if isinstance(message, agui.UserMessage)), default=-1)
-        for message in messages[last + 1 :]:
-            if isinstance(message, agui.ReasoningMessage) and message.content.strip():
-                self._view.show(safe(message.content, "thinking"))
-        self._view.line("Reasoning stays open from now on.")
 
-    def _save(self, name: str) -> None:
-        thread = re.sub(r"[^\w.-]", "_", self._session.thread_id)[:100]
-        path = Path(name or f"agui-{thread}.json")
-        try:
-            path = path.expanduser()
-            content = self._session.to_json()  # before the file is opened, which empties it
-            path.write_bytes(content.encode())
-        except (OSError, RuntimeError, ValueError) as error:  # RuntimeError: no such user; ValueError: a null byte
-            raise CommandError(f"{path} could not be written: {getattr(error, 'strerror', None) or error}") from error
-        self._saved = path, content
-        self._view.line(f"Saved in {path}.")
+def _read_session(path: Path, client: AGUIClient) -> "AGUISession[object]":
+    """Return the conversation in a file. Raises `CommandError` if there is none."""
+    try:
+        return AGUISession.from_json(path.read_text("utf-8"), client)
+    except OSError as error:
+        raise CommandError(f"{path} cannot be read: {error.strerror}") from error
+    except (KeyError, RecursionError, TypeError, ValueError) as error:
+        raise CommandError(f"{path} is no saved AG-UI session.") from error
+
+
+def _save(session: "AGUISession[object]") -> str:
+    """Write a conversation to a new file that only this user can read, and return its path."""
+    try:
+        with NamedTemporaryFile("w", encoding="utf-8", prefix="agui-", suffix=".json", delete=False) as file:
+            file.write(session.to_json())
+    except (OSError, ValueError) as error:
+        raise CommandError(f"The conversation could not be saved: {error}") from error
+    return file.name
 
 
 class _WarningHandler(logging.Handler):

@@ -1,4 +1,4 @@
-"""Loads what a user names on the command line: graphs and tools by `module:name`, a model by `provider:name`.
+"""Loads what a user names on the command line: graphs by `module:name`, a model by `provider:name`.
 
 In: the argument as typed. Out: the loaded object, or a `CommandError` that names what is wrong with the argument.
 """
@@ -16,8 +16,6 @@ from typing import Any, Final, Unpack, cast
 
 from dotenv import dotenv_values
 from langchain_core.language_models import BaseChatModel
-from langchain_core.tools import BaseTool
-from langchain_core.tools import tool as make_tool
 from langgraph.graph import StateGraph
 from langgraph.pregel import Pregel
 from langgraph.pregel.remote import RemoteGraph
@@ -25,7 +23,6 @@ from pydantic import BaseModel
 
 from langgraph_agui import LangGraphAgent
 from langgraph_agui.cli.formatting import CommandError
-from langgraph_agui.client.tools import LocalTools
 from langgraph_agui.conventions.switches import AgentOptions
 from langgraph_agui.graphs import Graph
 from langgraph_agui.models.reasoning_support import is_adaptive
@@ -57,7 +54,7 @@ def load_targets(spec: str) -> dict[str, object]:
         if len(targets) > 1:
             return targets
     else:
-        targets = {"agent": _load(spec, "a graph")}
+        targets = {"agent": _load(spec)}
     return {getattr(target, "name", None) or "agent": target for target in targets.values()}
 
 
@@ -79,22 +76,6 @@ def make_agent(target: object, name: str, spec: str, **options: Unpack[AgentOpti
         return LangGraphAgent(cast("Graph", target), name, **options)
     except (TypeError, ValueError) as error:
         raise CommandError(f"{spec} cannot be served: {error}") from error
-
-
-def load_tools(spec: str) -> list[BaseTool]:
-    """Return the tools that `spec` names: a list of them, or a function that returns one.
-
-    A tool is one of LangChain's, or a function with annotations and a docstring.
-    """
-    tools = _load(spec, "a list of tools")
-    if not isinstance(tools, list | tuple) or not all(callable(tool) or isinstance(tool, BaseTool) for tool in tools):
-        raise CommandError(f"{spec} is no list of LangChain tools or functions.")
-    try:
-        made = [tool if isinstance(tool, BaseTool) else make_tool(tool) for tool in tools]
-        LocalTools(made)  # it checks the names
-    except (TypeError, ValueError) as error:
-        raise CommandError(f"{spec} cannot be offered: {error}") from error
-    return made
 
 
 def load_model(spec: str, *, reasoning: bool = True) -> BaseChatModel:
@@ -142,7 +123,7 @@ def _load_config(path: Path) -> dict[str, object]:
         os.environ.setdefault(name, value or "")
     sys.path[:0] = [str((folder / one).resolve()) for one in config.dependencies if one.startswith(".")]
     paths = {name: one if isinstance(one, str) else one.path for name, one in config.graphs.items()}
-    return {name: _load(str(folder / one) if ".py:" in one else one, "a graph") for name, one in paths.items()}
+    return {name: _load(str(folder / one) if ".py:" in one else one) for name, one in paths.items()}
 
 
 def _graphs_of(module: ModuleType, spec: str) -> dict[str, object]:
@@ -179,11 +160,11 @@ def _required(function: object) -> list[inspect.Parameter]:
     return [one for one in parameters if one.default is one.empty and one.kind not in variadic]
 
 
-def _load(spec: str, what: str) -> Any:
+def _load(spec: str) -> object:
     """Return what `spec` names, or what that returns if it can be called."""
     source, _, path = spec.rpartition(":")
     if not source or not path:
-        raise CommandError(f"{spec!r} does not name {what}. Write module:name or path/to/file.py:name.")
+        raise CommandError(f"{spec!r} does not name a graph. Write module:name or path/to/file.py:name.")
     try:
         target = attrgetter(path)(_import(source))
     except AttributeError:

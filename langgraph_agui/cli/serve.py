@@ -59,7 +59,7 @@ class Site:
         open_browser: Whether to open the page.
         origins: Web sites whose pages may call the agents.
         api_key: What each request has to bring; None for nothing.
-        checkpointer: A file, `memory`, `none` or the address of a Postgres; None keeps a graph's own.
+        checkpointer: A file, `memory` or `none`; None keeps a graph's own.
         expose_errors: Whether clients see texts of exceptions; None shows them on this machine only.
         reload: Whether to begin again when a file changes.
         title: The title of the page; by default it names the agent.
@@ -150,36 +150,18 @@ async def open_checkpointer(place: str | None, stack: AsyncExitStack) -> BaseChe
     """
     if place in ("none", "memory"):
         return InMemorySaver() if place == "memory" else None
+    if place and "://" in place:
+        raise CommandError("--checkpointer takes a SQLite file, memory or none. Compile the graph with any other one.")
+    path = Path(place) if place else _FOLDER / "threads.sqlite"
     try:
-        if place is not None and place.startswith(("postgres://", "postgresql://")):
-            return await _open_postgres(place, stack)
-        path = Path(place) if place else _FOLDER / "threads.sqlite"
         path.parent.mkdir(parents=True, exist_ok=True)
         if place is None:
             (_FOLDER / ".gitignore").write_text("*\n")
         saver = await stack.enter_async_context(AsyncSqliteSaver.from_conn_string(str(path)))
         await saver.setup()
-    except ImportError as error:
-        raise CommandError(f'{error.name} is missing: pip install "langgraph-agui[postgres]"') from error
     except Exception as error:  # of the file system or of the database's own
-        where = "in Postgres" if place and "://" in place else f"in {path}"  # the address may have a password
-        raise CommandError(f"The threads cannot be kept {where}: {error}", ExitCode.FAILED) from error
+        raise CommandError(f"The threads cannot be kept in {path}: {error}", ExitCode.FAILED) from error
     return saver
-
-
-async def _open_postgres(url: str, stack: AsyncExitStack) -> BaseCheckpointSaver[Any]:
-    from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
-    from psycopg import AsyncConnection
-    from psycopg.rows import DictRow, dict_row
-    from psycopg_pool import AsyncConnectionPool
-
-    async with AsyncPostgresSaver.from_conn_string(url) as saver:
-        await saver.setup()
-    options = {"autocommit": True, "prepare_threshold": 0, "row_factory": dict_row}
-    pool: AsyncConnectionPool[AsyncConnection[DictRow]] = AsyncConnectionPool(
-        url, kwargs=options, check=AsyncConnectionPool.check_connection, open=False
-    )
-    return AsyncPostgresSaver(await stack.enter_async_context(pool))
 
 
 def build_app(

@@ -71,12 +71,10 @@ class View:
 
     is_live = False
 
-    def __init__(self, console: Console, *, unfolded: bool = True) -> None:
+    def __init__(self, console: Console) -> None:
         self.console = console
         # The calls that the person has rejected, and why: the agent's results of them are texts for its model.
         self.rejected: dict[str, str] = {}
-        # Whether reasoning stays open when it has ended; plain lines always stay.
-        self.unfolded = unfolded
         self.subagents = formatting.Subagents()
         self._activities = formatting.ActivityLines()
         # The open items, by kind and id.
@@ -263,7 +261,7 @@ class LiveView(View):
     is_live = True
 
     def __init__(self, console: Console) -> None:
-        super().__init__(console, unfolded=False)
+        super().__init__(console)
         # Tool names by call id: a result may come in a later run than its call.
         self._tools: dict[str, str] = {}
         self._live: Live | None = None
@@ -339,9 +337,9 @@ class LiveView(View):
         words = len(text.split())
         about = ", ".join(filter(None, (f"{words} {'word' if words == 1 else 'words'}", item.status)))
         title = f"thought for {item.seconds:.1f} s ({about})"
-        if item.final and not self.unfolded:
+        if item.final:
             return safe(f"{item.prefix}▸ {title}", "note")
-        return Group(safe(f"{item.prefix}▾ {title if item.final else 'thinking'}", "note"), safe(text, "thinking"))
+        return Group(safe(f"{item.prefix}▾ thinking", "note"), safe(text, "thinking"))
 
     def _render_call(self, item: Item, arguments: str) -> RenderableType:
         body: list[RenderableType] = [safe(shorten(arguments))] if arguments else []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from typer.testing import CliRunner
 from langgraph_agui import LangGraphAgent
 from langgraph_agui.cli.app import app
 from langgraph_agui.cli.serve import build_app
+from langgraph_agui.client import AGUISession
 from langgraph_agui.interrupts.decisions import answer_schema
 from langgraph_agui.protocol import verify
 from tests.cli.chat_agent import EVIL, ChatAgent, chat_agent
@@ -196,7 +196,9 @@ def test_json_lines_stay_apart_from_the_rest(agent: ChatAgent) -> None:
 
 def test_an_open_question_is_kept_with_the_conversation(agent: ChatAgent, tmp_path: Path) -> None:
     file = str(tmp_path / "kept.json")
-    assert f"Saved in {file}." in chat(agent.url, typed=f"book\n:save {file}\n:q\n").stdout
+    session = AGUISession(agent.url)
+    session.send("book").wait()
+    Path(file).write_text(session.to_json())
     assert chat(agent.url, "and now?", "--session", file).exit_code == 2
     before = len(agent.booked)
     result = chat(agent.url, "--session", file, typed="a\n")
@@ -213,91 +215,15 @@ def test_a_thread_that_the_agent_has_is_gone_on_with(asker: str) -> None:
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [(None, "cannot be read: No such file"), ("{", "is no saved AG-UI session"), ("[]", "is no saved AG-UI session")],
-)
-def test_what_cannot_be_gone_on_with(asker: str, tmp_path: Path, content: str | None, message: str) -> None:
-    file = tmp_path / "kept.json"
-    if content is not None:
-        file.write_text(content)
-    result = chat(asker, "--session", str(file), typed="hello\n")
-    assert result.exit_code == 2
-    assert message in result.stderr
-
-
-def test_a_command_that_fails_ends_nothing(asker: str, tmp_path: Path) -> None:
-    deep, binary = tmp_path / "deep.json", tmp_path / "binary"
-    deep.write_text("[" * 100_000)
-    binary.write_bytes(b"\xff")
-    typed = [
-        ":save ~nobody-here/x",
-        ":load ~nobody-here/x",
-        ":save a\0b",
-        ":load a\0b",
-        f":load {deep}",
-        f":load {binary}",
-    ]
-    result = chat(asker, typed="\n".join([*typed, "hello", ""]))
-    assert result.exit_code == 0, result.output
-    assert result.stdout.replace("> ", "").splitlines() == [
-        "~nobody-here/x could not be written: Could not determine home directory.",
-        "~nobody-here/x cannot be read: Could not determine home directory.",
-        "a␀b could not be written: embedded null byte",
-        "a␀b cannot be read: embedded null byte",
-        f"{deep} is no saved AG-UI session.",
-        f"{binary} is no saved AG-UI session.",
-        "so hello",
-        "",
-    ]
-
-
-OFFERS = """
-async def where():
-    'Where the user is.'
-    return 'in Oslo'
-
-number = 3
-named = [where]
-twice = [where, where]
-
-def made():
-    return (where,)
-
-def bare():
-    return [lambda x: x]
-
-def needy(at):
-    return []
-"""
-
-
-@pytest.fixture
-def offers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "offers.py").write_text(OFFERS)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", ["", *sys.path])
-    monkeypatch.delitem(sys.modules, "offers", raising=False)
-
-
-@pytest.mark.usefixtures("offers")
-@pytest.mark.parametrize("spec", ["offers:named", "offers.py:made"])
-def test_tools_are_offered(agent: ChatAgent, spec: str) -> None:
-    found = chat(agent.url, "where", "--tools", spec).stdout.splitlines()
-    assert found[:3] == ["tool where {}", "  result: in Oslo", "Heard: in Oslo."]
-
-
-@pytest.mark.usefixtures("offers")
-@pytest.mark.parametrize(
-    ("spec", "message"),
     [
-        ("offers", "'offers' does not name a list of tools"),
-        ("offers:none", "offers has no 'none'."),
-        ("offers:number", "is no list of LangChain tools or functions"),
-        ("offers:twice", "Two tools have the name 'where'"),
-        ("offers:bare", "cannot be offered: "),
-        ("offers:needy", "Calling offers:needy failed: TypeError"),
+        (None, "cannot be read: No such file"),
+        *((content, "is no saved AG-UI session") for content in (b"{", b"[]", b"[" * 100_000, b"\xff")),
     ],
 )
-def test_what_cannot_be_offered(agent: ChatAgent, spec: str, message: str) -> None:
-    result = chat(agent.url, "where", "--tools", spec)
+def test_what_cannot_be_gone_on_with(asker: str, tmp_path: Path, content: bytes | None, message: str) -> None:
+    file = tmp_path / "kept.json"
+    if content is not None:
+        file.write_bytes(content)
+    result = chat(asker, "--session", str(file), typed="hello\n")
     assert result.exit_code == 2
     assert message in result.stderr

@@ -84,9 +84,7 @@ SCRIPTS = (
 def test_plain_lines_and_json_hold_no_escapes() -> None:
     for arguments in ((), ("--json",)):
         with server(*SCRIPTS) as agent:
-            lines = (
-                "go\n:history\n:state\n:reasoning\none" + ESCAPES.replace("\r", "") + "\nc\nmore\nmore\nmore\nmore\n"
-            )
+            lines = "go\n:history\n:state\none" + ESCAPES.replace("\r", "") + "\nc\nmore\nmore\nmore\nmore\n"
             result = CliRunner().invoke(app, ["chat", agent.url, *arguments], input=lines, env={"COLUMNS": "200"})
         assert "Sure?" in result.output
         assert "Traceback" not in result.output
