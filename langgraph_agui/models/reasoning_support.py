@@ -77,18 +77,6 @@ _ENCRYPTED: Final = (
     "With store=False the provider forgets the reasoning, so it must travel encrypted: "
     'include=["reasoning.encrypted_content"].'
 )
-_REPLAY: Final = "{package} {fault}. Use {name} from langgraph_agui.models, with the same arguments."
-_NEVER: Final = 'replay_reasoning="never" keeps reasoning from going back.'
-# OpenAI-compatible addresses of those who have a package of their own.
-_HOSTS: Final = {
-    "api.anthropic.com": "ChatAnthropic of langchain-anthropic",
-    "api.deepseek.com": "ReasoningChatDeepSeek from langgraph_agui.models",
-    "api.groq.com": "ReasoningChatGroq from langgraph_agui.models",
-    "api.mistral.ai": "ReasoningChatMistralAI from langgraph_agui.models",
-    "api.x.ai": "ChatXAI of langchain-xai with use_responses_api=True",
-    "generativelanguage.googleapis.com": "ChatGoogleGenerativeAI of langchain-google-genai",
-    "openrouter.ai": "ChatOpenRouter of langchain-openrouter",
-}
 
 
 def _openai(model: BaseChatModel) -> Judgement:
@@ -97,8 +85,7 @@ def _openai(model: BaseChatModel) -> Judgement:
     host = _host(model)
     if _is_openai(model, host):
         return False, False, (_RESPONSES,)
-    other = _HOSTS.get(host)
-    use = f"Use {other}." if other else "Use ReasoningChatOpenAI from langgraph_agui.models, with the same arguments."
+    use = "Use the class of this provider's own package, or else ReasoningChatOpenAI from langgraph_agui.models."
     return False, False, (f"ChatOpenAI drops the reasoning of other servers ({host}), both ways. {use}",)
 
 
@@ -209,10 +196,12 @@ def _replayed(
 ) -> tuple[bool, tuple[str, ...]]:
     """Whether one of our classes sends reasoning back, and the advice if not; `better` is the one to use."""
     replay = getattr(model, "replay_reasoning", None)
-    if replay is None:
-        package = type(model).__module__.partition(".")[0].replace("_", "-")
-        return False, (_REPLAY.format(package=package, fault=fault, name=better),)
-    return (False, (_NEVER,)) if replay == "never" else (True, ())
+    if replay == "never":
+        return False, ('replay_reasoning="never" keeps reasoning from going back.',)
+    if replay is not None:
+        return True, ()
+    package = type(model).__module__.partition(".")[0].replace("_", "-")
+    return False, (f"{package} {fault}. Use {better} from langgraph_agui.models, with the same arguments.",)
 
 
 _RULES: Final[dict[str, Callable[[BaseChatModel], Judgement]]] = {
@@ -228,8 +217,9 @@ _RULES: Final[dict[str, Callable[[BaseChatModel], Judgement]]] = {
     "openrouter": _openrouter,
     "xai": _xai,
 }
+# The methods that read answers and write requests.
 _READING: Final = ("_create_chat_result", "_convert_chunk_to_generation_chunk")
-_WRITING: Final = ("_get_request_payload", "_create_message_dicts", "_convert_input")
+_METHODS: Final = (*_READING, "_get_request_payload", "_create_message_dicts", "_convert_input")
 
 
 def _in_text(model: BaseChatModel, family: str) -> bool:
@@ -247,7 +237,7 @@ def _is_known(model: BaseChatModel) -> bool:
 
 def _own_method(model: BaseChatModel) -> str | None:
     """Return the method with which a user's subclass reads answers or writes requests itself."""
-    for method in (*_READING, *_WRITING):
+    for method in _METHODS:
         origin = str(getattr(getattr(type(model), method, None), "__module__", "langchain")).partition(".")[0]
         if not origin.startswith(("langchain", "langgraph_agui")):
             return method

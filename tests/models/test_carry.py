@@ -143,10 +143,13 @@ SETTINGS: list[tuple[Any, tuple[bool | None, bool | None], str]] = [
     (
         openai(base_url="http://gpu:8000/v1", model="qwen3.6"),
         (False, False),
-        "(gpu), both ways. Use ReasoningChatOpenAI",
+        "(gpu), both ways. Use the class of this provider's own package, or else ReasoningChatOpenAI",
     ),
-    (openai(base_url="https://api.deepseek.com", model="x"), (False, False), "Use ReasoningChatDeepSeek from"),
-    (openai(base_url="https://openrouter.ai/api/v1", model="x"), (False, False), "Use ChatOpenRouter of"),
+    (
+        openai(base_url="https://api.deepseek.com", model="x"),
+        (False, False),
+        "(api.deepseek.com), both ways. Use the class of",
+    ),
     (openai(model="gpt-4o"), (None, None), "gpt-4o does not reason"),
     (models.ReasoningChatOpenAI(model="gpt-5.1", api_key=KEY), (False, False), "use_responses_api=True"),
     (
