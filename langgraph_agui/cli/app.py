@@ -50,12 +50,10 @@ Origins = Annotated[
     ),
 ]
 Checkpointer = Annotated[
-    str | None,
-    typer.Option(metavar="PLACE", help="Where threads are kept: a SQLite file, memory or none."),
+    str | None, typer.Option(metavar="PLACE", help="Where threads are kept: a SQLite file, memory or none.")
 ]
 ExposeErrors = Annotated[
-    bool | None,
-    typer.Option(help="Send the texts of exceptions to clients.", show_default="on a local host only"),
+    bool | None, typer.Option(help="Send the texts of exceptions to clients.", show_default="on a local host only")
 ]
 GraphSpec = Annotated[
     str, typer.Argument(metavar="GRAPH", help="module:name, path/to/file.py:name, path/to/file.py or langgraph.json.")
@@ -150,8 +148,7 @@ def examine_graph(graph: GraphSpec) -> ExitCode:
 
 
 @app.command(
-    "validate",
-    epilog="Exit codes: 0 every rule kept, 1 findings, 2 the file cannot be read, 3 no AG-UI agent at URL.",
+    "validate", epilog="Exit codes: 0 every rule kept, 1 findings, 2 the file cannot be read, 3 no AG-UI agent at URL."
 )
 def validate_stream(
     source: Annotated[str, typer.Argument(metavar="FILE|URL", help="A recorded stream, or an agent to ask.")],

@@ -315,9 +315,8 @@ class _WarningHandler(logging.Handler):
         self._view = view
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Print a warning on one line, with the name of its exception."""
-        error = record.exc_info[1] if record.exc_info else None
-        self._view.line(record.getMessage() + (f": {type(error).__name__}: {error}" if error else ""), "failed")
+        """Print a warning on one line."""
+        self._view.line(record.getMessage(), "failed")
 
 
 def _answer_of(asking: Coroutine[object, None, T]) -> T | None:

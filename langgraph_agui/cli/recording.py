@@ -18,8 +18,9 @@ from rich.console import Console
 
 from langgraph_agui.cli import chat
 from langgraph_agui.cli.formatting import CommandError, ExitCode, plain_text, printable
-from langgraph_agui.client import endpoint
-from langgraph_agui.protocol import ProtocolError, SSEDecoder, Verifier, to_jsonable
+from langgraph_agui.client import AGUIClient, endpoint
+from langgraph_agui.client.limits import Deadline
+from langgraph_agui.protocol import ProtocolError, SSEDecoder, Verifier
 from langgraph_agui.protocol.schema import parse_input
 from langgraph_agui.protocol.verify import first_fault
 
@@ -114,23 +115,21 @@ def _ask(url: str, question: str, headers: Sequence[str]) -> Stream:
         protocol_version=agui.PROTOCOL_VERSION, thread_id=str(uuid4()), run_id=str(uuid4()), messages=[message]
     )
     try:
-        parsed = endpoint.parsed_url(url)
-        sent = endpoint.checked_headers(chat.parse_headers(headers), parsed)
+        client = AGUIClient(url, headers=chat.parse_headers(headers))
     except ValueError as error:
         raise CommandError(str(error)) from error
-    sent["Accept"] = "text/event-stream"
-    target, body = parsed.copy_with(username=None, password=None, fragment=None), bytearray()
+    body = bytearray()
     try:
-        with httpx2.stream(
-            "POST", target, json=to_jsonable(run_input), headers=sent, timeout=endpoint.TIMEOUT, verify=endpoint.tls()
-        ) as response:
+        with httpx2.Client(verify=endpoint.tls()) as http:
+            request = client._request(http, "", run_input, Deadline(None, blocking=True))
+            response = http.send(request, stream=True)
             if not endpoint.is_event_stream(response):
                 raise CommandError(str(endpoint.response_error(response, response.read())), ExitCode.UNREACHABLE)
             for chunk in response.iter_bytes():
                 body += chunk
     except httpx2.RequestError as error:
         if not body:
-            raise CommandError(str(endpoint.connection_error(parsed, error)), ExitCode.UNREACHABLE) from error
+            raise CommandError(str(endpoint.connection_error(request.url, error)), ExitCode.UNREACHABLE) from error
     return _decode(bytes(body), run_input)
 
 

@@ -4,10 +4,10 @@ In: AG-UI events, and messages of our own. Out: text on a console.
 """
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from typing import Final
 
 from ag_ui import core as agui
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
@@ -26,8 +26,6 @@ _MAX_TITLE: Final = 60
 _MAX_GROWING: Final = 10_000
 _MAX_MARKDOWN: Final = 100_000
 _MARKS: Final = {"result": "→ ", "failed": "✗ ", "rejected": "rejected: "}
-
-Content: TypeAlias = str | Sequence[agui.ContentPart]
 
 
 @dataclass(slots=True)
@@ -83,12 +81,14 @@ class View:
     def begin(self) -> None:
         """Prepare for a turn, or for one of its runs."""
 
-    def show_result(self, call_id: str, content: Content, *, failed: bool, run: str | None = None) -> None:
-        """Show the result of a tool of the agent, of its subagent `run`, or of a tool that ran here."""
+    def _receive_result(self, event: agui.ToolCallResultEvent) -> None:
+        """Show the result of a tool."""
+        call_id, run = event.tool_call_id, event.subagent_run_id
         if (reason := self.rejected.get(call_id)) is not None:
             self._show_result(call_id, reason, "rejected", run)
         else:
-            self._show_result(call_id, plain_text(content), "failed" if failed else "result", run)
+            failed = (event.metadata or {}).get("status") == "error"  # a convention of `LangGraphAgent`
+            self._show_result(call_id, plain_text(event.content), "failed" if failed else "result", run)
 
     def _show_result(self, call_id: str, text: str, status: str, run: str | None) -> None:
         """Show how a call has ended."""
@@ -149,9 +149,8 @@ class View:
                 self._extend(*item_of(event), event.delta)
             case agui.TextMessageEndEvent() | agui.ReasoningMessageEndEvent() | agui.ToolCallEndEvent():
                 self._end(*item_of(event))
-            case agui.ToolCallResultEvent(tool_call_id=id_, content=content, subagent_run_id=run):
-                failed = (event.metadata or {}).get("status") == "error"  # a convention of `LangGraphAgent`
-                self.show_result(id_, content, failed=failed, run=run)
+            case agui.ToolCallResultEvent():
+                self._receive_result(event)
             case _:
                 self._show_other(event)
 
