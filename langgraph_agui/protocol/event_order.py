@@ -239,18 +239,9 @@ _KINDS: Final = {
     EventType.TOOL_CALL_CHUNK: _Kind("tool call", "tool_call_id", ("tool_call_name", "parent_message_id"), *_CALL),
     EventType.REASONING_MESSAGE_CHUNK: _Kind("reasoning message", "message_id", (), *_REASONING),
 }
-_CLOSES_NOTHING: Final = frozenset(
-    {
-        EventType.RAW,
-        EventType.ACTIVITY_SNAPSHOT,
-        EventType.ACTIVITY_DELTA,
-        EventType.REASONING_ENCRYPTED_VALUE,
-        EventType.SUBAGENT_STARTED,
-    }
-)
-_CLOSES_ALL: Final = frozenset(
-    {EventType.RUN_STARTED, EventType.RUN_FINISHED, EventType.RUN_ERROR, EventType.MESSAGES_SNAPSHOT}
-)
+_NOT_CLOSING: Final = ("RAW", "ACTIVITY_SNAPSHOT", "ACTIVITY_DELTA", "REASONING_ENCRYPTED_VALUE", "SUBAGENT_STARTED")
+_CLOSES_NOTHING: Final = frozenset(map(EventType, _NOT_CLOSING))
+_CLOSES_ALL: Final = frozenset(map(EventType, ("RUN_STARTED", "RUN_FINISHED", "RUN_ERROR", "MESSAGES_SNAPSHOT")))
 
 
 class _Item(NamedTuple):

@@ -231,11 +231,6 @@ class _RemoteCall(ModelCall):
     chunks: list[AIMessageChunk] = field(default_factory=list)
     ids: set[str] = field(default_factory=set)
 
-    @property
-    def namespace(self) -> str:
-        """The namespace of its task."""
-        return namespace_of(self.metadata)
-
     def may_continue(self, message_id: str | None, metadata: Metadata) -> bool:
         """Whether a chunk under a new id may belong to this call: same model, and the first id of its kind."""
         if message_id is None:
@@ -280,7 +275,7 @@ class RemoteModels:
 
     def _find_or_start(self, namespace: str, message_id: str | None, metadata: Metadata) -> _RemoteCall:
         for call in self._open:
-            if call.namespace == namespace and call.may_continue(message_id, metadata):
+            if namespace_of(call.metadata) == namespace and call.may_continue(message_id, metadata):
                 break
         else:
             call = self._start(metadata)
@@ -315,7 +310,9 @@ class RemoteModels:
             error: Why the task failed, if it has.
         """
         inside = [
-            call for call in self._open if call.namespace == namespace or call.namespace.startswith(f"{namespace}|")
+            call
+            for call in self._open
+            if namespace_of(call.metadata) == namespace or namespace_of(call.metadata).startswith(f"{namespace}|")
         ]
         for call in inside:
             if error is None and (not self._marks_ends or call.ids & returned):
@@ -336,8 +333,8 @@ class RemoteModels:
     def _close(self, call: _RemoteCall) -> None:
         self._open.remove(call)
         for message_id in call.ids:
-            del self._by_id[call.namespace, message_id]
-            self._ended.add((call.namespace, message_id))
+            del self._by_id[namespace_of(call.metadata), message_id]
+            self._ended.add((namespace_of(call.metadata), message_id))
 
 
 def _is_langchain_id(message_id: str) -> bool:

@@ -27,14 +27,7 @@ from langgraph_agui.graphs.remote import RemoteGraphAdapter, server_config
 from langgraph_agui.messages.extract import MessageDecoder, decode_message, encode_for_server, extract_messages
 from langgraph_agui.telemetry import run_logger
 from langgraph_agui.translate.graph_runner import Fail, GraphRunner, LocalGraphRunner, StreamPart
-from langgraph_agui.translate.remote_parts import (
-    RemoteErrors,
-    RemoteModels,
-    RemoteTasks,
-    StartedTask,
-    Task,
-    own_namespace,
-)
+from langgraph_agui.translate.remote_parts import RemoteErrors, RemoteModels, RemoteTasks, StartedTask, own_namespace
 from langgraph_agui.translate.state_view import Namespace
 from langgraph_agui.translate.subagents import SubagentRun
 from langgraph_agui.translate.translation import Translation
@@ -173,18 +166,24 @@ class RemoteGraphRunner(GraphRunner):
             case "updates" if isinstance(data, Mapping) and "__metadata__" in data:
                 self._skip_tasks(namespace, data)
 
-    def _end_task(self, namespace: Namespace, task: Task, subagent: SubagentRun | None) -> None:
+    def _end_task(self, namespace: Namespace, task: Mapping[str, object], subagent: SubagentRun | None) -> None:
         error = self._errors.of_task(namespace, task)
         self._end_subagents(namespace, task, error)
         self._end_node(namespace, task, subagent, error)
         self._abort(self._tasks.take_ended_with(namespace, task))
 
-    def _end_subagents(self, namespace: Namespace, task: Task, error: RemoteException | None = None) -> None:
+    def _end_subagents(
+        self, namespace: Namespace, task: Mapping[str, object], error: RemoteException | None = None
+    ) -> None:
         for subagent, ended_by in self._tasks.end_subagents(namespace, task, error):
             self._translation.end_subagent(subagent, ended_by)
 
     def _end_node(
-        self, namespace: Namespace, task: Task, subagent: SubagentRun | None, error: RemoteException | None
+        self,
+        namespace: Namespace,
+        task: Mapping[str, object],
+        subagent: SubagentRun | None,
+        error: RemoteException | None,
     ) -> None:
         run_id, own = _run_id(task), "|".join(own_namespace(namespace, task))
         started = self._tasks.end(namespace, task)
