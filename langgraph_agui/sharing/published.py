@@ -60,8 +60,9 @@ class PublishedRun:
         self._task: asyncio.Task[None] | None = None
         self._wanted = False
         self._position = 0
-        # The positions of the last two complete entries.
+        # The positions of two complete entries, a segment apart or more, and the bytes since the second one.
         self._beginnings = (0, 0)
+        self._size = 0
 
     async def serve(self, name: str, thread: str | None) -> None:
         """Have the run in the store under its name until it ends; once it has its thread, under that's name too."""
@@ -144,7 +145,8 @@ class PublishedRun:
         data = b"".join(frames)
         if data:
             self._position += 1
-            if begins:  # who is behind still needs what stands after the last beginning
-                self._beginnings = (self._beginnings[1], self._position)
+            if begins and self._size > _SEGMENT:  # who is behind still needs what stands after the last beginning
+                self._beginnings, self._size = (self._beginnings[1], self._position), 0
+            self._size += len(data)
             await self._store.append(self._key, Entry(self._position, data, begins), self._beginnings[0])
         return len(data)

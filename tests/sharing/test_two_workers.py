@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -414,6 +415,29 @@ def test_a_hundred_readers_of_one_run(stage: Stage) -> None:
             stream = reader.rest()
             assert (dumped(stream.messages), stream.state) == (dumped(live.messages), live.state)
             assert stream.last.outcome == live.last.outcome
+
+
+def test_a_worker_that_was_held_up_loses_nothing(stage: Stage) -> None:
+    """While it does not read, clients of another one begin: for each the run is written from its beginning again."""
+    with stage.scene("text") as scene:
+        own = Reader(stage.one, "/agent", scene.input(scene.question, run="live"))
+        own.until(MARKS["text"])
+        scene.stops(stage.two)
+        reader = Reader(stage.two, "/agent/connect", scene.input())
+        reader.until(MARKS["text"])
+        stage.two.process.send_signal(signal.SIGSTOP)
+        try:
+            others: list[Reader] = []
+            for _ in range(5):
+                others.append(Reader(stage.third, "/agent/connect", scene.input(scene.question)))
+                others[-1].until(MARKS["text"])
+        finally:
+            stage.two.process.send_signal(signal.SIGCONT)
+        scene.open()
+        live = own.rest()
+        for each in (reader, *others):
+            stream = each.rest()
+            assert (dumped(stream.messages), stream.state) == (dumped(live.messages), live.state)
 
 
 def test_a_reader_that_does_not_read_is_let_go(stage: Stage) -> None:
