@@ -287,7 +287,7 @@ class LangGraphAgent:
                 if self._shared is not None:
                     self._shared.join(run, run_input.run_id)
                 return reader
-        self._check_room(len(self._shown))
+        self._check_room(sum(one.shows_thread for one in self._shown))
         config = merge_run_configs(self.config, config)
         show = partial(ThreadSnapshot, self._context, run_input, config, reader)
         shown = show() if self._shared is None else self._shared.follow(run_input, reader, show)

@@ -32,7 +32,10 @@ class ThreadSnapshot:
 
     Attributes:
         task: Done when the thread was shown.
+        shows_thread: Always true; see `FollowedRun`.
     """
+
+    shows_thread = True
 
     def __init__(
         self, agent: AgentContext, run_input: RunAgentInput, config: RunnableConfig, reader: Subscription[T]

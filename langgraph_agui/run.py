@@ -158,8 +158,7 @@ class Run:
             return False
         if not self._graph.has_checkpointer and self.input.run_id != run_input.run_id:
             return False  # nobody guards the ids of threads that nobody keeps
-        self._readers = [reader for reader in self._readers if not reader.left.is_set()]
-        if len(self._readers) >= self._agent.settings.max_readers:
+        if sum(not reader.left.is_set() for reader in self._readers) >= self._agent.settings.max_readers:
             raise RunInputError(ErrorCode.TOO_MANY_READERS)
         return True
 
@@ -169,7 +168,7 @@ class Run:
         sink = JoinedSink(reader.sink, run_input)
         self._translation.replay(sink, run_input)
         self._broadcaster.add(sink)
-        self._readers.append(reader)
+        self._readers = [*(one for one in self._readers if not one.left.is_set()), reader]
         self._translation.refresh_writers()
 
         async def leave() -> None:

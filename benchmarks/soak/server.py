@@ -82,7 +82,7 @@ def app_of(agents: dict[str, LangGraphAgent], transfers: Counter[str]) -> FastAP
 
     @app.post("/cancel/{name}/{thread}/{run}")
     async def cancel(name: str, thread: str, run: str) -> bool:
-        return agents[name].cancel(thread, run)
+        return await agents[name].cancel(thread, run)
 
     @app.get("/busy")
     async def count() -> int:

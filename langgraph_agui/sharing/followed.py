@@ -134,6 +134,11 @@ class FollowedRun:
         self.task = asyncio.create_task(self._work(), name=f"agui-follow-{run_input.thread_id}")
         reader.on_leave = self._leave
 
+    @property
+    def shows_thread(self) -> bool:
+        """Whether the client gets the thread as it stands, because no run goes on in it."""
+        return self._shown is not None
+
     async def end(self, code: ErrorCode, grace: float = 0) -> None:
         """End it with an error if it has not ended within `grace` seconds, in its own event loop."""
         await asyncio.wait({self.task}, timeout=grace)
@@ -143,12 +148,14 @@ class FollowedRun:
             self._fail(code)
 
     async def _leave(self) -> None:
-        self.task.cancel()
-        if self._feed is not None:
-            self._feed.remove(self)
+        self.task.cancel()  # which a database's package may lose
+        self._end(got_all=True)
 
     async def _work(self) -> None:
-        if (found := await self._find(self._input)) is not None:
+        found = await self._find(self._input)
+        if self._done.done():
+            return None
+        if found is not None:
             feed, self._after = found
             if len(feed) >= self._agent.settings.max_readers:
                 return self._fail(ErrorCode.TOO_MANY_READERS)

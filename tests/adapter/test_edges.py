@@ -57,7 +57,7 @@ async def test_cancel_may_come_from_another_thread() -> None:
     agent, given = agent_of(sleep), run_input("hi")
     run = asyncio.create_task(record_run(agent, given))
     await asleep.wait()
-    assert await asyncio.to_thread(agent.cancel, given.thread_id, given.run_id)
+    assert await asyncio.to_thread(asyncio.run, agent.cancel(given.thread_id, given.run_id))
     recorded = await asyncio.wait_for(run, PATIENCE)
     assert recorded.last.outcome.type == "cancelled"
 

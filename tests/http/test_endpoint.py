@@ -25,7 +25,8 @@ COMMENT = b": keep-alive\n\n"
 
 
 def talking(**options: Any) -> LangGraphAgent:
-    return LangGraphAgent(graph=flat(Talker(**{"words": 3, "pause": 0, "said_as": "answer", **options})))
+    graph = flat(Talker(**{"words": 3, "pause": 0, "said_as": "answer", **options}))
+    return LangGraphAgent(graph=graph, merge_fragments=False)  # which fragments wait together is a matter of time
 
 
 def app_of(agent: LangGraphAgent, **options: Any) -> FastAPI:

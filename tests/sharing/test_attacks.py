@@ -47,7 +47,15 @@ async def test_a_run_id_that_comes_again_at_once(server: Server) -> None:
     """The end of the first run is not that of the second."""
     async with server() as one, server() as two:
         pairs = [Pair([one, two], gated(4), saver=None) for _ in range(2)]
-        lives = [await pair.begin() for pair in pairs]
+        lives, runs = [], set[str]()
+        for pair in pairs:
+            lives.append(await pair.begin())
+            shared = pair.two._shared
+            assert shared is not None
+            async with asyncio.timeout(PATIENCE):
+                while (run := await two.find(shared._key("t", "live"))) is None or run in runs:
+                    await asyncio.sleep(0.001)
+            runs.add(run)
         pairs[0].one._running[0].stop()
         assert (await read(lives[0]))[-1].outcome.type == "cancelled"
         await pairs[0].end()

@@ -259,6 +259,22 @@ async def test_many_clients_of_a_worker_read_the_run_once(server: Server) -> Non
         assert not shared._feeds
 
 
+async def test_followers_need_no_room_of_other_clients(server: Server) -> None:
+    """`max_concurrent_runs` limits the runs of a worker and the threads that it shows, not who follows elsewhere."""
+    model = gated(4)
+    async with pair_on(server, model, max_concurrent_runs=2) as pair:
+        live = await pair.begin()
+        await model.hung.wait()
+        joined = [pair.join() for _ in range(2)]
+        first = [await until_joined(reader) for reader, _ in joined]
+        joined.append(pair.join())
+        first.append(await until_joined(joined[2][0]))
+        model.gate.set()
+        truth = RecordedRun(await read(live), pair.given)
+        for (reader, own), some in zip(joined, first, strict=True):
+            assert ordered((await rest_of(reader, some, own)).messages) == ordered(truth.messages)
+
+
 async def test_a_reader_that_never_reads_disturbs_nobody(server: Server) -> None:
     model = Scripted([text_chunk("Well", 1), 0.1, *[0.001, text_chunk("x" * 1000, 1)] * 400])
     async with pair_on(server, model, max_unread=600_000) as pair:

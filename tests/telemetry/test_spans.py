@@ -110,7 +110,7 @@ async def test_cancelled(seen: Seen, how: str) -> None:
     if how == "leave":
         await events.aclose()
     else:
-        agent.cancel(given.thread_id, given.run_id)
+        assert await agent.cancel(given.thread_id, given.run_id)
         RecordedRun([*received, *await collect(events)], given)
     assert seen.attributes["agui.run.outcome"] == "cancelled"
     assert "error.type" not in seen.attributes
