@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator, Sequence
 import psutil
 
 from langgraph_agui import LangGraphAgent, aio, threads
+from langgraph_agui.state.client_state import ClientStateCache
 
 _CONTAINERS = (dict, set, list, weakref.WeakValueDictionary, weakref.WeakKeyDictionary, weakref.WeakSet)
 _PROCESS = psutil.Process()
@@ -22,7 +23,7 @@ def busy(agents: Sequence[LangGraphAgent]) -> int:
 def census(agents: Sequence[LangGraphAgent]) -> dict[str, float]:
     """Count everything that could grow. Client states are bounded, and grow to their bound: they count apart."""
     gc.collect()
-    states = [state for agent in agents for state in agent._context.client_states._threads.values()]
+    states = [one for one in gc.get_objects() if isinstance(one, ClientStateCache)]
     held = sum(2 + len(state._leftovers) for state in states)
     return {
         "memory MB": _PROCESS.memory_info().rss / 1e6,
