@@ -9,13 +9,14 @@ import secrets
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Final, Self, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import psycopg
 from psycopg import AsyncConnection
 from psycopg.rows import tuple_row
 from psycopg_pool import AsyncConnectionPool
 
+from langgraph_agui.run_store import sql
 from langgraph_agui.run_store.store import Entry
 
 logger = logging.getLogger(__name__)
@@ -24,59 +25,6 @@ Row: TypeAlias = tuple[Any, ...]
 
 # Seconds that a reader waits for an entry, and between two attempts to listen again.
 _WAIT, _RETRY = 1.0, 0.5
-
-# Not logged by Postgres: what is lost with the server are runs that it cannot bring back anyway.
-_SETUP: Final = """
-CREATE UNLOGGED TABLE IF NOT EXISTS langgraph_agui_runs (
-    run text, name text DEFAULT '', worker int8 NOT NULL, since timestamptz NOT NULL DEFAULT now(),
-    PRIMARY KEY (run, name)
-);
-CREATE INDEX IF NOT EXISTS langgraph_agui_runs_name ON langgraph_agui_runs (name);
-CREATE UNLOGGED TABLE IF NOT EXISTS langgraph_agui_entries (
-    run text, position int8, data bytea NOT NULL, complete bool NOT NULL, written timestamptz NOT NULL DEFAULT now(),
-    PRIMARY KEY (run, position)
-);
-"""
-
-# A live run has a row without a name, and one for each of its names.
-_ENTER: Final = """
-INSERT INTO langgraph_agui_runs (run, name, worker) VALUES (%(run)s, %(name)s, %(worker)s) ON CONFLICT DO NOTHING
-"""
-
-# Whether the worker of a run is dead: nobody has its lock. Two may ask at a time, so it is taken as a shared one.
-_FIND: Final = """
-SELECT run FROM langgraph_agui_runs
-WHERE name = %(name)s AND NOT pg_try_advisory_xact_lock_shared(worker) ORDER BY since DESC
-"""
-
-_SIGNAL: Final = """
-SELECT pg_notify('langgraph_agui', %(text)s) FROM langgraph_agui_runs
-WHERE run = %(run)s AND name = '' AND NOT pg_try_advisory_xact_lock_shared(worker)
-"""
-
-_APPEND: Final = """
-WITH entry AS (
-    INSERT INTO langgraph_agui_entries (run, position, data, complete)
-    VALUES (%(run)s, %(position)s, %(data)s, %(complete)s) RETURNING run
-), old AS (
-    DELETE FROM langgraph_agui_entries WHERE run = %(run)s AND position < %(oldest)s
-)
-SELECT pg_notify('langgraph_agui', run) FROM entry
-"""
-
-_READ: Final = """
-SELECT position, data, complete FROM langgraph_agui_entries WHERE run = %(run)s AND CASE WHEN %(position)s > 0
-    THEN position > %(position)s
-    ELSE position >= (SELECT max(position) FROM langgraph_agui_entries WHERE run = %(run)s AND complete) END
-ORDER BY position
-"""
-
-# What dead workers and finished runs have left.
-_SWEEP: Final = """
-WITH dead AS (DELETE FROM langgraph_agui_runs WHERE pg_try_advisory_xact_lock_shared(worker))
-DELETE FROM langgraph_agui_entries AS entry WHERE written < now() - interval '1 minute'
-    AND NOT EXISTS (SELECT FROM langgraph_agui_runs WHERE run = entry.run)
-"""
 
 
 class PostgresRunStore:
@@ -115,7 +63,7 @@ class PostgresRunStore:
 
     async def setup(self) -> None:
         """Make the tables. Once, before the workers start, as the checkpointer's."""
-        await self._execute(_SETUP, prepare=False)  # as a prepared statement it would have to be one
+        await self._execute(sql.SETUP, prepare=False)  # as a prepared statement it would have to be one
 
     async def _execute(
         self, query: str, parameters: Mapping[str, object] | None = None, *, prepare: bool | None = None
@@ -135,16 +83,16 @@ class PostgresRunStore:
     async def enter(self, name: str, run: str) -> None:
         """See `RunStore`."""
         self._names[run].append(name)
-        await self._execute(_ENTER, {"run": run, "name": name, "worker": self._worker})
+        await self._execute(sql.ENTER, {"run": run, "name": name, "worker": self._worker})
 
     async def find(self, name: str) -> str | None:
         """See `RunStore`."""
-        rows = await self._execute(_FIND, {"name": name})
+        rows = await self._execute(sql.FIND, {"name": name})
         return str(rows[0][0]) if rows else None
 
     async def signal(self, run: str, text: str) -> bool:
         """See `RunStore`."""
-        return bool(await self._execute(_SIGNAL, {"run": run, "text": f"{run} {text}"}))
+        return bool(await self._execute(sql.SIGNAL, {"run": run, "text": f"{run} {text}"}))
 
     async def finish(self, run: str) -> None:
         """See `RunStore`."""
@@ -153,7 +101,7 @@ class PostgresRunStore:
         await self._execute("DELETE FROM langgraph_agui_runs WHERE run = %(run)s", {"run": run})
         if run in self._published:
             self._published.remove(run)
-            await self._execute(_SWEEP)
+            await self._execute(sql.SWEEP)
 
     async def _listen(self) -> None:
         if self._listener is None:
@@ -178,7 +126,7 @@ class PostgresRunStore:
         try:
             await connection.execute("LISTEN langgraph_agui")
             await connection.execute("SELECT pg_advisory_lock(%s::int8)", (self._worker,))
-            await connection.execute(_SWEEP.encode())
+            await connection.execute(sql.SWEEP.encode())
             await self._enter_again(connection)
             self._listening.set()
             async for notification in connection.notifies():
@@ -200,7 +148,7 @@ class PostgresRunStore:
             {"run": run, "name": name, "worker": self._worker} for run, names in self._names.items() for name in names
         ]
         async with connection.cursor() as cursor:
-            await cursor.executemany(_ENTER.encode(), rows)
+            await cursor.executemany(sql.ENTER.encode(), rows)
         finished = list({str(row["run"]) for row in rows} - self._names.keys())
         await connection.execute("DELETE FROM langgraph_agui_runs WHERE run = ANY(%s)", (finished,))
 
@@ -210,7 +158,7 @@ class PostgresRunStore:
         """See `RunStore`."""
         self._published.add(run)
         values = {"run": run, "position": entry.position, "data": entry.data, "complete": entry.is_complete}
-        await self._execute(_APPEND, {**values, "oldest": oldest})
+        await self._execute(sql.APPEND, {**values, "oldest": oldest})
 
     async def end(self, run: str) -> int:
         """See `RunStore`."""
@@ -223,11 +171,11 @@ class PostgresRunStore:
         news = asyncio.Event()
         self._readers[run].add(news)
         try:
-            if not (rows := await self._execute(_READ, {"run": run, "position": position})):
+            if not (rows := await self._execute(sql.READ, {"run": run, "position": position})):
                 with suppress(TimeoutError):
                     async with asyncio.timeout(_WAIT):
                         await news.wait()
-                rows = await self._execute(_READ, {"run": run, "position": position})
+                rows = await self._execute(sql.READ, {"run": run, "position": position})
         finally:
             self._readers[run].remove(news)
             if not self._readers[run]:
