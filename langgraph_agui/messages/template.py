@@ -202,12 +202,21 @@ def json_key(key: object) -> str:
 
 
 def parsed(arguments: str) -> object:
-    """Return the JSON value of a call's arguments; None if they are not JSON. No arguments are an empty object."""
+    """Return the JSON value of a call's arguments; None if they are not JSON. No arguments are an empty object.
+
+    JSON can spell half of a surrogate pair. No checkpointer takes one in a key, so that counts as no JSON.
+    """
     try:
-        value: object = json.loads(arguments or "{}")
+        value: object = json.loads(arguments or "{}", object_pairs_hook=_utf8_keys if "\\u" in arguments else None)
     except (ValueError, RecursionError):
         return None
     return value
+
+
+def _utf8_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    for key, _ in pairs:
+        key.encode()
+    return dict(pairs)
 
 
 def canonical_json(arguments: str) -> str:

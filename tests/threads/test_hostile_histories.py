@@ -17,6 +17,7 @@ from langgraph_agui import LangGraphAgent
 from langgraph_agui.protocol.schema import parse_input
 from langgraph_agui.protocol.verify import Verifier
 from langgraph_agui.protocol.wire import ProtocolError
+from tests.adapter.streams import RecordedRun
 from tests.deep import example_count
 
 # Few, so that they meet.
@@ -134,6 +135,18 @@ def make_agent(saved: bool, options: dict[str, Any]) -> LangGraphAgent:
     builder.add_edge(START, "answer")
     builder.add_edge("answer", END)
     return LangGraphAgent(builder.compile(checkpointer=InMemorySaver() if saved else None), **options)
+
+
+async def test_half_of_a_surrogate_pair_in_a_key() -> None:
+    """JSON spells it, and no checkpointer takes it: such arguments are kept as text."""
+    call = {"id": "c", "type": "function", "function": {"name": "look", "arguments": '{"a": {"\\ud83d": null}}'}}
+    message = {"id": "a", "role": "assistant", "toolCalls": [call]}
+    agent = make_agent(True, {})
+    run_input = parse_input({"threadId": "t", "runId": "r", "messages": [message]})
+    recorded = RecordedRun([event async for event in agent.run(run_input)], run_input)
+    assert recorded.last.type.value == "RUN_FINISHED"
+    [kept] = [one for one in recorded.messages if one.id == "a"]
+    assert kept.tool_calls[0].function.arguments == call["function"]["arguments"]  # type: ignore[union-attr, index]
 
 
 @given(turns=st.lists(INPUTS, min_size=1, max_size=3), saved=st.booleans(), options=OPTIONS)
