@@ -55,9 +55,6 @@ def get_a2ui_tools(params: A2UIToolParams) -> BaseTool:
         if refusal := request.get("error"):
             return str(toolkit.wrap_error_envelope(refusal))
 
-        def design(prompt: str, _attempt: int) -> dict[str, Any] | None:
-            return asyncio.run(_call_arguments(designer, [SystemMessage(prompt), *history]))
-
         def envelope(arguments: dict[str, Any]) -> str:
             return toolkit.build_a2ui_envelope(
                 args=arguments,
@@ -74,7 +71,7 @@ def get_a2ui_tools(params: A2UIToolParams) -> BaseTool:
             base_prompt=request["prompt"],
             catalog=options["catalog"],
             config=options["recovery"],
-            invoke_subagent=design,
+            invoke_subagent=lambda prompt, _: asyncio.run(_call_arguments(designer, [SystemMessage(prompt), *history])),
             build_envelope=envelope,
             on_attempt=options["on_a2ui_attempt"],
         )
