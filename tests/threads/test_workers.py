@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import sys
 import urllib.error
@@ -29,6 +28,7 @@ from tests.adapter.streams import run_input
 from tests.agreement import record_stream
 from tests.deep import deep
 from tests.docs.blocks import ROOT, blocks
+from tests.redis_server import free_port
 from tests.waiting import PATIENCE, wait_for
 
 pytestmark = pytest.mark.xdist_group("postgres")
@@ -112,11 +112,6 @@ def healthy(port: int) -> bool:
             return bool(response.status == 200)
     except OSError:
         return False
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        return int(listening.getsockname()[1])
 
 
 @dataclass(frozen=True)
