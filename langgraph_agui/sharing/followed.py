@@ -170,7 +170,7 @@ class FollowedRun:
     def receive(self, entry: Entry, events: Sequence[Event]) -> None:
         """Receive an entry of the run, and the events in it."""
         begins = entry.is_complete and entry.position > self._after
-        if entry.is_complete if self._sink is not None else not begins:
+        if not begins if self._sink is None else entry.is_complete:  # not yet, or it has that
             return
         sink = self._sink = self._sink or self._join(events)
         for event in events[begins:]:  # with a `RUN_STARTED` of its own

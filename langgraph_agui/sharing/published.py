@@ -65,7 +65,7 @@ class PublishedRun:
         self._size = 0
 
     async def serve(self, name: str, thread: str | None) -> None:
-        """Have the run in the store under its name until it ends; once it has its thread, under that's name too."""
+        """Have the run in the store under its name until it ends, and under the thread's from when it has that."""
         try:
             await self._store.begin(self._key, self._receive)
             await self._store.enter(name, self._key)
