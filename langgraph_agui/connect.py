@@ -77,7 +77,7 @@ class ThreadSnapshot:
 
     async def _load(self) -> PendingInterrupts:
         thread = await self._agent.graph.load_thread(self._config, self._agent.settings.messages_key)
-        self._translation.load_thread(thread.messages)
+        self._translation.load_thread(thread)
         self._version = state_version(thread.state)
         if thread.state.created_at is not None:
             self._translation.update_graph((), thread.state.values, thread.messages)

@@ -312,7 +312,8 @@ class Run:
             await plan.resolution.report(self._agent.settings.on_approval, self.input, self._config, self._context)
         if isinstance(plan, Resume):
             await plan.use.record(self._graph)
-        self._translation.load_thread(plan.messages)
+        if plan.thread is not None:
+            self._translation.load_thread(plan.thread)
         if isinstance(plan, Resume | Abandon):
             self._translation.remove_client_results([request.interrupt for request, *_ in plan.resolution.decisions])
         match plan:
@@ -366,7 +367,7 @@ class Run:
         node = self._graph.node_without_branches(plan.node)
         if plan.writes:
             await self._graph.update_state(config, dict(plan.writes), node)
-        open_calls = open_tool_calls(plan.messages, at_end=True)
+        open_calls = open_tool_calls(plan.thread.messages, at_end=True)
         if results := [cancelled(call["id"] or "", call["name"]) for call in open_calls]:
             try:
                 await self._graph.update_state(config, {self._agent.settings.messages_key: results}, node)

@@ -16,6 +16,7 @@ from langgraph.types import StateSnapshot
 from langgraph_agui.configs import merge_run_configs
 from langgraph_agui.errors import ErrorCode, RunInputError, StateError
 from langgraph_agui.graphs.contents import GraphContents
+from langgraph_agui.graphs.past import PAST, PastMessages, removed_from_end
 from langgraph_agui.messages.extract import as_mapping, extract_messages
 
 CompiledGraph: TypeAlias = Pregel[Any, Any, Any, Any]
@@ -27,6 +28,9 @@ InputForm: TypeAlias = Literal["keys", "messages", "text"]
 
 # The only channel of a graph whose state is a list of messages and not a mapping.
 ROOT_CHANNEL = "__root__"
+
+# How many states that the application wrote, and no run, are passed on the way to one that remembers past messages.
+_MAX_UPDATES = 20
 
 
 class InterruptHolder(NamedTuple):
@@ -53,11 +57,13 @@ class Thread(NamedTuple):
         messages: Its messages.
         config: The configuration with which the graph goes on from this state without loading it again, if nothing
             has been written since.
+        past: The messages that the thread has or has had.
     """
 
     state: StateSnapshot
     messages: list[BaseMessage]
     config: RunnableConfig | None = None
+    past: PastMessages = PastMessages()
 
     def metadata(self, key: str) -> object:
         """Return what the checkpoint's metadata has under `key`."""
@@ -188,29 +194,68 @@ class GraphAdapter(ABC):
             stored = await self.load_state(merge_run_configs(config, once))
         except Exception as error:
             raise StateError from error
-        return Thread(stored, self.thread_messages(stored, messages_key), once)
+        messages = self.thread_messages(stored, messages_key)
+        return Thread(stored, messages, once, await self._past(config, stored, messages_key))
+
+    async def _past(self, config: RunnableConfig, stored: StateSnapshot, messages_key: str) -> PastMessages:
+        """Return the past of a thread. A state that the application wrote, and no run, does not remember any."""
+        past, passed = PastMessages.of(stored, self.thread_messages(stored, messages_key)), 0
+        if not _is_update(stored):
+            return past
+        async for earlier in self.load_history(config):
+            past = PastMessages.of(earlier, self.thread_messages(earlier, messages_key)).joined(past)
+            passed += 1
+            if not _is_update(earlier) or passed == _MAX_UPDATES:
+                break
+        return past
 
     def load_once(self) -> RunnableConfig | None:
         """Return the configuration in which a state is loaded once for a reader and for the graph."""
         return None
 
-    async def load_thread_before(self, config: RunnableConfig, message_id: str, messages_key: str) -> Thread:
+    async def load_thread_before(
+        self, config: RunnableConfig, message_id: str, messages_key: str, *, trimmed: bool = False
+    ) -> Thread:
         """Read the thread as it was before the message `message_id`.
 
         A run begins with a checkpoint that LangGraph marks `source: "input"`, taken before the input is applied. The
         newest of them without the message is where a run from that message begins again; the old branch stays readable
         behind its own checkpoints.
 
+        Args:
+            config: Names the thread.
+            message_id: The message.
+            messages_key: The channel of the messages.
+            trimmed: Whether the newest states lack the message, because the graph has trimmed it.
+
         Raises:
             RunInputError: The thread has no such checkpoint any more.
         """
         # A thread that was filled by `update_state` has other checkpoints only.
         for metadata in ({"source": "input"}, None):
+            was_there = not trimmed
             async for stored in self.load_history(config, metadata):
                 messages = self.thread_messages(stored, messages_key)
-                if all(message.id != message_id for message in messages):
+                if any(message.id == message_id for message in messages):
+                    was_there = True
+                elif was_there:
                     return Thread(stored, messages)
         raise RunInputError(ErrorCode.INVALID_INPUT, "The thread cannot be run again from this message.")
+
+    async def load_thread_with_trimmed(
+        self, config: RunnableConfig, message_id: str, messages_key: str
+    ) -> Thread | None:
+        """Read the thread as it was when it last had a message that the graph has trimmed since.
+
+        None if the thread never had it, or if the graph has removed it for another reason than to trim.
+        """
+        later: list[BaseMessage] = []
+        async for stored in self.load_history(config):
+            messages = self.thread_messages(stored, messages_key)
+            if any(message.id == message_id for message in messages):
+                return None if message_id in removed_from_end(messages, later) else Thread(stored, messages)
+            later = messages
+        return None
 
     def thread_messages(self, stored: StateSnapshot, messages_key: str) -> list[BaseMessage]:
         """Return the messages in a state of a thread."""
@@ -248,3 +293,9 @@ class GraphAdapter(ABC):
     async def reopened_interrupts(self, config: RunnableConfig, stored: StateSnapshot) -> set[str]:
         """Return the ids of the interrupts of failed tasks that have no answer yet."""
         return set()
+
+
+def _is_update(stored: StateSnapshot) -> bool:
+    """Return whether the application wrote a state by `update_state`."""
+    metadata = stored.metadata or {}
+    return metadata.get("source") == "update" and PAST not in metadata

@@ -37,7 +37,7 @@ async def used_since_tools(graph: GraphAdapter, thread: Thread, messages_key: st
 
     To continue such a thread as it is would let what was approved happen again.
     """
-    stored, messages, _ = thread
+    stored, messages = thread.state, thread.messages
     while messages and getattr(messages[-1], "tool_call_id", None) == getattr(thread.messages[-1], "tool_call_id", ""):
         if await graph.load_records(stored):
             return True

@@ -5,10 +5,10 @@ of the same events (AG-UI 1.0, client apply step): a message is appended with it
 behind the message that holds its call.
 """
 
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Sequence
 from functools import partial
 
-from ag_ui.core import AssistantMessage, Message, ReasoningMessage, ToolMessage
+from ag_ui.core import AssistantMessage, Message, ReasoningMessage, ToolMessage, UserMessage
 
 from langgraph_agui.messages.assistant_turn import AssistantTurn, Block
 from langgraph_agui.messages.encrypted_values import AGENT, MessageSource
@@ -219,3 +219,60 @@ def merge_messages(held: Sequence[Message], truth: Iterable[tuple[str, Sequence[
         result.append(message)
         result.extend(behind.get(message_id, ()))
     return result
+
+
+def gone_messages(held: Sequence[Message], kept: Collection[str | None], past: Container[str]) -> set[str]:
+    """Return the ids of the client's messages that were removed from the end of the thread, or edited away.
+
+    They stand behind the last message that the thread has kept, and the thread has had them, or the question that they
+    answer. Messages before it were trimmed, and so were those of a client that shows nothing of the thread any more.
+
+    Args:
+        held: The client's messages.
+        kept: The ids of the thread's messages.
+        past: The messages that the thread has had.
+    """
+    places = [index for index, message in enumerate(held) if message.id in kept]
+    if not places and kept:
+        return set()
+    gone: set[str] = set()
+    question_is_gone = False
+    for message in held[places[-1] + 1 if places else 0 :]:
+        if isinstance(message, UserMessage):
+            question_is_gone = message.id in past
+        if question_is_gone or message.id in past:
+            gone.add(message.id)
+    return gone
+
+
+def without_gone(messages: Sequence[Message], gone: Container[str], kept: Container[str]) -> list[Message]:
+    """Return a conversation without the messages that are gone, and without what subagents said for them.
+
+    Their reasoning stays and is empty, because no snapshot removes it (AG-UI 1.0, client apply step).
+
+    Args:
+        messages: The conversation.
+        gone: The ids of the messages that are gone.
+        kept: The ids of the thread's messages.
+    """
+    result: list[Message] = []
+    thoughts: list[ReasoningMessage] = []
+    speaker_is_gone = False
+    for message in messages:
+        if isinstance(message, ReasoningMessage):
+            thoughts.append(message)
+            continue
+        was_gone = speaker_is_gone
+        if message.subagent_run_id is None or message.id in kept:
+            speaker_is_gone = message.id in gone
+        is_gone = speaker_is_gone or message.id in gone
+        # Reasoning belongs to the answer behind it. Without one, it belongs to the message before it.
+        result += _emptied(thoughts) if (was_gone if isinstance(message, UserMessage) else is_gone) else thoughts
+        thoughts = []
+        if not is_gone:
+            result.append(message)
+    return [*result, *(_emptied(thoughts) if speaker_is_gone else thoughts)]
+
+
+def _emptied(thoughts: Sequence[ReasoningMessage]) -> list[ReasoningMessage]:
+    return [thought.model_copy(update={"content": "", "encrypted_value": None}) for thought in thoughts]

@@ -4,8 +4,8 @@ A client's messages are understood by their ids, never by counts.
 
 The client's list and the thread's messages enter; what is new leaves, or from where the thread is to run again. A
 message with an id that the thread does not know is new if it is a user message, or the result of a call that the thread
-holds open. A last message that names a known user message means "run again from there", with other content "edit and
-fork". Everything else is known already, was removed by the graph, or is forged.
+holds open. A list that ends with a known user message, without the answer to it, means "run again from there", with
+other content "edit and fork". Everything else is known already, was removed by the graph, or is forged.
 """
 
 from collections import deque
@@ -13,9 +13,10 @@ from collections.abc import Collection, Sequence
 from typing import cast
 
 from ag_ui import core as agui
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, RemoveMessage, ToolCall, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, RemoveMessage, ToolCall, ToolMessage
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
+from langgraph_agui.graphs.past import PastMessages
 from langgraph_agui.messages.to_agui import interrupted, langchain_messages_to_agui
 from langgraph_agui.quoting import quoted_list
 from langgraph_agui.telemetry import count_dropped, run_logger
@@ -23,18 +24,29 @@ from langgraph_agui.telemetry import count_dropped, run_logger
 logger = run_logger(__name__)
 
 
-def find_rerun(client: Sequence[agui.Message], thread: Sequence[BaseMessage]) -> agui.UserMessage | None:
-    """Return the message to run again from, as the client has it; None if the client does not ask for that.
+def last_asked(client: Sequence[agui.Message]) -> agui.UserMessage | None:
+    """Return the user message that a client's list ends with; None if an answer of the agent's follows, or a result.
 
-    Only the last message of the client's list asks for that. An earlier one that differs was not edited by the user:
-    the client has missed a change of the graph's (a redaction, a summary) or dropped what it no longer shows.
+    Only such a list can ask for a run from a message that the thread has had. An earlier message that differs was not
+    edited by the user: the client has missed a change of the graph's (a redaction, a summary) or dropped what it no
+    longer shows. Reasoning, activities and what subagents said may remain of an answer that the client has taken away.
     """
     hidden = agui.ActivityMessage | agui.ReasoningMessage
-    shown = (one for one in reversed(client) if one.subagent_run_id is None and not isinstance(one, hidden))
-    last = next(shown, None)
-    if not isinstance(last, agui.UserMessage):
-        return None
-    return last if any(one.id == last.id and isinstance(one, HumanMessage) for one in thread) else None
+    said = (one for one in reversed(client) if one.subagent_run_id is None and not isinstance(one, hidden))
+    last = next(said, None)
+    return last if isinstance(last, agui.UserMessage) else None
+
+
+def shown(thread: Sequence[BaseMessage]) -> list[agui.UserMessage | agui.AssistantMessage | agui.ToolMessage]:
+    """Return what a client sees as said in messages of the thread: no reasoning, and no answer that is empty."""
+    messages = langchain_messages_to_agui(thread)
+    said = [one for one in messages if isinstance(one, agui.UserMessage | agui.AssistantMessage | agui.ToolMessage)]
+    return [one for one in said if one.content or (isinstance(one, agui.AssistantMessage) and one.tool_calls)]
+
+
+def holds(client: Sequence[agui.Message], message: agui.Message) -> bool:
+    """Return whether a client's list has a message of the thread, maybe under another id."""
+    return any(_is_same(one, message) for one in client)
 
 
 def has_seen(client: Sequence[agui.Message], thread: Sequence[BaseMessage], calls: Collection[str]) -> bool:
@@ -52,20 +64,20 @@ def has_seen(client: Sequence[agui.Message], thread: Sequence[BaseMessage], call
     if not held:
         return True
     turn = last_turn(thread)
-    shown = langchain_messages_to_agui(turn)
-    visible = {call for message in shown for call in _call_ids(message)}
+    seen = shown(turn)
+    visible = {call for message in seen for call in _call_ids(message)}
     hidden = {call["id"] for call in calls_in(turn)} - visible
-    answers = [one for one in shown if isinstance(one, agui.AssistantMessage) and (one.content or one.tool_calls)]
-    results = [one for one in shown if isinstance(one, agui.ToolMessage) and one.tool_call_id not in hidden]
+    answers = [one for one in seen if isinstance(one, agui.AssistantMessage)]
+    results = [one for one in seen if isinstance(one, agui.ToolMessage) and one.tool_call_id not in hidden]
     for last in (answers[-1:], results[-1:]):
-        if last and not any(_is_same(one, last[0]) for one in held):
+        if last and not holds(held, last[0]):
             return False
     known = {call for message in held for call in _call_ids(message)}
     # Where two agents use one id, the client has a longer one.
     return {*known, *(call.rpartition(":")[2] for call in known)}.issuperset(set(calls) - hidden)
 
 
-def _is_same(one: agui.Message, other: agui.AssistantMessage | agui.ToolMessage) -> bool:
+def _is_same(one: agui.Message, other: agui.Message) -> bool:
     """Return whether a client's message is one of the thread's; nodes may return what was shown under another id."""
     if one.id == other.id:
         return True
@@ -121,37 +133,41 @@ def new_messages(
     open_calls: Collection[str | None],
     *,
     instructions: bool,
-    no_input_yet: bool = False,
+    past: PastMessages | None,
     postponed: Collection[str] = (),
 ) -> list[agui.Message]:
     """Return what is to be appended to the thread, in the client's order.
 
-    A user message is new behind the last message that the thread knows; what the graph has removed before that stays
-    removed. Of a client that shares no message with the thread, the last user messages are new.
+    A user message is new if no run of the thread has taken it, nothing behind it answers it, and the thread knows no
+    message behind it. So what the graph has removed stays removed, whether or not its client knows that.
 
     Args:
         client: The client's messages.
         thread: The thread's.
         open_calls: The calls that the client may answer.
         instructions: Whether system and developer messages are accepted.
-        no_input_yet: Whether the thread is unknown, or its first run was killed before it had taken its input: then all
-            user messages are new, also those that the client has part of an answer to.
+        past: The messages that the thread has had; None if the server does not know the thread: then all user messages
+            are new.
         postponed: Ids of messages that came with answers and have not run yet: they are new wherever they stand.
     """
     known = {message.id for message in thread}
-    # Messages of subagents are not the thread's, unless it has them.
-    client = [message for message in client if message.subagent_run_id is None or message.id in known]
+    answers = (agui.AssistantMessage, agui.ReasoningMessage)
     accepted = (agui.UserMessage, agui.SystemMessage, agui.DeveloperMessage) if instructions else (agui.UserMessage,)
-    settled = [index for index, message in enumerate(client) if message.id in known]
-    if not settled and not no_input_yet:
-        settled = [index for index, message in enumerate(client) if not isinstance(message, accepted)]
-    last = max(settled, default=-1)
+    settled = [index for index, one in enumerate(client) if one.id in known or isinstance(one, answers)]
+    start = settled[-1] + 1 if settled else 0
+
+    def is_new(index: int, message_id: str) -> bool:
+        if past is None or message_id in postponed or past.is_unread(message_id):
+            return True
+        return index >= start and message_id not in past
+
     unanswered = set(open_calls)
     new: list[agui.Message] = []
     for index, message in enumerate(client):
-        if message.id in known:
+        # Messages of subagents are not the thread's.
+        if message.id in known or message.subagent_run_id is not None:
             continue
-        if isinstance(message, accepted) and (index > last or message.id in postponed):
+        if isinstance(message, accepted) and is_new(index, message.id):
             new.append(message)
         elif isinstance(message, agui.ToolMessage) and message.tool_call_id in unanswered:
             unanswered.discard(message.tool_call_id)

@@ -12,7 +12,6 @@ from typing import TypeAlias
 from ag_ui import core as agui
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
-from langgraph.constants import START
 from langgraph.types import Command
 
 from langgraph_agui.aio import Caller, run_here
@@ -43,7 +42,7 @@ class Execute:
 
     Attributes:
         input: The input; None to continue the thread as it is.
-        messages: The messages of the thread that the run starts from.
+        thread: The thread that the run starts from; None if the graph keeps none.
         config: Merged into the run's configuration: the checkpoint to begin at, metadata for checkpoints.
         healed: Results in the input that the thread lacked, made by the server.
         settle_first: Whether to end the last superstep first, which was killed: new input would delete what its
@@ -51,7 +50,7 @@ class Execute:
     """
 
     input: object
-    messages: Sequence[BaseMessage] = ()
+    thread: Thread | None = None
     config: RunnableConfig | None = None
     healed: Sequence[BaseMessage] = ()
     settle_first: bool = False
@@ -63,7 +62,7 @@ class Resume:
 
     Attributes:
         resolution: What the answers mean.
-        messages: The messages of the thread.
+        thread: The thread.
         config: Merged into the run's configuration: metadata for checkpoints.
         command: The answers, with what the client has changed of the state; None to continue from a breakpoint.
         superstep: What the finished tasks of the paused superstep have written.
@@ -71,7 +70,7 @@ class Resume:
     """
 
     resolution: Resolution
-    messages: Sequence[BaseMessage]
+    thread: Thread
     config: RunnableConfig
     command: Command[str] | None
     superstep: Mapping[str, object]
@@ -84,14 +83,14 @@ class Abandon:
 
     Attributes:
         resolution: What the answers mean.
-        messages: The messages of the thread.
+        thread: The thread.
         config: Merged into the run's configuration: metadata for checkpoints.
         node: The node that the thread is paused before.
         writes: What the client has changed of the state.
     """
 
     resolution: Resolution
-    messages: Sequence[BaseMessage]
+    thread: Thread
     config: RunnableConfig
     node: str
     writes: Mapping[str, object]
@@ -102,12 +101,12 @@ class Show:
     """Run nothing; send the thread as it stands.
 
     Attributes:
-        messages: The messages of the thread.
+        thread: The thread.
         values: Its state; None to send no state.
         pending: What it waits for.
     """
 
-    messages: Sequence[BaseMessage]
+    thread: Thread
     values: object = None
     pending: PendingInterrupts = field(default_factory=PendingInterrupts)
 
@@ -149,7 +148,7 @@ class RunPlanner:
             return await self._plan_without_thread()
         thread = await self._load()
         pending = await self._agent.interrupt_reader().read(thread.state, self._config)
-        ask_again = Show(thread.messages, thread.state.values, pending)
+        ask_again = Show(thread, thread.state.values, pending)
         command = self._agent.conventions.command_answers(self._input, pending)
         if command is not None and not pending:  # it was answered before
             return await self._plan_new_messages(thread, state=self._input.state)
@@ -164,7 +163,7 @@ class RunPlanner:
         effective = unused(answers, mark, thread.metadata(ANSWERED), pending)
         if effective is None and pending:
             return ask_again
-        rerun = history.find_rerun(self._input.messages, thread.messages)
+        rerun = self._find_rerun(thread)
         if answers and not effective and not pending:
             unchanged = rerun is not None and self._same_content(rerun, thread.messages[_index_of(rerun, thread)])
             # An input with answers does not ask for the same run again.
@@ -175,11 +174,13 @@ class RunPlanner:
             return ask_again  # as `ag-ui-langgraph` does
         if effective or (pending and not cancels):
             return await self._plan_resume(effective or (), mark, thread, pending)
-        return await self._plan_rerun(rerun, thread) if rerun is not None else await self._plan_input(thread)
+        if rerun is not None:
+            return await self._plan_rerun(rerun, thread)
+        return await self._plan_rerun_from_trimmed(thread) or await self._plan_input(thread)
 
     async def plan_followup(self, done: Resume | Abandon) -> Execute | Show:
         """Return what to do with the new messages that came with answers, when the thread waits for nothing more."""
-        return await self._plan_new_messages(await self._load(), done.messages)
+        return await self._plan_new_messages(await self._load(), done.thread.messages)
 
     # -- answers --------------------------------------------------------------------------------------------------
 
@@ -203,19 +204,20 @@ class RunPlanner:
         # If the run pauses again, the messages that came with the answers run when it waits for nothing more.
         new = self._input.messages[history.start_of_new(self._input.messages, thread.messages) :]
         postponed = {message.id: None for message in new if isinstance(message, agui.UserMessage)}
-        metadata: dict[str, object] = {ANSWERED: mark, POSTPONED: json.dumps([*(_postponed(thread) | postponed)])}
+        beside = json.dumps([*(_postponed(thread) | postponed)])
+        metadata = {ANSWERED: mark, POSTPONED: beside, **thread.past.metadata()}
         values = as_mapping(thread.state.values) or {}
         results = [as_mapping(task.result) or {} for task in thread.state.tasks]
         superstep = {key: values[key] for result in results for key in result if key in values}
         writes = await self._client_state.changes(thread.state, thread.messages, superstep=superstep)
         if resolution.abandoned:
             config = RunnableConfig(metadata={**metadata, ABANDONED: True})
-            return Abandon(resolution, thread.messages, config, next(iter(thread.state.next), ""), writes)
+            return Abandon(resolution, thread, config, next(iter(thread.state.next), ""), writes)
         command: Command[str] | None = None
         if resolution.values or writes:
             command = Command(resume=resolution.values or None, update=writes or None)
         use = AnswerUse(thread.state, pending.used, effective, mark, resolution.values)
-        return Resume(resolution, thread.messages, RunnableConfig(metadata=metadata), command, superstep, use)
+        return Resume(resolution, thread, RunnableConfig(metadata=metadata), command, superstep, use)
 
     # -- messages -------------------------------------------------------------------------------------------------
 
@@ -231,7 +233,7 @@ class RunPlanner:
             thread.messages,
             () if closed else self._answerable(thread.messages, thread.state.values),
             instructions=self._settings.client_instructions == "accept",
-            no_input_yet=thread.state.created_at is None or START in thread.state.next,
+            past=None if thread.state.created_at is None else thread.past,
             postponed=_postponed(thread),
         )
 
@@ -247,6 +249,29 @@ class RunPlanner:
         answered = {message.tool_call_id for message in turn if isinstance(message, ToolMessage)}
         late = [call for call in history.calls_in(turn) if call["name"] in offered and call["id"] not in answered]
         return {call["id"] for call in (*calls, *late)}
+
+    def _find_rerun(self, thread: Thread) -> agui.UserMessage | None:
+        """Return the message of the thread to run again from; None if the client does not ask for that."""
+        last = history.last_asked(self._input.messages)
+        if last is None or all(message.id != last.id for message in thread.messages):
+            return None
+        index = _index_of(last, thread)
+        if behind := history.shown(thread.messages[index + 1 :]):
+            return None if history.holds(self._input.messages, behind[0]) else last
+        is_settled = not thread.state.next and self._same_content(last, thread.messages[index])
+        return None if is_settled else last
+
+    async def _plan_rerun_from_trimmed(self, thread: Thread) -> Execute | None:
+        """Run again from a message that the graph has trimmed; None if the client does not ask for that."""
+        last = history.last_asked(self._input.messages)
+        is_there = last is not None and any(message.id == last.id for message in thread.messages)
+        if last is None or is_there or last.id not in thread.past:
+            return None
+        newest = history.shown(history.last_turn(thread.messages))[-1:]
+        if not newest or history.holds(self._input.messages, newest[0]):
+            return None
+        trimmed = await self._graph.load_thread_with_trimmed(self._config, last.id, self._key)
+        return await self._plan_rerun(last, thread, trimmed) if trimmed is not None else None
 
     def _same_content(self, message: agui.UserMessage, stored: BaseMessage) -> bool:
         same = any(one.content == stored.content for one in self._converter.to_langchain([message]))
@@ -290,7 +315,7 @@ class RunPlanner:
         followup = self._input.model_copy(update={"messages": new, "state": state})
         planner = RunPlanner(self._agent, followup, self._config, self._call)
         if not self._takes_messages() or not planner._new_messages(thread):
-            return Show(thread.messages, thread.state.values)
+            return Show(thread, thread.state.values)
         return await planner._plan_input(thread)
 
     async def _plan_input(self, thread: Thread) -> Execute | Show:
@@ -303,10 +328,11 @@ class RunPlanner:
         new = self._input.messages if imported else self._new_messages(thread)
         only_results = all(message.role == "tool" for message in new)
         if only_results and len(open_tool_calls(thread.messages, at_end=True)) > len(new) > 0:
-            return Show(thread.messages)  # the client has yet to answer the other calls
+            return Show(thread)  # the client has yet to answer the other calls
         converted = await self._call(self._converted, new)
         if imported and converted and isinstance(converted[-1], AIMessage) and not converted[-1].tool_calls:
-            return Show(converted)  # the client asks for nothing: the history ends with its answer
+            # The client asks for nothing: the history ends with its answer.
+            return Show(thread._replace(messages=converted))
         whole = await self._call(history.close_gaps, [*thread.messages, *converted]) if new else thread.messages
         known = {message.id for message in (*thread.messages, *converted)}
         update = history.append_update(thread.messages, whole, removes=self._graph.removes_messages(self._key))
@@ -314,31 +340,43 @@ class RunPlanner:
         # A conversation with nothing new has its answer already; a graph without one runs because it was asked to.
         if stored.created_at is not None and self._takes_messages() and not graph_input:
             if _failed_after_tools(thread) and not await used_since_tools(self._graph, thread, self._key):
-                return Execute(None, thread.messages)
-            return Show(thread.messages, stored.values)
+                return Execute(None, thread)
+            return Show(thread, stored.values)
         answered = thread.metadata(ANSWERED)  # kept, so that the same answers again are still known
-        config = RunnableConfig(metadata={ANSWERED: answered}) if answered else None
+        taken = converted if self._takes_messages() else []
+        past = thread.past.before(taken)
+        metadata = {**past.metadata(taken), **({ANSWERED: answered} if answered else {})}
         healed = [message for message in whole if message.id not in known]
         settle_first = len(stored.next) < len(stored.tasks)
-        if not settle_first:
-            config = merge_run_configs(config, thread.config)
-        return Execute(self._filled(graph_input, stored.values), thread.messages, config, healed, settle_first)
+        config = merge_run_configs(RunnableConfig(metadata=metadata), None if settle_first else thread.config)
+        start = thread._replace(past=past)
+        return Execute(self._filled(graph_input, stored.values), start, config, healed, settle_first)
 
-    async def _plan_rerun(self, rerun: agui.UserMessage, thread: Thread) -> Execute:
-        """Run again from before a message of the thread, with its old or its new content."""
-        base, before, _ = await self._graph.load_thread_before(self._config, rerun.id, self._key)
-        known = {message.id for message in before}
-        index = _index_of(rerun, thread)
-        between = [message for message in thread.messages[:index] if message.id not in known]
-        stored = thread.messages[index]
+    async def _plan_rerun(self, rerun: agui.UserMessage, thread: Thread, trimmed: Thread | None = None) -> Execute:
+        """Run again from before a message, with its old or its new content.
+
+        Args:
+            rerun: The message, as the client has it.
+            thread: The thread.
+            trimmed: The thread when it last had the message, if the graph has trimmed it since.
+        """
+        start = await self._graph.load_thread_before(self._config, rerun.id, self._key, trimmed=trimmed is not None)
+        base, known = start.state, {message.id for message in start.messages}
+        holder = trimmed or thread
+        index = _index_of(rerun, holder)
+        between = [message for message in holder.messages[:index] if message.id not in known]
+        stored = holder.messages[index]
         message = [stored] if self._same_content(rerun, stored) else self._converted([rerun])
+        taken = [*between, *message]
         # Where the client has changed nothing since, the state is that of the earlier input.
         changed = await self._client_state.changes(thread.state, thread.messages, base)
         writes = {**self._client_state.input_at(base), **changed}
         point = base.config["configurable"]
         checkpoint: dict[str, object] = {key: point[key] for key in ("checkpoint_id", "checkpoint_ns") if key in point}
-        graph_input = self._filled(self._graph_input([*between, *message], writes), base.values)
-        return Execute(graph_input, before, RunnableConfig(configurable=checkpoint))
+        graph_input = self._filled(self._graph_input(taken, writes), base.values)
+        past = thread.past.before(taken)
+        config = RunnableConfig(configurable=checkpoint, metadata=past.metadata(taken))
+        return Execute(graph_input, start._replace(past=past), config)
 
     def _graph_input(self, messages: Sequence[BaseMessage], writes: Mapping[str, object]) -> object:
         """Return the graph's input: messages, and writes to other channels where it takes any."""
@@ -370,7 +408,7 @@ def _failed_after_tools(thread: Thread) -> bool:
 
     Sending the same input again asks for that answer; the tools do not run again.
     """
-    stored, messages, _ = thread
+    stored, messages = thread.state, thread.messages
     stopped = stored.next and len(stored.next) == len(stored.tasks) and not stored.interrupts
     ends_with_results = messages and isinstance(messages[-1], ToolMessage)
     return bool(stopped and ends_with_results and not open_tool_calls(messages, at_end=True))

@@ -232,12 +232,13 @@ class JoinedSink:
         self._messages: Sequence[Message] = [
             one for one in run_input.messages if not isinstance(one, agui.ActivityMessage)
         ]
+        self._shown: set[str] = set()
         self._calls: dict[str, int] = {}
         self.own_state: Mapping[str, object] = {}
         self.writer = sink.writer
 
     def retract(self, message_ids: Collection[str]) -> None:
-        """Remove messages from what the client holds, because they are emitted again from their beginning.
+        """Remove messages from the client's list: they are gone, or are emitted again from their beginning.
 
         A snapshot deletes what it leaves out, but for reasoning (AG-UI 1.0, client apply step): that is emptied.
         """
@@ -259,6 +260,9 @@ class JoinedSink:
                 event = event.model_copy(update={"run_id": self._run_id, "outcome": self._ordered(event.outcome)})
             case agui.MessagesSnapshotEvent():
                 truth = [(message.id, [message]) for message in event.messages]
+                now = {message.id for message in event.messages}
+                self.retract(self._shown - now)  # the graph has removed them since the last snapshot
+                self._shown = now
                 event = event.model_copy(update={"messages": merge_messages(self._messages, truth)})
             case agui.StateSnapshotEvent() if self.own_state and isinstance(event.snapshot, Mapping):
                 event = event.model_copy(update={"snapshot": {**self.own_state, **event.snapshot}})

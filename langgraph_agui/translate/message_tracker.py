@@ -128,7 +128,7 @@ class MessageTracker:
 
     def update(self, messages: Sequence[BaseMessage]) -> None:
         """Take the root graph's messages after a superstep."""
-        self._state.now = messages
+        self._state.update(messages)
         self._resolve_shared_ids(messages)
         if subagent_messages := self._conversation.subagent_only:
             for message in messages:
@@ -319,7 +319,7 @@ class MessageTracker:
 
     def emit_added_results(self, messages: Sequence[BaseMessage]) -> None:
         """Emit the tool results that we have added to the thread, where the client has their calls."""
-        self._state.now = [*self._state.now, *messages]
+        self._state.update([*self._state.now, *messages])
         for message in messages:
             if isinstance(message, ToolMessage) and message.tool_call_id in self._conversation.holders:
                 self.emit_message(message)

@@ -113,12 +113,10 @@ class OldClientSink:
         if failed and all(one.role != "reasoning" for one in messages):
             return False
         shown = [one.model_copy(update={"error": None}) if one.id in failed else one for one in messages]
-        return _by_id(shown) == _by_id(self._client.messages)
-
-
-def _by_id(messages: Sequence[Message]) -> dict[str, Message]:
-    """Return the messages by their ids, without activities, which no snapshot of a run holds."""
-    return {message.id: message for message in messages if not isinstance(message, agui.ActivityMessage)}
+        by_id = {one.id: one for one in shown}
+        # No snapshot of a run holds activities. The client may hold one id twice.
+        held = [one for one in self._client.messages if not isinstance(one, agui.ActivityMessage)]
+        return by_id.keys() == {one.id for one in held} and all(by_id[one.id] == one for one in held)
 
 
 def _inline(event: BaseEvent) -> BaseEvent:

@@ -1,7 +1,8 @@
-"""The closing snapshot: the graph's messages and the client's, as one conversation that loses nothing.
+"""The closing snapshot: the graph's messages and the client's, as one conversation.
 
 The messages of the root graph's state enter while the run works; the list for `MESSAGES_SNAPSHOT` leaves at its end.
-Of a message that both sides hold, the client's copy stays unless this run emitted it or the graph changed it.
+Of a message that both sides hold, the client's copy stays unless this run emitted it or the graph changed it. Messages
+that the graph has removed from the end of the thread, or that the user has edited away, leave the client too.
 """
 
 from collections import defaultdict, deque
@@ -9,12 +10,13 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TypeAlias, cast
 
-from ag_ui.core import AssistantMessage, Message, ToolMessage
+from ag_ui.core import AssistantMessage, Message, TextPart, ToolMessage, UserMessage
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.messages import ToolMessage as LCToolMessage
 
+from langgraph_agui.graphs.past import PastMessages, removed_from_end
 from langgraph_agui.messages.assistant_turn import AssistantTurn
-from langgraph_agui.messages.conversation import Conversation, merge_messages
+from langgraph_agui.messages.conversation import Conversation, gone_messages, merge_messages, without_gone
 from langgraph_agui.messages.encrypted_values import AGENT, EncryptedValueCodec
 from langgraph_agui.messages.template import canonical_json, dump_json
 from langgraph_agui.messages.to_agui import agui_role, tool_message, user_message
@@ -43,12 +45,30 @@ class StateMessages:
         self.now: Sequence[BaseMessage] = ()
         self._aliases: dict[str, str] = {}
         self._differing: set[str] = set()
+        # By the client's ids, messages that it holds and that were gone before the run, or that the graph has removed.
+        self._gone: set[str] = set()
+        self._past = PastMessages()
         self.hidden: set[str] = set()
 
     def set_initial(self, messages: Sequence[BaseMessage]) -> None:
         """Take the messages that the run starts from."""
         self._before = {message.id: message for message in messages if message.id}
         self.now = messages
+
+    def update(self, messages: Sequence[BaseMessage]) -> None:
+        """Take the messages as they are after a superstep."""
+        self._gone.update(self.public_id(message_id) for message_id in removed_from_end(self.now, messages))
+        self.now = messages
+
+    def find_gone(self, past: PastMessages) -> None:
+        """Find what the client holds of messages that the thread has had and has no more."""
+        self._past = past
+        self._gone.update(self.gone_from(self._conversation.messages()))
+
+    def gone_from(self, held: Sequence[Message]) -> set[str]:
+        """Return the ids of the messages in a client's list that are gone from the thread."""
+        kept = {*self._before, *(message.id for message in self.now)}
+        return gone_messages(held, kept, self._past)
 
     def alias(self, state_id: str, public_id: str) -> None:
         """Note that the client knows the message `state_id` as `public_id`."""
@@ -69,7 +89,11 @@ class StateMessages:
         """Return the client's messages with the state's among them."""
         visible = [message for message in self.now if self._is_visible(message)]
         self._find_lost_ids(visible)
-        return merge_messages(self._conversation.messages(), [self._convert(message) for message in visible])
+        merged = merge_messages(self._conversation.messages(), [self._convert(message) for message in visible])
+        if not self._gone:
+            return merged
+        kept = {self.public_id(message.id) for message in self.now}
+        return without_gone(merged, self._gone - kept, kept)
 
     def _is_visible(self, message: BaseMessage) -> bool:
         if message.id is None or message.id in self.hidden or agui_role(message) is None:
@@ -134,15 +158,25 @@ class StateMessages:
         turn = AssistantTurn.from_message(message, public, values=self._codec, public_call=public_call)
         return _words(held) != _words(turn.assistant_message())
 
+    def _is_stale(self, message: BaseMessage, public: str) -> bool:
+        """Return whether the client's copy of a message is older than the thread's, or only a part of it."""
+        if not isinstance(message, AIMessage):
+            return self._is_edited(message, public)
+        is_partial = message.id in self._differing and public not in self._conversation.sources
+        return is_partial and self._differs(message, public)
+
+    def _is_edited(self, message: BaseMessage, public: str) -> bool:
+        """Return whether the user has edited a message in another tab: it has other words than the client's copy."""
+        held = self._conversation.find(public)
+        return isinstance(held, UserMessage) and _text(held) != message.text
+
     def _convert(self, message: BaseMessage) -> tuple[str, Sequence[Message]]:
         """Return the public id that marks the message's place, and the AG-UI messages to put there, if any."""
         conversation, public = self._conversation, self.public_id(message.id)
         live, held = conversation.turns.get(public), public in conversation.ids
         before = self._before.get(message.id or "")
-        if live is None and held and before is message:
-            partial_copy = message.id in self._differing and public not in conversation.sources
-            if not (partial_copy and isinstance(message, AIMessage) and self._differs(message, public)):
-                return public, ()  # this run did not touch it
+        if live is None and held and before is message and not self._is_stale(message, public):
+            return public, ()  # this run did not touch it
         source = conversation.sources.get(public, AGENT)
         if source.subagent_run_id is not None:  # the state holds it
             source = source._replace(in_thread=True)
@@ -167,9 +201,16 @@ class StateMessages:
                 name = conversation.call_names.get(call_id)
                 return public, [tool_message(result, public, self._codec, name, source, call_id)]
             case _:
-                if held and (before is None or before.content == message.content):
+                was_changed = before is not None and before.content != message.content
+                if held and not was_changed and not self._is_edited(message, public):
                     return public, ()
                 return public, [user_message(message, public, self._codec, source)]
+
+
+def _text(message: UserMessage) -> str:
+    if isinstance(message.content, str):
+        return message.content
+    return "".join(part.text for part in message.content if isinstance(part, TextPart))
 
 
 def _words(message: AssistantMessage) -> tuple[str, list[tuple[str, str]]]:

@@ -17,6 +17,7 @@ from langgraph.types import Interrupt as GraphInterrupt
 
 from langgraph_agui.configs import namespace_of
 from langgraph_agui.errors import ErrorClassifier, ErrorCode, RunStopped
+from langgraph_agui.graphs import Thread
 from langgraph_agui.interrupts.pending import interrupt_requests
 from langgraph_agui.messages.conversation import Conversation
 from langgraph_agui.messages.encrypted_values import EncryptedValueCodec
@@ -126,6 +127,7 @@ class Translation:
         sink.own_state = self.state.client_only(run_input.state)
         for event in self.state.join(replace=sink.own_state != run_input.state):
             sink.event(event)
+        sink.retract(self._stored.gone_from(run_input.messages))
         messages = self._stored.snapshot()
         settled = self._emitter.without_unfinished(messages)
         sink.retract({message.id for message in messages} - {message.id for message in settled})
@@ -258,10 +260,11 @@ class Translation:
         if not call.hidden and not self.subagents.hides(call.subagent):
             self.messages.copies.add(namespace_of(call.metadata), message, call.subagent)
 
-    def load_thread(self, messages: Sequence[BaseMessage]) -> None:
+    def load_thread(self, thread: Thread) -> None:
         """Take the thread as the checkpoint holds it: none of it is new, nor is what the run starts from."""
         self._known_graphs.clear()
-        self.messages.load_thread(messages)
+        self.messages.load_thread(thread.messages)
+        self._stored.find_gone(thread.past)
 
     def set_initial_messages(self, messages: Sequence[BaseMessage]) -> None:
         """Take the messages that the root graph starts from: none of them is new."""

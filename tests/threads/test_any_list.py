@@ -32,9 +32,12 @@ lists = st.one_of(
 
 
 def asked_again(client: Sequence[Message], thread: Sequence[BaseMessage]) -> bool:
-    """Whether a list says that the thread is to be run again: by its last message, changed or not."""
+    """Whether a list says that the thread is to be run again: by its last message, without the answer to it."""
     said = [message for message in client if not isinstance(message, ReasoningMessage)]
-    return bool(said) and isinstance(said[-1], UserMessage) and said[-1].id in {message.id for message in thread}
+    if not said or not isinstance(said[-1], UserMessage):
+        return False
+    place = next((at for at, message in enumerate(thread) if message.id == said[-1].id), None)
+    return place is not None and thread[place + 1].id not in {message.id for message in said}
 
 
 def changed(message: Message) -> Message:

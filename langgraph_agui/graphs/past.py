@@ -1,0 +1,108 @@
+"""The messages that a thread has had: a client may still show them when the graph has removed them.
+
+A thread's messages and the metadata of its last checkpoint enter; the metadata of the next run's checkpoints leave.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from itertools import takewhile
+from typing import Final
+
+from langchain_core.messages import BaseMessage
+from langgraph.constants import START
+from langgraph.types import StateSnapshot
+
+# Key in the metadata of checkpoints: the messages that the thread had before the run, and those that the run took. Both
+# are digests with spaces between, in a JSON list, because LangGraph keeps only plain values there.
+PAST: Final = "agui_past"
+
+# How many messages a thread remembers. Clients choose ids, so each is remembered by a digest of fixed length.
+_MOST: Final = 256
+_DIGEST_BYTES: Final = 6
+
+
+@dataclass(frozen=True, slots=True)
+class PastMessages:
+    """The messages that a thread has or has had, as far as it remembers them.
+
+    Attributes:
+        had: Digests of their ids, oldest first.
+        unread: Digests of the ids of messages that a run took and was killed before the graph read them.
+    """
+
+    had: Mapping[str, None] = field(default_factory=dict)
+    unread: Collection[str] = ()
+
+    @classmethod
+    def of(cls, state: StateSnapshot, messages: Sequence[BaseMessage]) -> PastMessages:
+        """Return what a state of a thread remembers.
+
+        Args:
+            state: The state.
+            messages: Its messages.
+        """
+        had, taken = _read((state.metadata or {}).get(PAST))
+        is_unread = START in state.next
+        before = had if is_unread else had + taken
+        return cls(_newest(before + _digests(messages)), taken if is_unread else ())
+
+    def __contains__(self, message_id: object) -> bool:
+        """Return whether the thread has or has had a message."""
+        return isinstance(message_id, str) and _digest(message_id) in self.had
+
+    def is_unread(self, message_id: str) -> bool:
+        """Return whether a killed run took a message that the graph never read."""
+        return bool(self.unread) and _digest(message_id) in self.unread
+
+    def joined(self, later: PastMessages) -> PastMessages:
+        """Return this past with a later one behind it."""
+        return PastMessages(_newest([*self.had, *later.had]), self.unread)
+
+    def before(self, taken: Sequence[BaseMessage]) -> PastMessages:
+        """Return the past of a run that takes these messages, maybe once more: they are not part of it."""
+        again = set(_digests(taken))
+        return PastMessages({digest: None for digest in self.had if digest not in again})
+
+    def metadata(self, taken: Sequence[BaseMessage] = ()) -> dict[str, object]:
+        """Return the metadata for the checkpoints of a run that takes these messages."""
+        return {PAST: json.dumps([" ".join(self.had), " ".join(_digests(taken))])}
+
+
+def removed_from_end(before: Sequence[BaseMessage], after: Sequence[BaseMessage]) -> list[str]:
+    """Return the ids of the messages that a graph has removed behind the last one that it kept.
+
+    Messages before one that stays were trimmed, which shortens what the model reads and not the conversation. So were
+    those that something else replaces as a whole, such as a summary, unless they are the newest turn alone.
+
+    Args:
+        before: The thread's messages.
+        after: Its messages now.
+    """
+    if not before or (len(after) >= len(before) and after[len(before) - 1].id == before[-1].id):
+        return []
+    kept = {message.id for message in after}
+    removed = list(takewhile(lambda message: message.id not in kept, reversed(before)))
+    if len(removed) == len(before) and after and sum(message.type == "human" for message in before) > 1:
+        return []
+    return [message.id for message in removed if message.id]
+
+
+def _read(value: object) -> tuple[list[str], list[str]]:
+    had, taken = json.loads(value) if isinstance(value, str) else ("", "")
+    return had.split(), taken.split()
+
+
+def _newest(digests: Iterable[str]) -> dict[str, None]:
+    return dict.fromkeys(list(dict.fromkeys(digests))[-_MOST:])
+
+
+def _digests(messages: Sequence[BaseMessage]) -> list[str]:
+    return [_digest(message.id) for message in messages[-_MOST:] if message.id]
+
+
+def _digest(message_id: str) -> str:
+    return blake2b(message_id.encode("utf-8", "surrogatepass"), digest_size=_DIGEST_BYTES).hexdigest()

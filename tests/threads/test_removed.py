@@ -1,0 +1,311 @@
+"""What was removed from a thread stays removed, and its clients lose it; what was trimmed stays on their screens."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from ag_ui.core import AssistantMessage, Message, SystemMessage
+from langchain.agents import create_agent
+from langchain.agents.middleware import SummarizationMiddleware
+from langchain_core.messages import AIMessage, BaseMessage, RemoveMessage
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph.message import REMOVE_ALL_MESSAGES
+
+from langgraph_agui import LangGraphAgent
+from langgraph_agui.protocol import fold
+from tests.adapter.graphs import agent_of, chain_of, talker
+from tests.adapter.models import Scripted
+from tests.adapter.streams import collect, dumped, record_run, run_input, user
+from tests.threads.talks import Talk, by_role, echo, result, talk, texts
+
+PIN = "my pin is 1234"
+NOTED = AssistantMessage(id="noted", role="assistant", content="It is noted.")
+"""An answer that a client has from before it lost its connection."""
+
+
+def is_secret(messages: Sequence[BaseMessage]) -> bool:
+    return any("pin" in message.text for message in messages if message.type == "human")
+
+
+def newest_turn(messages: Sequence[BaseMessage]) -> Sequence[BaseMessage]:
+    return messages[max(at for at, message in enumerate(messages) if message.type == "human") :]
+
+
+async def moderate(state: Any) -> dict[str, Any]:
+    """Remove the newest turn if it has a pin."""
+    turn = newest_turn(state["messages"])
+    return {"messages": [RemoveMessage(id=str(one.id)) for one in turn] if is_secret(turn) else []}
+
+
+async def refuse(state: Any) -> dict[str, Any]:
+    """Put a refusal in the place of a turn with a pin."""
+    turn = newest_turn(state["messages"])
+    gone = [RemoveMessage(id=str(one.id)) for one in turn] if is_secret(turn) else []
+    return {"messages": [*gone, *([AIMessage("Keep that to yourself.")] if gone else [])]}
+
+
+def moderated(saver: Any, *, node: Any = moderate, **options: Any) -> Talk:
+    model = echo()
+    return Talk(agent_of(talker(model), node, checkpointer=saver, **options), model)
+
+
+def said(messages: Sequence[Message]) -> list[object]:
+    return [message.content for message in messages if message.role in ("user", "assistant")]
+
+
+async def tell(thread: Talk, *messages: Message, version: str | None) -> list[Message]:
+    """Run, as a client of 1.0 or of before; return what it holds then."""
+    recorded = await record_run(thread.agent, run_input(*messages, thread="t", protocol_version=version))
+    assert recorded.last.type.value == "RUN_FINISHED"
+    return recorded.messages
+
+
+@pytest.mark.parametrize("version", ["1.0", None])
+@pytest.mark.parametrize("before", [0, 1, 2])
+@pytest.mark.parametrize("shows", ["nothing", "question", "answer"])
+async def test_the_newest_turn_does_not_come_back(saver: Any, before: int, version: str | None, shows: str) -> None:
+    thread = moderated(saver)
+    held: list[Message] = []
+    for number in range(before):
+        held = await tell(thread, *held, user(f"turn {number}"), version=version)
+    after = await tell(thread, *held, user(PIN, "secret"), version=version)
+    assert dumped(after) == dumped(held)  # the client has lost it
+    stale = {"nothing": [], "question": [user(PIN, "secret")], "answer": [user(PIN, "secret"), NOTED]}[shows]
+    shown = await collect(thread.agent.connect(run_input(*held, *stale, thread="t", protocol_version=version)))
+    assert dumped(fold(shown, [*held, *stale]).messages) == dumped(held)
+    last = await tell(thread, *held, *stale, user("next", "next"), version=version)
+    assert PIN not in "".join(thread.asked + await thread.texts())
+    assert said(last) == await thread.texts()
+
+
+@pytest.mark.parametrize("before", [0, 1])
+async def test_a_refusal_in_its_place(saver: Any, before: int) -> None:
+    thread = moderated(saver, node=refuse)
+    held = (await thread.say("hello")).messages if before else []
+    first = await thread.say(*held, user(PIN, "secret"))
+    assert said(first.messages) == [*said(held), "Keep that to yourself."]
+    await thread.say(*held, user(PIN, "secret"), "next")
+    assert PIN not in "".join(thread.asked + await thread.texts())
+
+
+async def test_an_unanswered_message_in_another_process(saver: Any) -> None:
+    """Only the thread knows that a run has taken it: it is removed before the model is asked."""
+
+    async def guard(state: Any) -> dict[str, Any]:
+        return await moderate(state)
+
+    async def answer(state: Any) -> dict[str, Any]:
+        return {"messages": [AIMessage(f"I read {len(state['messages'])}.")] if state["messages"] else []}
+
+    def agent() -> LangGraphAgent:
+        return LangGraphAgent(chain_of(guard, answer, checkpointer=saver))
+
+    thread = Talk(agent(), echo())
+    first = await thread.say("hello")
+    await thread.say(*first.messages, user(PIN, "secret"))
+    for held in ([*first.messages, user(PIN, "secret")], [user(PIN, "secret")]):
+        thread.agent = agent()
+        await thread.say(*held)
+        assert PIN not in await thread.texts()
+        thread.agent = agent()
+        await thread.say(*held, "next")
+        assert PIN not in await thread.texts()
+
+
+async def test_removed_by_the_application(saver: Any) -> None:
+    thread = talk(saver)
+    first = await thread.say("one")
+    second = await thread.say(*first.messages, user(PIN, "secret"))
+    config: Any = {"configurable": {"thread_id": "t"}}
+    gone = [RemoveMessage(id=str(message.id)) for message in (await thread.stored())[2:]]
+    for one in gone:  # one by one: each is a checkpoint without the metadata of a run
+        await thread.agent.graph.aupdate_state(config, {"messages": [one]})
+    shown = await collect(thread.agent.connect(run_input(*second.messages, thread="t")))
+    assert said(fold(shown, second.messages).messages) == ["one", "1: re one"]
+    third = await thread.say(*first.messages, user(PIN, "secret"), "three")
+    assert await thread.texts() == ["one", "1: re one", "three", "3: re three"]
+    assert said(third.messages) == await thread.texts()
+
+
+async def test_without_a_checkpointer_the_client_loses_it() -> None:
+    thread = moderated(None)
+    first = await thread.say("hello")
+    second = await thread.say(*first.messages, PIN)
+    assert dumped(second.messages) == dumped(first.messages)
+
+
+async def test_reasoning_of_a_removed_answer_is_emptied(saver: Any) -> None:
+    thread = moderated(saver)
+    first = await thread.say("one")
+    second = await thread.say(*first.messages, user(f"look: {PIN}", "secret"))
+    [thought] = by_role(second.messages, "reasoning")
+    assert (thought.content, thought.encrypted_value) == ("", None)
+    assert said(second.messages) == said(first.messages)
+    await thread.say(*second.messages, "two")
+    assert PIN not in "".join(thread.asked)
+
+
+# -- two tabs -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("edited", ["u1", "u2"])
+@pytest.mark.parametrize("answered", [True, False])
+async def test_a_stale_tab_goes_on_in_the_branch_of_the_other(saver: Any, edited: str, answered: bool) -> None:
+    thread = talk(saver)
+    held: list[Message] = []
+    for name in ("u1", "u2", "u3"):
+        held = (await thread.say(*held, user(name, name))).messages
+    stale = held if answered else held[:-1]
+    place = [message.id for message in held].index(edited)
+    other = await thread.say(*held[:place], user("edited", edited))
+    thanks = await thread.say(*stale, "thanks")
+    branch = [*said(other.messages), "thanks", "5: re thanks"]
+    assert await thread.texts() == branch == said(thanks.snapshot)
+    assert sorted(map(str, said(thanks.messages))) == sorted(map(str, branch))  # a snapshot does not reorder messages
+
+
+async def test_a_stale_tab_that_sends_its_list_again_changes_nothing(saver: Any) -> None:
+    thread = talk(saver)
+    held: list[Message] = []
+    for name in ("u1", "u2"):
+        held = (await thread.say(*held, user(name, name))).messages
+    await thread.say(user("edited", "u1"))
+    again = await thread.say(*held)
+    assert await thread.texts() == said(again.messages) == ["edited", "3: re edited"]
+
+
+async def test_a_tab_that_joins_loses_it_with_the_first(saver: Any) -> None:
+    thread = moderated(saver, on_disconnect="continue")
+    first = await thread.say("one")
+    given = run_input(*first.messages, user(PIN, "secret"), thread="t")
+    run = thread.agent.run(given)
+    events = [await anext(run)]
+    joiner = run_input(*given.messages, thread="t")
+    joined = collect(thread.agent.connect(joiner))
+    events += [event async for event in run]
+    assert dumped(fold(events, given.messages).messages) == dumped(first.messages)
+    assert dumped(fold(await joined, joiner.messages).messages) == dumped(first.messages)
+
+
+# -- what is trimmed --------------------------------------------------------------------------------------------------
+
+
+async def trim(state: Any) -> dict[str, Any]:
+    """Keep the first message and the last two, as the documentation of LangChain does."""
+    messages = state["messages"]
+    if len(messages) <= 3:
+        return {}
+    return {"messages": [RemoveMessage(id=REMOVE_ALL_MESSAGES), messages[0], *messages[-2:]]}
+
+
+async def test_a_client_keeps_what_was_trimmed(saver: Any) -> None:
+    thread, held = moderated(saver, node=trim), list[Message]()
+    for name in ("u1", "u2", "u3", "u4"):
+        held = (await thread.say(*held, user(name, name))).messages
+    assert await thread.texts() == ["u1", "u4", "4: re u4"]
+    assert said(held) == [word for at in range(1, 5) for word in (f"u{at}", f"{at}: re u{at}")]
+    await thread.say(*held[:3], user("u2", "u2"), "new")  # a short list with a message that was trimmed
+    assert await thread.texts() == ["u1", "new", "5: re new"]
+
+
+def summed_up(saver: Any) -> Talk:
+    model, writer = echo(), Scripted(*[["All so far."]] * 9)
+    middleware = SummarizationMiddleware(writer, trigger=("messages", 4), keep=("messages", 2))
+    return Talk(LangGraphAgent(create_agent(model, [], middleware=[middleware], checkpointer=saver)), model)
+
+
+@pytest.mark.parametrize("edited", [True, False])
+async def test_an_edit_of_a_message_that_was_summed_up(saver: Any, edited: bool) -> None:
+    thread, held = summed_up(saver), list[Message]()
+    for name in ("u1", "u2", "u3", "u4"):
+        held = (await thread.say(*held, user(name, name))).messages
+    assert "u2" not in {message.id for message in await thread.stored()}
+    assert [one for one in said(held) if "u" in str(one)[:2]] == ["u1", "u2", "u3", "u4"]
+    old = await thread.checkpoint()
+    before = await thread.texts()
+    words = "edited" if edited else "u2"
+    again = await thread.say(*held[:2], user(words, "u2"))
+    assert await thread.texts() == ["u1", "1: re u1", words, f"5: re {words}"]
+    assert said(again.messages) == await thread.texts()
+    assert await thread.texts(old) == before
+
+
+async def test_a_message_that_was_removed_cannot_be_run_again(saver: Any) -> None:
+    thread = moderated(saver)
+    first = await thread.say(user("one", "u1"))
+    await thread.say(*first.messages, user(PIN, "secret"))
+    await thread.say(*first.messages, "two")
+    for words in (PIN, f"{PIN}!"):
+        await thread.say(*first.messages, user(words, "secret"))
+        assert thread.calls == 3
+        assert await thread.texts() == ["one", "1: re one", "two", "3: re two"]
+
+
+# -- histories of front ends ------------------------------------------------------------------------------------------
+
+
+def as_copilotkit(messages: Sequence[Message]) -> list[Message]:
+    """Its instructions come first, under a new id each time."""
+    return [SystemMessage(id=str(uuid4()), role="system", content="Be brief."), *messages]
+
+
+def as_assistant_ui(messages: Sequence[Message]) -> list[Message]:
+    """It drops the encrypted values of assistant messages."""
+    return [one.model_copy(update={"encrypted_value": None}) if one.role == "assistant" else one for one in messages]
+
+
+@pytest.mark.parametrize("form", [as_copilotkit, as_assistant_ui])
+async def test_histories_of_front_ends(saver: Any, form: Any) -> None:
+    thread = moderated(saver)
+    held = await tell(thread, *form([user("one", "u1")]), version=None)
+    stale = [*held, user(PIN, "secret"), NOTED]
+    await tell(thread, *form([*held, user(PIN, "secret")]), version=None)
+    last = await tell(thread, *form([*stale, user("two", "u2")]), version=None)
+    assert PIN not in "".join(thread.asked + await thread.texts())
+    assert [one for one in said(last) if one != "Be brief."] == await thread.texts()
+    await tell(thread, *form([user("edited", "u1")]), version=None)
+    await tell(thread, *form([*last, user("three", "u3")]), version=None)
+    assert (await thread.texts())[::2] == ["edited", "three"]
+
+
+# -- what the thread remembers ----------------------------------------------------------------------------------------
+
+
+async def test_what_a_thread_remembers_is_bounded(saver: Any) -> None:
+    thread = talk(saver)
+    await thread.say(*(user("x", "i" * 10_000 + str(number)) for number in range(400)))
+    await thread.say("more")
+    state = await thread.agent.graph.aget_state({"configurable": {"thread_id": "t"}})
+    remembered = json.loads(str(state.metadata["agui_past"]))  # type: ignore[index]
+    assert sum(map(len, remembered)) < 8_000
+
+
+async def test_results_of_removed_calls_do_not_enter(saver: Any) -> None:
+    thread = moderated(saver)
+    first = await thread.say("one")
+    await thread.say(*first.messages, user(PIN, "secret"))
+    await thread.say(*first.messages, user(PIN, "secret"), result("c9"), "next")
+    assert texts(await thread.stored()) == ["one", "1: re one", "next", "3: re next"]
+
+
+@pytest.mark.parametrize("keep", [True, False])
+async def test_a_thread_of_an_older_version(keep: bool) -> None:
+    """It remembers nothing: the answer that the client shows still tells that a message is old."""
+    saver = InMemorySaver()
+    thread = moderated(saver)
+    first = await thread.say("one")
+    second = await thread.say(*first.messages, user(PIN, "secret"))
+    config: Any = {"configurable": {"thread_id": "t"}}
+    state = await thread.agent.graph.aget_state(config)
+    for namespace in saver.storage["t"].values():
+        for at, (saved, metadata, parent) in namespace.items():
+            kept = {key: value for key, value in saver.serde.loads_typed(metadata).items() if key != "agui_past"}
+            namespace[at] = (saved, saver.serde.dumps_typed(kept), parent)
+    assert state.values
+    stale = [*first.messages, user(PIN, "secret"), *([NOTED] if keep else [])]
+    await thread.say(*(stale if keep else second.messages), "next")
+    assert PIN not in await thread.texts()
