@@ -63,6 +63,7 @@ def start_translation(agent: AgentContext, run_input: RunAgentInput, sink: Sink)
         reasoning=settings.reasoning,
         subagents=settings.subagents_for(run_input),
         keeps_messages=partial(agent.graph.keeps_messages, settings.messages_key),
+        removes_messages=agent.graph.removes_messages(settings.messages_key),
         hides_inner=settings.inner_models == "hidden",
         expose_errors=settings.expose_errors,
         messages_key=settings.messages_key,

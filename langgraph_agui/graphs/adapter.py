@@ -253,7 +253,8 @@ class GraphAdapter(ABC):
         async for stored in self.load_history(config):
             messages = self.thread_messages(stored, messages_key)
             if any(message.id == message_id for message in messages):
-                return None if message_id in removed_from_end(messages, later) else Thread(stored, messages)
+                removed = removed_from_end(messages, later, one_by_one=self.removes_messages(messages_key))
+                return None if message_id in removed else Thread(stored, messages)
             later = messages
         return None
 

@@ -31,16 +31,18 @@ class StateMessages:
     Args:
         call_ids: The client's ids of tool calls.
         codec: Encodes the values of messages that were not streamed.
+        one_by_one: Whether the graph removes messages one by one, see `removed_from_end`.
 
     Attributes:
         now: The messages as they are now.
         hidden: The ids of messages that the client must not see.
     """
 
-    def __init__(self, call_ids: PublicCallIds, codec: EncryptedValueCodec) -> None:
+    def __init__(self, call_ids: PublicCallIds, codec: EncryptedValueCodec, *, one_by_one: bool) -> None:
         self._conversation = call_ids.conversation
         self._call_ids = call_ids
         self._codec = codec
+        self._one_by_one = one_by_one
         self._before: dict[str, BaseMessage] = {}
         self.now: Sequence[BaseMessage] = ()
         self._aliases: dict[str, str] = {}
@@ -57,7 +59,8 @@ class StateMessages:
 
     def update(self, messages: Sequence[BaseMessage]) -> None:
         """Take the messages as they are after a superstep."""
-        self._gone.update(self.public_id(message_id) for message_id in removed_from_end(self.now, messages))
+        removed = removed_from_end(self.now, messages, one_by_one=self._one_by_one)
+        self._gone.update(map(self.public_id, removed))
         self.now = messages
 
     def find_gone(self, past: PastMessages) -> None:

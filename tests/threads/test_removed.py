@@ -11,9 +11,10 @@ import pytest
 from ag_ui.core import AssistantMessage, Message, SystemMessage
 from langchain.agents import create_agent
 from langchain.agents.middleware import SummarizationMiddleware
-from langchain_core.messages import AIMessage, BaseMessage, RemoveMessage
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, RemoveMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
+from typing_extensions import TypedDict
 
 from langgraph_agui import LangGraphAgent
 from langgraph_agui.protocol import fold
@@ -210,6 +211,32 @@ async def test_a_client_keeps_what_was_trimmed(saver: Any) -> None:
     assert said(held) == [word for at in range(1, 5) for word in (f"u{at}", f"{at}: re u{at}")]
     await thread.say(*held[:3], user("u2", "u2"), "new")  # a short list with a message that was trimmed
     assert await thread.texts() == ["u1", "new", "5: re new"]
+
+
+async def test_a_list_that_each_write_replaces_removes_nothing(saver: Any) -> None:
+    class Last(TypedDict):
+        messages: list[AnyMessage]
+
+    async def answer(state: Last) -> dict[str, list[AnyMessage]]:
+        return {"messages": [AIMessage(f"re {state['messages'][-1].text}")]}
+
+    thread = Talk(agent_of(answer, state=Last, checkpointer=saver), echo())
+    first = await thread.say("one")
+    assert said(first.messages) == ["one", "re one"]
+    second = await thread.say(*first.messages, "two")
+    assert said(second.messages) == ["one", "re one", "two", "re two"]
+
+
+async def test_a_thread_that_is_cleared_before_each_turn(saver: Any) -> None:
+    async def forget(state: Any) -> dict[str, Any]:
+        return {"messages": [RemoveMessage(id=str(one.id)) for one in state["messages"][:-1]]}
+
+    model = echo()
+    thread = Talk(agent_of(forget, talker(model), checkpointer=saver), model)
+    first = await thread.say("one")
+    second = await thread.say(*first.messages, "two")
+    assert thread.asked == ["two"]
+    assert said(second.messages) == ["one", "1: re one", "two", "2: re two"]
 
 
 def summed_up(saver: Any) -> Talk:
