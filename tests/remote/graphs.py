@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from langchain_core.callbacks import adispatch_custom_event
-from langchain_core.messages import AIMessage, AIMessageChunk, AnyMessage, ToolMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, AnyMessage, RemoveMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.config import get_stream_writer
 from langgraph.graph import START, StateGraph
@@ -254,6 +254,24 @@ async def slow(state: State) -> dict[str, Any]:
 
 slowly = _graph(talker(Scripted(["Starting."]), "before"), slow)
 
+# -- removing -------------------------------------------------------------------------------------------------------
+
+
+async def guard(state: State) -> dict[str, Any]:
+    """Remove a message with a pin before any model reads it."""
+    last = state["messages"][-1]
+    return {"messages": [RemoveMessage(id=str(last.id))] if "pin" in last.text else []}
+
+
+async def count(state: State) -> dict[str, Any]:
+    """Say what is left."""
+    last = state["messages"][-1:]
+    is_asked = last and last[0].type == "human"
+    return {"messages": [AIMessage(f"{len(state['messages'])} left")] if is_asked else []}
+
+
+moderated = _graph(guard, count)
+
 GRAPHS = (
     "asking",
     "at_once",
@@ -265,6 +283,7 @@ GRAPHS = (
     "flips",
     "many",
     "mixed",
+    "moderated",
     "narrow",
     "nested",
     "parallel_tools",
