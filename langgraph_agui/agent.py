@@ -84,8 +84,8 @@ class LangGraphAgent:
         inner_models: What clients see of models that tools call: what they write, until the tool's node has ended
             (`"live"`), or nothing (`"hidden"`).
         interrupts: How clients are asked (guides/approvals.md): by the outcome of `RUN_FINISHED`, by events as those of
-            `ag-ui-langgraph` (`"legacy"`), or by both, which is the default (`"auto"`) for clients of before AG-UI 1.0.
-            Answers are taken in either form.
+            `ag-ui-langgraph` (`"legacy"`), or by both. By default (`"auto"`) clients of before AG-UI 1.0 are asked by
+            events, and others by the outcome. Answers are taken in each form.
         unknown_threads: What becomes of the history that a client sends with a thread that the server does not know: it
             is imported, as without a checkpointer, or ignored but for the user's messages. Nothing imported counts as
             an approval, and no imported call is run.

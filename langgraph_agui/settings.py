@@ -40,8 +40,8 @@ UnknownThreads: TypeAlias = Literal["import", "ignore"]
 # Whether clients see the messages of models that tools call.
 InnerModels: TypeAlias = Literal["live", "hidden"]
 
-# How clients are asked: by the outcome of `RUN_FINISHED`, by `CUSTOM on_interrupt` events, or by both. "auto" is both
-# for clients of before 1.0, and the outcome for others, which need it.
+# How clients are asked: by the outcome of `RUN_FINISHED`, by `CUSTOM on_interrupt` events, or by both. "auto" is the
+# events for clients of before 1.0, whose front ends prefer an outcome if there is one, and the outcome for others.
 InterruptForm: TypeAlias = Literal["auto", "outcome", "legacy", "both"]
 
 # Which form of the protocol clients get; "auto" is that of 1.0 for clients that send a `protocolVersion`.
@@ -140,7 +140,7 @@ class RunSettings:
     def interrupts_for(self, run_input: RunAgentInput) -> InterruptForm:
         """Return how the client of an input is asked."""
         if self.interrupts == "auto":
-            return "both" if self.is_old_client(run_input) else "outcome"
+            return "legacy" if self.is_old_client(run_input) else "outcome"
         return self.interrupts
 
     def asks_by_events(self, run_input: RunAgentInput) -> bool:

@@ -74,7 +74,10 @@ class LegacyInterruptSink:
 
 
 def on_interrupt_events(interrupts: Sequence[Interrupt]) -> list[agui.CustomEvent]:
-    """Return a custom event for each LangGraph interrupt; its value is the interrupt's, as text."""
+    """Return a custom event for each LangGraph interrupt; its value is the interrupt's, as text.
+
+    Its `raw_event` has the id, which no other field has: an answer to one of several questions needs it.
+    """
     events: list[agui.CustomEvent] = []
     for _, group in groupby(interrupts, lambda one: graph_id(one.id)):
         asked = [*group]
@@ -82,7 +85,9 @@ def on_interrupt_events(interrupts: Sequence[Interrupt]) -> list[agui.CustomEven
         if isinstance(value, Mapping) and asked[0].id != first_id(asked[0].id):
             value = {**value, _NEW_ID: asked[0].id}  # distinguishes it from the question that was asked before
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        events.append(agui.CustomEvent(name=ON_INTERRUPT, value=text, subagent_run_id=asked[0].subagent_run_id))
+        raw = {"id": asked[0].id, "value": value}
+        owner = asked[0].subagent_run_id
+        events.append(agui.CustomEvent(name=ON_INTERRUPT, value=text, raw_event=raw, subagent_run_id=owner))
     return events
 
 

@@ -43,6 +43,7 @@ class Commanded(Paused):
     """A thread that is answered by `command.resume`, in one of the ways of pages."""
 
     way: str = "bare"
+    protocol: str | None = "1.0"
 
     async def resume(self, agent: LangGraphAgent, entries: Sequence[ResumeEntry], *new: Message) -> RecordedRun:
         order = {one.id: number for number, one in enumerate(self.asked)}
@@ -58,7 +59,8 @@ class Commanded(Paused):
         more = {"interruptEvent": self.event} if self.way == "with event" and not isinstance(self.event, list) else {}
         as_text = self.way == "as text" and isinstance(answer, dict) and not answer.keys() & {*self.graph_ids}
         props = command(json.dumps(answer) if as_text else answer, **more)
-        return await record_run(agent, run_input(*self.messages, *new, thread=self.thread, forwarded_props=props))
+        fields = {"protocol_version": self.protocol, "forwarded_props": props}
+        return await record_run(agent, run_input(*self.messages, *new, thread=self.thread, **fields))
 
     @property
     def graph_ids(self) -> set[str]:
@@ -209,7 +211,7 @@ async def test_a_graph_gets_what_the_text_of_an_answer_says(sent: Any, schema: A
     ("form", "protocol", "legacy", "outcome"),
     [
         ("auto", "1.0", False, True),
-        ("auto", None, True, True),
+        ("auto", None, True, False),
         ("outcome", None, False, True),
         ("legacy", None, True, False),
         ("both", "1.0", True, True),
@@ -224,7 +226,8 @@ async def test_how_clients_are_asked(
     assert bool(asked(recorded)) == legacy
     assert (recorded.last.outcome is not None) == outcome
     shown = RecordedRun([event async for event in agent.connect(given)], given)
-    assert bool(asked(shown)) == legacy
+    assert asked(shown) == asked(recorded)
+    assert shown.last.outcome == recorded.last.outcome
 
 
 async def test_a_question_is_answered_once_by_event_and_by_history(tmp_path: Path) -> None:

@@ -130,7 +130,8 @@ async def test_an_interrupt(asked: dict[str, Any]) -> None:
 
     agent = LangGraphAgent(chain_of(node, state=State, checkpointer=InMemorySaver()))
     first = await record_run(agent, run_input(user("hi"), thread="t", protocol_version=None))
-    [one] = first.last.outcome.interrupts
+    assert first.last.outcome is None
+    [one] = [event async for event in agent.connect(run_input(thread="t"))][-1].outcome.interrupts
     assert one.message == ("Really?" if "message" in asked else "approve")
     [event] = [event for event in first.of("CUSTOM") if event.name == "on_interrupt"]
     assert "__copilotkit_interrupt_value__" in event.value

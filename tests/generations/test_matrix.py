@@ -103,9 +103,20 @@ def shape(run: ClientRun) -> list[Any]:
 
 
 def interrupts_of(run: ClientRun) -> list[dict[str, Any]]:
-    """What the run waits for; not every generation passes it on."""
+    """What the run waits for by its outcome; not every generation passes it on."""
     assert run.last is not None
     return run.last["outcome"]["interrupts"]  # type: ignore[no-any-return]
+
+
+def questions_of(front: Front, run: ClientRun) -> list[Any]:
+    """The values of what the run asks, in the one form that the generation is asked in."""
+    by_event = [json.loads(one["value"]) for one in run.custom if one["name"] == "on_interrupt"]
+    if front.generation is not None:
+        assert "outcome" not in (run.last or {})
+        assert run.openInterrupts == []
+        return by_event
+    assert by_event == []
+    return [one["metadata"].get("value", one["message"]) for one in interrupts_of(run)]
 
 
 @tool
@@ -197,15 +208,35 @@ def transferring() -> Any:
     return create_agent(model, [transfer], middleware=[middleware], checkpointer=InMemorySaver())
 
 
+def check_decision(run: ClientRun, *, approved: bool) -> None:
+    assert shape(run)[-1] == ("assistant", "Done.", [])
+    assert (("tool", "sent 5", []) in shape(run)) == approved
+
+
 @pytest.mark.parametrize("approved", [True, False])
-def test_an_approval(answering: Front, approved: bool) -> None:
-    answering.use(LangGraphAgent(transferring()))
-    [asked] = interrupts_of(answering.run("send 5"))
+def test_an_approval(front: Front, approved: bool) -> None:
+    """Old clients are asked by events and answer by a command, as with `ag-ui-langgraph`; all of them can."""
+    front.use(LangGraphAgent(transferring()))
+    asked = front.run("send 5")
+    [question] = questions_of(front, asked)
+    if front.generation is None:
+        answer = {"interruptId": interrupts_of(asked)[0]["id"], "status": "resolved", "payload": approved}
+        check_decision(front.run(resume=[answer]), approved=approved)
+    else:
+        assert [one["args"] for one in question["action_requests"]] == [{"amount": 5}]
+        decisions = {"decisions": [{"type": "approve" if approved else "reject"}]}
+        check_decision(front.run(forwardedProps={"command": {"resume": decisions}}), approved=approved)
+
+
+@pytest.mark.parametrize("approved", [True, False])
+def test_an_approval_by_the_outcome(answering: Front, approved: bool) -> None:
+    answering.use(LangGraphAgent(transferring(), interrupts="outcome"))
+    run = answering.run("send 5")
+    assert run.custom == []
+    [asked] = interrupts_of(run)
     assert asked["toolCallId"] == "c1"
     answer = [{"interruptId": asked["id"], "status": "resolved", "payload": {"approved": approved}}]
-    second = answering.run(resume=answer)
-    assert shape(second)[-1] == ("assistant", "Done.", [])
-    assert (shape(second)[-2][1] == "sent 5") == approved
+    check_decision(answering.run(resume=answer), approved=approved)
 
 
 @pytest.mark.parametrize("approved", [True, False])
@@ -216,16 +247,31 @@ def test_an_approval_as_a_tool_call(front: Front, approved: bool) -> None:
     assert asked["function"]["name"] == "request_approval"
     content = json.dumps({"approved": approved})
     second = front.run(add=[{"id": "answer", "role": "tool", "toolCallId": asked["id"], "content": content}])
-    assert shape(second)[-1] == ("assistant", "Done.", [])
-    assert ("tool", "sent 5", []) in shape(second) if approved else ("tool", "sent 5", []) not in shape(second)
+    check_decision(second, approved=approved)
 
 
-def test_a_question(answering: Front) -> None:
-    async def ask(state: Board) -> dict[str, Any]:
-        return {"messages": [("ai", f"You said {interrupt('Which?')}.")]}
+async def ask(state: Board) -> dict[str, Any]:
+    return {"messages": [("ai", f"You said {interrupt({'question': 'Which?'})}.")]}
 
-    answering.use(LangGraphAgent(chain_of(ask, state=Board, checkpointer=InMemorySaver())))
-    [asked] = interrupts_of(answering.run("hi"))
+
+def test_a_question(front: Front) -> None:
+    front.use(LangGraphAgent(chain_of(ask, state=Board, checkpointer=InMemorySaver())))
+    asked = front.run("hi")
+    assert questions_of(front, asked) == [{"question": "Which?"}]
+    if front.generation is None:
+        answer = {"interruptId": interrupts_of(asked)[0]["id"], "status": "resolved", "payload": "that"}
+        second = front.run(resume=[answer])
+    else:
+        [event] = asked.custom
+        second = front.run(forwardedProps={"command": {"resume": "that", "interruptEvent": event["value"]}})
+    assert shape(second)[-1] == ("assistant", "You said that.", [])
+
+
+def test_a_question_by_the_outcome(answering: Front) -> None:
+    answering.use(LangGraphAgent(chain_of(ask, state=Board, checkpointer=InMemorySaver()), interrupts="outcome"))
+    run = answering.run("hi")
+    assert run.custom == []
+    [asked] = interrupts_of(run)
     assert asked["message"] == "Which?"
     second = answering.run(resume=[{"interruptId": asked["id"], "status": "resolved", "payload": "that"}])
     assert shape(second)[-1] == ("assistant", "You said that.", [])

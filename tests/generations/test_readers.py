@@ -6,6 +6,7 @@ All hold the same in the end, though they were not sent the same.
 from __future__ import annotations
 
 import asyncio
+import json
 import operator
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -133,7 +134,7 @@ def check_form(stream: RecordedRun, generation: str | None, *, subagents: bool) 
     states = [kind for kind in stream.types if kind.startswith("STATE_")]
     if generation == OLD:
         assert states[0] == "STATE_SNAPSHOT"
-        assert stream.last.outcome is None or stream.last.outcome.type == "interrupt"
+        assert stream.last.outcome is None
         assert "SUBAGENT" not in "".join(stream.types)
         assert "subagentRunId" not in wire
     else:
@@ -180,10 +181,18 @@ def test_a_question(first: str | None, clients: list[NodeClient]) -> None:
     with serving(stage.tape) as served:
         runs = read(stage, served, clients, first, [GO])
     streams = check(stage, runs, first)
-    [asked] = {stream.last.outcome.interrupts[0].id for stream in streams.values()}
-    for run in runs.values():
-        assert run.last is not None
-        assert [one["id"] for one in run.last["outcome"]["interrupts"]] == [asked]
+    [asked] = streams["/new/connect"].last.outcome.interrupts
+    assert asked.metadata["value"] == {"question": "Which title?"}
+    old = {"/old/connect"} | ({"/first"} if first == OLD else set())
+    for path, run in runs.items():
+        if path in old:
+            [event] = run.custom
+            assert (event["name"], json.loads(event["value"])) == ("on_interrupt", asked.metadata["value"])
+            assert event["rawEvent"]["id"] == asked.id
+        else:
+            assert run.custom == []
+            assert run.last is not None
+            assert [one["id"] for one in run.last["outcome"]["interrupts"]] == [asked.id]
 
 
 @pytest.mark.parametrize("first", [NEW, OLD], ids=["1.0.0 begins", "0.0.59 begins"])
