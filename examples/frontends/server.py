@@ -1,7 +1,7 @@
 """One agent for three front ends, and their pages: `python -m examples.frontends.server`.
 
-The model is scripted: it needs no key, and knows the words in `answer` and in the README. The front ends need nothing
-of the agent that another client would not, and no options.
+The model is scripted: it needs no key, and knows the words in `answer` and in the README. The pages answer questions by
+`resume`, so the agent asks each of them by the outcome of a run.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ graph = create_agent(
     state_schema=State,
     checkpointer=InMemorySaver(),
 )
-agent = LangGraphAgent(graph=graph, name="assistant")
+agent = LangGraphAgent(graph=graph, name="assistant", interrupts="outcome")
 
 
 def build_app(agent: LangGraphAgent) -> FastAPI:

@@ -1,6 +1,7 @@
-"""How a client is asked does not decide how it may answer; clients of before AG-UI 1.0 are asked as `ag-ui-langgraph` asks.
+"""How a client is asked does not decide how it may answer.
 
-That asks by events with the graph's own value, and ends the run without an outcome.
+Clients of before AG-UI 1.0 are asked as by `ag-ui-langgraph`: by events with the graph's own value, and a run that
+ends without an outcome.
 """
 
 from __future__ import annotations
@@ -171,8 +172,8 @@ async def test_the_ids_of_the_events_answer_several_questions(tmp_path: Path) ->
     file = tmp_path / "happened"
     agent = LangGraphAgent(asking(InMemorySaver()))
     first = await record_run(agent, run_input(user(str(file)), thread="t", protocol_version=OLD))
-    ids = [event.raw_event["id"] for event in first.of("CUSTOM")]
-    answers = {one: {"approved": json.loads(event.value)["amount"] == 2} for one, event in zip(ids, first.of("CUSTOM"))}
+    amounts = {event.raw_event["id"]: json.loads(event.value)["amount"] for event in first.of("CUSTOM")}
+    answers = {name: {"approved": amount == 2} for name, amount in amounts.items()}
     props = {"command": {"resume": answers}}
     given = run_input(*first.messages, thread="t", protocol_version=OLD, forwarded_props=props)
     assert (await record_run(agent, given)).last.type == "RUN_FINISHED"

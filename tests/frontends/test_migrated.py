@@ -19,9 +19,9 @@ from tests.migration.serving import HERE, load
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator
 
-OUTCOME: dict[str, Any] = {}  # the default: the page takes the outcome, though there is the event too
-EVENT: dict[str, Any] = {"emit_interrupt_outcome": False}
-SWITCHES = pytest.mark.parametrize("switches", [OUTCOME, EVENT], ids=["outcome", "event"])
+NONE: dict[str, Any] = {}
+OUTCOME: dict[str, Any] = {"emit_interrupt_outcome": True}
+SWITCHES = pytest.mark.parametrize("switches", [NONE, OUTCOME], ids=["no switch", "outcome"])
 
 
 @pytest.fixture(scope="module", params=[Migrated], ids=lambda kind: kind.name)
@@ -74,7 +74,8 @@ def opened(
     if model is not None:
         module.MODEL = model(module.MODEL)
     agent = LangGraphAgent(name=name, graph=module.graph, **switches) if switches else module.agent
-    with site(kind, agent) as served, served.opened(browser, f"?graph={name}&answer={answer}") as front:
+    query = f"?graph={name}&answer={answer}" + ("&asked=outcome" if switches == OUTCOME else "")
+    with site(kind, agent) as served, served.opened(browser, query) as front:
         page = Opened(front, module.graph, module.MODEL)
         yield page
         expect(front.page.get_by_role("alert")).to_have_text("")
@@ -110,11 +111,11 @@ def test_an_interrupt_twice(browser: Browser, kind: type[FrontEnd], switches: di
         page.shows("steps", "Buy paint: disabled", "Paint: enabled")
     for given in page.sent[1::2]:
         assert bool(given.get("resume")) == (switches is OUTCOME)
-        assert ("resume" in given["forwardedProps"].get("command", {})) == (switches is EVENT)
+        assert ("resume" in given["forwardedProps"].get("command", {})) == (switches is NONE)
 
 
 def test_a_message_instead_of_an_answer(browser: Browser, kind: type[FrontEnd]) -> None:
-    with opened("human_in_the_loop", browser, kind, **EVENT) as page:
+    with opened("human_in_the_loop", browser, kind) as page:
         page.front.send("paint the wall")
         expect(page.box("Paint")).to_be_visible()
         with page.front.page.expect_response("**/run") as response:

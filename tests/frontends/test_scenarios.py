@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def served(kind: type[FrontEnd]) -> Iterator[Site]:
-    with site(kind, LangGraphAgent(graph=server.graph, name="assistant")) as served:
+    with site(kind, LangGraphAgent(graph=server.graph, name="assistant", interrupts="outcome")) as served:
         yield served
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from tests.generations.test_matrix import shape
-from tests.migration.serving import OFFERED, MigratedFront
+from tests.migration.serving import CLIENTS, NEW, OFFERED, OLD, MigratedFront
 
 TOOL = {"description": "A tool of the page.", "parameters": {"type": "object", "properties": {}}}
 
@@ -113,11 +113,15 @@ def a2ui(front: MigratedFront) -> Expectations:
 
 @dataclass(frozen=True)
 class Scenario:
-    """A conversation with a graph. Those with interrupts are answered in one `way`, of an agent with `switches`."""
+    """A conversation with a graph. Those with interrupts are answered in one `way`, of an agent with `switches`.
+
+    `clients` are those whose pages answer so under ours.
+    """
 
     converse: Callable[..., Expectations]
     way: str | None = None
     switches: dict[str, bool] = field(default_factory=dict)
+    clients: Sequence[str] = tuple(CLIENTS)
 
     @property
     def graph(self) -> str:
@@ -145,18 +149,22 @@ PLAIN = [
 ASKING = [human_in_the_loop, subgraphs]
 
 NO_OUTCOME, OUTCOME = {"emit_interrupt_outcome": False}, {"emit_interrupt_outcome": True}
-SWITCHED = [("command", NO_OUTCOME), ("command with event", NO_OUTCOME), ("resume", OUTCOME)]
+COMMANDS = ("command", "command with event")
+SWITCHED = [*((way, NO_OUTCOME) for way in COMMANDS), ("resume", OUTCOME)]
 
-BY_COMMAND = [Scenario(graph, "command") for graph in ASKING]
-"""Our default shows the outcome, and clients that know outcomes refuse to answer by a command: it takes a switch."""
+BY_COMMAND = [Scenario(graph, way, clients=[OLD]) for graph in ASKING for way in COMMANDS]
+"""Old clients are asked by events alone. 1.0.0 is asked by the outcome, and refuses to answer that by a command."""
+
+BY_RESUME = [Scenario(graph, "resume", clients=[NEW]) for graph in ASKING]
+"""The other way round: events do not say what `resume` would answer."""
 
 SCENARIOS = [
     *(Scenario(graph) for graph in PLAIN),
     *(Scenario(graph, OFFERED) for graph in ASKING),
-    *(Scenario(graph, "resume") for graph in ASKING),
+    *BY_COMMAND,
+    *BY_RESUME,
     *(Scenario(graph, way, switches) for graph in ASKING for way, switches in SWITCHED),
 ]
-"""What works under ours."""
 
-ALL = sorted([*BY_COMMAND, *SCENARIOS], key=lambda one: [*PLAIN, *ASKING].index(one.converse))
+ALL = sorted(SCENARIOS, key=lambda one: [*PLAIN, *ASKING].index(one.converse))
 """Graph by graph, and first without switches."""

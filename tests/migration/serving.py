@@ -21,7 +21,8 @@ from tests.node_client import ClientRun, NodeClient
 GRAPHS = Path(__file__).parent / "graphs"
 OFFERED = "what the run offers"
 THERE, HERE = "ag_ui_langgraph", "langgraph_agui"
-CLIENTS: dict[str, str | None] = {"0.0.59": "0.0.59", "1.0.0": None}
+OLD, NEW = "0.0.59", "1.0.0"
+CLIENTS: dict[str, str | None] = {OLD: OLD, NEW: None}
 """The clients by version; `None` is the reference."""
 
 

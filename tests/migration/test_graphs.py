@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
 from tests.http.serving import Served
-from tests.migration.scenarios import BY_COMMAND, SCENARIOS, Scenario
-from tests.migration.serving import CLIENTS, HERE, MigratedFront, serving_graphs
+from tests.migration.scenarios import BY_COMMAND, BY_RESUME, SCENARIOS, Scenario
+from tests.migration.serving import CLIENTS, HERE, NEW, OLD, MigratedFront, serving_graphs
 from tests.node_client import NodeClient
 
 
@@ -19,18 +18,27 @@ def served() -> Iterator[Served]:
         yield served
 
 
-@pytest.fixture(params=CLIENTS)
-def front(request: Any, node_client: NodeClient, served: Served) -> MigratedFront:
-    return MigratedFront(node_client, served, CLIENTS[request.param], HERE)
+PLAYED = [(client, scenario) for scenario in SCENARIOS for client in scenario.clients]
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=str)
+@pytest.fixture
+def front(client: str, node_client: NodeClient, served: Served) -> MigratedFront:
+    return MigratedFront(node_client, served, CLIENTS[client], HERE)
+
+
+@pytest.mark.parametrize(("client", "scenario"), PLAYED, ids=str)
 def test_a_graph(front: MigratedFront, scenario: Scenario) -> None:
     for what, found, expected in scenario.play(front):
         assert found == expected, what
 
 
-@pytest.mark.parametrize("scenario", BY_COMMAND, ids=str)
-def test_commands_need_a_switch(front: MigratedFront, scenario: Scenario) -> None:
+@pytest.mark.parametrize(("client", "scenario"), [(NEW, one) for one in BY_COMMAND], ids=str)
+def test_a_client_of_1_0_refuses_commands_itself(front: MigratedFront, scenario: Scenario) -> None:
     with pytest.raises(AssertionError, match="not addressed by resume"):
+        list(scenario.play(front))
+
+
+@pytest.mark.parametrize(("client", "scenario"), [(OLD, one) for one in BY_RESUME], ids=str)
+def test_an_old_client_that_answers_by_resume_needs_a_switch(front: MigratedFront, scenario: Scenario) -> None:
+    with pytest.raises(AssertionError, match="without an outcome"):
         list(scenario.play(front))

@@ -1,5 +1,6 @@
 // A page for each graph of tests/migration/graphs, as users of CopilotKit write it: `?graph=` says which.
 import { createRoot } from "react-dom/client";
+import { useLangGraphInterrupt } from "@copilotkit/react-core";
 import {
   CopilotChat,
   CopilotKitProvider,
@@ -29,18 +30,19 @@ function AgenticChat() {
   return <div data-testid="background" style={{ background, height: "2em" }} />;
 }
 
-// The value that the graph gave to `interrupt()`: in the outcome of a run, or in the event `on_interrupt`, as text.
-function asked({ event, interrupt }) {
-  if (interrupt) return interrupt.metadata.langgraph.raw;
-  return typeof event.value === "string" ? JSON.parse(event.value) : event.value;
-}
+// Pages draw the value that the graph gave to `interrupt()`. It is in the event `on_interrupt`, as text, which one of the
+// hooks reads as JSON; or, with an option of the agent, in the outcome of a run.
+const byOutcome = given.get("asked") === "outcome";
+const useOutcome = (draw) =>
+  useInterrupt({ render: ({ interrupt, resolve }) => draw(interrupt.metadata.langgraph.raw, resolve) });
+const useText = (draw) => useInterrupt({ render: ({ event, resolve }) => draw(JSON.parse(event.value), resolve) });
+const useValue = (draw) => useLangGraphInterrupt({ render: ({ event, resolve }) => draw(event.value, resolve) });
+
+const usePlan = byOutcome ? useOutcome : useText;
+const useFlights = byOutcome ? useOutcome : useValue;
 
 function HumanInTheLoop() {
-  useInterrupt({
-    render: (props) => (
-      <StepPicker steps={asked(props).steps} onConfirm={(steps) => props.resolve(answered({ steps }))} />
-    ),
-  });
+  usePlan(({ steps }, resolve) => <StepPicker steps={steps} onConfirm={(steps) => resolve(answered({ steps }))} />);
   return <Steps />;
 }
 
@@ -79,21 +81,16 @@ function Steps() {
 
 function Subgraphs() {
   const { agent } = useAgent();
-  useInterrupt({
-    render: (props) => {
-      const { message, options } = asked(props);
-      return (
-        <form>
-          <p>{message}</p>
-          {options.map((option) => (
-            <button key={option} type="button" onClick={() => void props.resolve(option)}>
-              {option}
-            </button>
-          ))}
-        </form>
-      );
-    },
-  });
+  useFlights(({ message, options }, resolve) => (
+    <form>
+      <p>{message}</p>
+      {options.map((option) => (
+        <button key={option} type="button" onClick={() => void resolve(option)}>
+          {option}
+        </button>
+      ))}
+    </form>
+  ));
   return <output data-testid="flight">{agent.state?.flight}</output>;
 }
 
