@@ -76,7 +76,7 @@ class LegacyInterruptSink:
 def on_interrupt_events(interrupts: Sequence[Interrupt]) -> list[agui.CustomEvent]:
     """Return a custom event for each LangGraph interrupt; its value is the interrupt's, as text.
 
-    Its `raw_event` has the id, which no other field has: an answer to one of several questions needs it.
+    Its `raw_event` has the id of the question, as in `ag-ui-langgraph`: answers to several questions name them.
     """
     events: list[agui.CustomEvent] = []
     for _, group in groupby(interrupts, lambda one: graph_id(one.id)):
@@ -85,8 +85,7 @@ def on_interrupt_events(interrupts: Sequence[Interrupt]) -> list[agui.CustomEven
         if isinstance(value, Mapping) and asked[0].id != first_id(asked[0].id):
             value = {**value, _NEW_ID: asked[0].id}  # distinguishes it from the question that was asked before
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        raw = {"id": asked[0].id, "value": value}
-        owner = asked[0].subagent_run_id
+        raw, owner = {"id": asked[0].id}, asked[0].subagent_run_id
         events.append(agui.CustomEvent(name=ON_INTERRUPT, value=text, raw_event=raw, subagent_run_id=owner))
     return events
 
