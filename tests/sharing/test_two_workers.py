@@ -314,6 +314,12 @@ def test_a_page_is_reloaded_in_the_middle_of_a_word(
         check_answer(runs["new"][1])
 
 
+def question_ids(run: ClientRun) -> list[str]:
+    """The ids of what the client is asked, in the form of its generation."""
+    outcome = (run.last or {}).get("outcome") or {"interrupts": []}
+    return [one["id"] for one in outcome["interrupts"]] + [one["rawEvent"]["id"] for one in run.custom]
+
+
 @pytest.mark.parametrize("generation", [NEW, OLD], ids=["1.0.0", "0.0.59"])
 def test_a_question_is_shown_and_answered_by_another_worker(
     generation: str | None, stage: Stage, clients: list[NodeClient]
@@ -327,7 +333,7 @@ def test_a_question_is_shown_and_answered_by_another_worker(
         live, followed = begun.result(PATIENCE), following.result(PATIENCE)
         shown = scene.joins(clients[2], stage.two, "shown", messages=[], generation=generation)
         check(scene, {"live": (NEW, live), "new": (NEW, followed), "shown": (generation, shown)}, subagents=False)
-        [asked] = {one["id"] for run in (live, followed, shown) for one in (run.last or {})["outcome"]["interrupts"]}
+        [asked] = {name for run in (live, followed, shown) for name in question_ids(run)}
 
         answer = [{"interruptId": asked, "status": "resolved", "payload": {"approved": True}}]
         fields = {"threadId": scene.thread, "messages": shown.messages, "state": shown.state, "resume": answer}
