@@ -15,7 +15,7 @@ from ag_ui.core import BaseEvent, Interrupt, ResumeEntry, RunAgentInput
 
 from langgraph_agui.errors import ErrorCode, RunInputError
 from langgraph_agui.interrupts.decisions import InvalidAnswer
-from langgraph_agui.interrupts.pending import InterruptRequest, PendingInterrupts
+from langgraph_agui.interrupts.pending import InterruptRequest, PendingInterrupts, value_of
 from langgraph_agui.interrupts.resume import CommandAnswers
 from langgraph_agui.interrupts.used import fingerprint, first_id, graph_id
 from langgraph_agui.protocol.cleaning import clean_json
@@ -81,33 +81,13 @@ def on_interrupt_events(interrupts: Sequence[Interrupt]) -> list[agui.CustomEven
     events: list[agui.CustomEvent] = []
     for _, group in groupby(interrupts, lambda one: graph_id(one.id)):
         asked = [*group]
-        value = _value(asked)
+        value = value_of(asked)
         if isinstance(value, Mapping) and asked[0].id != first_id(asked[0].id):
             value = {**value, _NEW_ID: asked[0].id}  # distinguishes it from the question that was asked before
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         raw, owner = {"id": asked[0].id}, asked[0].subagent_run_id
         events.append(agui.CustomEvent(name=ON_INTERRUPT, value=text, raw_event=raw, subagent_run_id=owner))
     return events
-
-
-def _value(asked: Sequence[Interrupt]) -> object:
-    """Return the value of the LangGraph interrupt that was shown as these."""
-    first = asked[0].metadata or {}
-    if "value" in first:
-        return first["value"]
-    if "allowedDecisions" not in first:
-        return asked[0].message
-    if ":" not in asked[0].id:  # one of `interrupt_mode="per_call"`
-        return {"type": "tool_approval", "tool_call_id": asked[0].tool_call_id, **_call(asked[0])}
-    about = [one.metadata or {} for one in asked]
-    reviews = [{"action_name": one["name"], "allowed_decisions": one["allowedDecisions"]} for one in about]
-    return {"action_requests": [*map(_call, asked)], "review_configs": reviews}
-
-
-def _call(asked: Interrupt) -> dict[str, object]:
-    """Return the call to approve, as `HumanInTheLoopMiddleware` has it."""
-    about = asked.metadata or {}
-    return {"name": about["name"], "args": about["args"], "description": asked.message}
 
 
 def command_answers(run_input: RunAgentInput, pending: PendingInterrupts) -> CommandAnswers | None:

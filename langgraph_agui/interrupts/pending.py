@@ -33,6 +33,9 @@ Redact: TypeAlias = Callable[[object], object]
 # Finds the question in a value of another form than docs/guides/approvals.md describes; None if it finds none.
 Question: TypeAlias = Callable[[object], str | None]
 
+# Key in the metadata of an interrupt: the graph's value.
+_VALUE = "value"
+
 # Reason of the interrupt for a static breakpoint.
 BREAKPOINT = "langgraph:breakpoint"
 
@@ -193,13 +196,40 @@ def interrupt_requests(
         redact: Makes of values what a client may see of them.
         question: As for `PendingInterruptReader`.
     """
+    value = redact(interrupt.value)
     approval = _approval_in(interrupt.value)
     if isinstance(approval, _ToolApproval):
-        return [_per_call(interrupt, approval, redact)]
-    if approval is not None and len(approval.action_requests) == len(approval.review_configs):
-        return _batched(interrupt.id, approval, calls, redact)
-    value = redact(interrupt.value)
-    return [_plain(interrupt, value, question(value) if question is not None else None)]
+        requests = [_per_call(interrupt, approval, redact)]
+    elif approval is not None and len(approval.action_requests) == len(approval.review_configs):
+        requests = _batched(interrupt.id, approval, calls, redact)
+    else:
+        return [_plain(interrupt, value, question(value) if question is not None else None)]
+    if value_of([request.interrupt for request in requests]) != value:  # a graph's own, with more than the middleware's
+        requests[0].interrupt.metadata = {**(requests[0].interrupt.metadata or {}), _VALUE: value}
+    return requests
+
+
+def value_of(asked: Sequence[Interrupt]) -> object:
+    """Return the value of the LangGraph interrupt that was shown as these; for a breakpoint its message.
+
+    The interrupts for what `HumanInTheLoopMiddleware` asks hold all of its value in parts.
+    """
+    first = asked[0].metadata or {}
+    if _VALUE in first:
+        return first[_VALUE]
+    if "allowedDecisions" not in first:
+        return asked[0].message
+    if ":" not in asked[0].id:  # one of `interrupt_mode="per_call"`
+        return {"type": "tool_approval", "tool_call_id": asked[0].tool_call_id, **_call_in(asked[0])}
+    about = [one.metadata or {} for one in asked]
+    reviews = [{"action_name": one["name"], "allowed_decisions": one["allowedDecisions"]} for one in about]
+    return {"action_requests": [*map(_call_in, asked)], "review_configs": reviews}
+
+
+def _call_in(asked: Interrupt) -> dict[str, object]:
+    """Return the call to approve, as `HumanInTheLoopMiddleware` has it."""
+    about = asked.metadata or {}
+    return {"name": about["name"], "args": about["args"], "description": asked.message}
 
 
 # -- HumanInTheLoopMiddleware (langchain.agents.middleware.human_in_the_loop) -----------------------------------------
@@ -314,7 +344,7 @@ def _plain(interrupt: GraphInterrupt, value: object, question: str | None) -> In
         response_schema=dict(schema) if schema is not None else None,
         expires_at=_text(fields, "expiresAt", "expires_at"),
         # Pages written for `ag-ui-langgraph` read the value from `langgraph`.
-        metadata={"langgraph": {"raw": value}, **(metadata if isinstance(metadata, Mapping) else {}), "value": value},
+        metadata={"langgraph": {"raw": value}, **(metadata if isinstance(metadata, Mapping) else {}), _VALUE: value},
     )
     if_cancelled = Decision("reject", {CANCELLED: True}) if CANCELLED in fields else None
     return InterruptRequest(shown, schema=schema, if_cancelled=if_cancelled)

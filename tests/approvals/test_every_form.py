@@ -136,6 +136,25 @@ VALUES: dict[str, Any] = {
         "reason": "confirmation",
     },
     "a list": [{"action_request": {"action": "mail", "args": {}}, "description": "A mail"}],
+    "more than a batched approval": {
+        "action_requests": [{"name": "spend", "args": {"amount": 1}, "description": "Spend"}],
+        "review_configs": [
+            {"action_name": "spend", "allowed_decisions": ["approve"], "args_schema": {"type": "object"}}
+        ],
+        "title": "Please decide",
+    },
+    "a batched approval without descriptions": {
+        "action_requests": [{"name": "spend", "args": {}, "description": ""}, {"name": "spend", "args": {}}],
+        "review_configs": [{"action_name": "spend", "allowed_decisions": ["approve", "reject"]}] * 2,
+    },
+    "more than an approval of one call": {
+        "type": "tool_approval",
+        "tool_call_id": "c1",
+        "name": "spend",
+        "args": {"amount": 1},
+        "description": "Spend",
+        "currency": "EUR",
+    },
     "a number": 7,
     "nothing": None,
 }
