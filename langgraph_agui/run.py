@@ -302,6 +302,8 @@ class Run:
                 raise _PauseAbandoned
             pending = await self._carry_out(followup)
         interrupts = None if pending is None else emit_pending(self._agent, pending, self._translation)
+        if not pending:
+            self._translation.settle_calls(self._agent.own_tools(self.input))
         self._translation.emit_messages_snapshot(interrupts or ())
         if not self._graph.keeps_messages(self._agent.settings.messages_key):
             self._translation.use_state_as_result()

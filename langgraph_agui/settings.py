@@ -256,6 +256,11 @@ class AgentContext:
         show, question = self.contract.show, self.conventions.question
         return PendingInterruptReader(self.graph, settings.messages_key, show, settings.approval_timeout, question)
 
+    def own_tools(self, run_input: RunAgentInput) -> frozenset[str]:
+        """Return the graph's tools that the client does not run: those that it does not offer."""
+        known = self.graph.contents.tool_names if self.graph.contents is not None else frozenset[str]()
+        return known.difference(tool.name for tool in run_input.tools or ())
+
     def converter(self, thread_id: str) -> HistoryConverter:
         """Return what converts the messages of a thread."""
         settings = self.settings

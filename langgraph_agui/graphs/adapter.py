@@ -65,6 +65,11 @@ class Thread(NamedTuple):
     config: RunnableConfig | None = None
     past: PastMessages = PastMessages()
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether the graph has come to its end, so that nothing of the thread is left to run."""
+        return self.state.created_at is not None and not (self.state.next or self.state.tasks)
+
     def metadata(self, key: str) -> object:
         """Return what the checkpoint's metadata has under `key`."""
         return (self.state.metadata or {}).get(key)

@@ -10,9 +10,11 @@ from types import FunctionType
 from typing import Any, Final
 
 from langchain_core.language_models import BaseChatModel
+from langchain_core.runnables import RunnableBinding
 from langchain_core.tools import BaseTool
 from langgraph.pregel import Pregel
 
+from langgraph_agui.frontend import name_of
 from langgraph_agui.models.find import OBJECTS, Place, codes_of, models_at, of_kind, package_of, providers_in, walk
 
 # The name that LangGraph gives a graph without one.
@@ -28,6 +30,7 @@ class GraphContents:
         models: The models that write the assistant's messages, those of subagents included.
         providers: The providers of these models; none if one is unknown, or chosen when the graph runs.
         tools: The tools of the graph itself, by name.
+        tool_names: The names of all tools that its models may call, those of subagents included.
         subagents: The graphs inside it, by name, with what they are for if a tool of their own runs them.
         classes: The names of the classes of the objects in its own nodes and tools.
         inner_classes: The same of its subagents.
@@ -38,6 +41,7 @@ class GraphContents:
     models: list[BaseChatModel]
     providers: frozenset[str]
     tools: dict[str, BaseTool]
+    tool_names: frozenset[str]
     subagents: dict[str, str | None]
     classes: frozenset[str]
     inner_classes: frozenset[str]
@@ -55,6 +59,7 @@ def contents_of(graph: object) -> GraphContents:
         models=[model for model, place in models_at(places) if not place.auxiliary],
         providers=providers_in(places),
         tools={name: tool for name, (tool, place) in reversed(tools.items()) if place.graphs <= 1},
+        tool_names=frozenset(tools) | _bound_tools(places),
         # A tool that runs several graphs describes none of them.
         subagents={
             name: tools[where[-1]][0].description if where[-1] in tools and ran_by.count(where[-1]) == 1 else None
@@ -65,6 +70,12 @@ def contents_of(graph: object) -> GraphContents:
         names=frozenset(name for function, _ in of_kind(FunctionType, places) for name in _names(function)),
         complete=len(places) < OBJECTS,
     )
+
+
+def _bound_tools(places: Iterable[Place]) -> frozenset[str]:
+    """Return the names of the tools that models are bound to: an agent may end by a call that no tool answers."""
+    bindings = [binding.kwargs.get("tools") for binding, _ in of_kind(RunnableBinding, places)]
+    return frozenset(name_of(tool) for bound in bindings if isinstance(bound, list) for tool in bound)
 
 
 def _name_of(graph: Pregel[Any, Any, Any, Any], place: Place) -> str:

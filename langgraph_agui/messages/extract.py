@@ -57,6 +57,44 @@ def extract_messages(value: object, key: str) -> list[BaseMessage]:
     return _channel(channels.get(key)) if channels is not None else []
 
 
+def extract_all(value: object, key: str) -> list[BaseMessage]:
+    """Return what both `extract_messages` and `extract_other_messages` find."""
+    return [*extract_messages(value, key), *extract_other_messages(value, key)]
+
+
+def extract_other_messages(value: object, key: str) -> list[BaseMessage]:
+    """Return the answers of models and the results of tools in the other channels of a node's output.
+
+    Args:
+        value: As `extract_messages` takes it.
+        key: The channel that is left out.
+    """
+    if isinstance(value, Command):
+        return extract_other_messages(value.update, key)
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        found: list[BaseMessage] = []
+        for inner in value:
+            if isinstance(inner, tuple) and len(inner) == 2 and isinstance(inner[0], str):
+                found += _answers(dict([inner]), key)
+            else:
+                found += extract_other_messages(inner, key)
+        return found
+    return _answers(as_mapping(value) or {}, key)
+
+
+def _answers(channels: Mapping[str, object], key: str) -> list[BaseMessage]:
+    others = [value for name, value in channels.items() if name != key and _holds_messages(value)]
+    return [message for value in others for message in _channel(value) if isinstance(message, AIMessage | ToolMessage)]
+
+
+def _holds_messages(value: object) -> bool:
+    """Whether a channel holds messages, by its first item: the others of a long list of data are not looked at."""
+    if isinstance(value, Overwrite):
+        value = value.value
+    first = next(iter(value), None) if isinstance(value, Sequence) and not isinstance(value, str | bytes) else value
+    return isinstance(first, BaseMessage)
+
+
 def _channel(value: object) -> list[BaseMessage]:
     if isinstance(value, Overwrite):
         value = value.value

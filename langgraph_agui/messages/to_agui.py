@@ -7,7 +7,7 @@ and a block has keys that no AG-UI part has.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, Literal, TypeAlias, cast
 from uuid import uuid4
 
@@ -40,6 +40,9 @@ FAILED_WITHOUT_TEXT = "tool failed"
 SUMMARIZATION = "summarization"
 
 Role = Literal["assistant", "user", "tool"]
+
+# Makes the result of a call that gets none from its tool, given the call's id and tool.
+SettlingResult: TypeAlias = Callable[[str, str | None], ToolMessage]
 Content: TypeAlias = str | list[agui.ContentPart]
 
 _CHAT_ROLES: Mapping[str, Role] = {"assistant": "assistant", "ai": "assistant", "user": "user", "human": "user"}
@@ -166,9 +169,29 @@ def open_tool_calls(messages: Sequence[BaseMessage], *, at_end: bool = False) ->
 
 
 def interrupted(call_id: str, name: str | None) -> ToolMessage:
-    """Return the result of a call that will get none: its run was stopped, or its model has failed."""
+    """Return the result of a call that was interrupted: its run was stopped or has failed, or its model has."""
     text = "Interrupted: there is no result."
     return ToolMessage(text, id=f"{call_id}:interrupted", tool_call_id=call_id, name=name, status="error")
+
+
+def unanswered(call_id: str, name: str | None) -> ToolMessage:
+    """Return the result of a call that nobody answers, though nothing was interrupted: an agent may end by a call."""
+    return ToolMessage("This call has no result.", id=_unanswered_id(call_id), tool_call_id=call_id, name=name)
+
+
+def is_unanswered(result: agui.ToolMessage) -> bool:
+    """Return whether a client's result is ours: nobody has answered the call."""
+    return result.id == _unanswered_id(result.tool_call_id)
+
+
+def _unanswered_id(call_id: str) -> str:
+    return f"{call_id}:unanswered"
+
+
+def not_kept(call_id: str, name: str | None) -> ToolMessage:
+    """Return the result of a call in a message that the graph does not keep."""
+    text = "This call was not kept: it has no result."
+    return ToolMessage(text, id=f"{call_id}:not_kept", tool_call_id=call_id, name=name)
 
 
 def cancelled(call_id: str, name: str | None) -> ToolMessage:

@@ -9,15 +9,24 @@ other content "edit and fork". Everything else is known already, was removed by 
 """
 
 from collections import deque
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import cast
 
 from ag_ui import core as agui
 from langchain_core.messages import AIMessage, BaseMessage, RemoveMessage, ToolCall, ToolMessage
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
+from langgraph_agui.graphs import Thread
 from langgraph_agui.graphs.past import PastMessages
-from langgraph_agui.messages.to_agui import interrupted, langchain_messages_to_agui
+from langgraph_agui.messages.extract import extract_other_messages
+from langgraph_agui.messages.to_agui import (
+    SettlingResult,
+    interrupted,
+    is_unanswered,
+    langchain_messages_to_agui,
+    open_tool_calls,
+    unanswered,
+)
 from langgraph_agui.quoting import quoted_list
 from langgraph_agui.telemetry import count_dropped, run_logger
 
@@ -37,7 +46,7 @@ def last_asked(client: Sequence[agui.Message]) -> agui.UserMessage | None:
     return last if isinstance(last, agui.UserMessage) else None
 
 
-def shown(thread: Sequence[BaseMessage]) -> list[agui.UserMessage | agui.AssistantMessage | agui.ToolMessage]:
+def visible_in(thread: Sequence[BaseMessage]) -> list[agui.UserMessage | agui.AssistantMessage | agui.ToolMessage]:
     """Return what a client sees as said in messages of the thread: no reasoning, and no answer that is empty."""
     messages = langchain_messages_to_agui(thread)
     said = [one for one in messages if isinstance(one, agui.UserMessage | agui.AssistantMessage | agui.ToolMessage)]
@@ -64,7 +73,7 @@ def has_seen(client: Sequence[agui.Message], thread: Sequence[BaseMessage], call
     if not held:
         return True
     turn = last_turn(thread)
-    seen = shown(turn)
+    seen = visible_in(turn)
     visible = {call for message in seen for call in _call_ids(message)}
     hidden = {call["id"] for call in calls_in(turn)} - visible
     answers = [one for one in seen if isinstance(one, agui.AssistantMessage)]
@@ -161,7 +170,7 @@ def new_messages(
             return True
         return index >= start and message_id not in past
 
-    unanswered = set(open_calls)
+    waiting = set(open_calls)
     new: list[agui.Message] = []
     for index, message in enumerate(client):
         # Messages of subagents are not the thread's.
@@ -169,8 +178,8 @@ def new_messages(
             continue
         if isinstance(message, accepted) and is_new(index, message.id):
             new.append(message)
-        elif isinstance(message, agui.ToolMessage) and message.tool_call_id in unanswered:
-            unanswered.discard(message.tool_call_id)
+        elif isinstance(message, agui.ToolMessage) and message.tool_call_id in waiting and not is_unanswered(message):
+            waiting.discard(message.tool_call_id)
             new.append(message)
     return new
 
@@ -181,12 +190,19 @@ def new_messages(
 # without calls. Providers refuse both, and the thread could never run again.
 
 
-def close_gaps(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+def close_gaps(
+    messages: Sequence[BaseMessage], answer: SettlingResult = interrupted, answered: Collection[str | None] = ()
+) -> list[BaseMessage]:
     """Return a conversation with its gaps closed.
 
-    A call that is unanswered though the conversation has gone on is answered as interrupted; a result that came too
-    late goes behind its call; a result that answers nothing, or what is answered already, is left out. The calls at
-    the end may still be answered.
+    A call that is unanswered though the conversation has gone on gets a result; a result that came too late goes behind
+    its call; a result that answers nothing, or what is answered already, is left out. The calls at the end may still be
+    answered.
+
+    Args:
+        messages: The conversation.
+        answer: Makes the missing results.
+        answered: Calls whose results the graph keeps elsewhere.
     """
     if not any(isinstance(one, ToolMessage) or (isinstance(one, AIMessage) and one.tool_calls) for one in messages):
         return list(messages)
@@ -203,15 +219,57 @@ def close_gaps(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
         result.append(message)
         if not isinstance(message, AIMessage):
             continue
-        answered = {cast("ToolMessage", messages[place]).tool_call_id for place in found[index]}
         result += [messages[place] for place in found[index]]
         if index < last:
-            open_ = [call for call in message.tool_calls if call["id"] not in answered]
-            result += [interrupted(call["id"] or "", call["name"]) for call in open_]
+            open_ = [call for call in _without_result(message, messages, found[index]) if call["id"] not in answered]
+            result += [answer(call["id"] or "", call["name"]) for call in open_]
     if left_out:
         logger.warning("Results that answer no open call were left out: %s.", quoted_list(left_out))
         count_dropped("tool_result", len(left_out))
     return result
+
+
+def results_elsewhere(thread: Thread, key: str) -> dict[str, ToolMessage]:
+    """Return the results that a thread keeps in other channels than that of its messages, by the ids of their calls."""
+    others = extract_other_messages(thread.state.values, key)
+    return {message.tool_call_id: message for message in others if isinstance(message, ToolMessage)}
+
+
+def shown_thread(thread: Thread, key: str, own_tools: Collection[str]) -> Thread:
+    """Return a thread with the messages that its runs have shown: if it has ended, each call has a result.
+
+    Only the calls at the end may still be answered, if they are for the client.
+
+    Args:
+        thread: The thread.
+        key: The channel of its messages.
+        own_tools: The tools that no client runs.
+    """
+    messages = thread.messages
+    if not thread.has_ended or not calls_in(messages):
+        return thread
+    found, left = _find_results(messages), {call["id"] for call in open_tool_calls(messages, at_end=True)}
+    results = results_elsewhere(thread, key)
+    shown: list[BaseMessage] = []
+    waiting: list[BaseMessage] = []
+    for index, message in enumerate(messages):
+        if not isinstance(message, ToolMessage):
+            shown += waiting
+            waiting = []
+        shown.append(message)
+        for call in _without_result(message, messages, found[index]) if isinstance(message, AIMessage) else ():
+            call_id, name = call["id"] or "", call["name"]
+            if call_id in results:
+                waiting.append(results[call_id])
+            elif call_id not in left or name in own_tools:
+                waiting.append(unanswered(call_id, name))
+    return thread._replace(messages=[*shown, *waiting])
+
+
+def _without_result(message: AIMessage, messages: Sequence[BaseMessage], results: Iterable[int]) -> list[ToolCall]:
+    """Return the calls of a message that have none of the results at these places."""
+    answered = {cast("ToolMessage", messages[place]).tool_call_id for place in results}
+    return [call for call in message.tool_calls if call["id"] not in answered]
 
 
 def _find_results(messages: Sequence[BaseMessage]) -> dict[int, list[int]]:

@@ -24,7 +24,7 @@ from langgraph_agui.interrupts.resume import Resolution, resolve, unused
 from langgraph_agui.interrupts.used import ANSWERED, AnswerUse, fingerprint, used_since_tools
 from langgraph_agui.messages.extract import as_mapping
 from langgraph_agui.messages.media_urls import check_media_urls
-from langgraph_agui.messages.to_agui import open_tool_calls
+from langgraph_agui.messages.to_agui import interrupted, open_tool_calls, unanswered
 from langgraph_agui.settings import AgentContext
 from langgraph_agui.state.client_state import ClientState
 from langgraph_agui.threads import history
@@ -256,7 +256,7 @@ class RunPlanner:
         if last is None or all(message.id != last.id for message in thread.messages):
             return None
         index = _index_of(last, thread)
-        if behind := history.shown(thread.messages[index + 1 :]):
+        if behind := history.visible_in(thread.messages[index + 1 :]):
             return None if history.holds(self._input.messages, behind[0]) else last
         is_settled = not thread.state.next and self._same_content(last, thread.messages[index])
         return None if is_settled else last
@@ -267,7 +267,7 @@ class RunPlanner:
         is_there = last is not None and any(message.id == last.id for message in thread.messages)
         if last is None or is_there or last.id not in thread.past:
             return None
-        newest = history.shown(history.last_turn(thread.messages))[-1:]
+        newest = history.visible_in(history.last_turn(thread.messages))[-1:]
         if not newest or history.holds(self._input.messages, newest[0]):
             return None
         trimmed = await self._graph.load_thread_with_trimmed(self._config, last.id, self._key)
@@ -315,8 +315,11 @@ class RunPlanner:
         followup = self._input.model_copy(update={"messages": new, "state": state})
         planner = RunPlanner(self._agent, followup, self._config, self._call)
         if not self._takes_messages() or not planner._new_messages(thread):
-            return Show(thread, thread.state.values)
+            return Show(self._shown(thread), thread.state.values)
         return await planner._plan_input(thread)
+
+    def _shown(self, thread: Thread) -> Thread:
+        return history.shown_thread(thread, self._key, self._agent.own_tools(self._input))
 
     async def _plan_input(self, thread: Thread) -> Execute | Show:
         """Run the graph with the client's new messages and its changes of the state."""
@@ -328,12 +331,12 @@ class RunPlanner:
         new = self._input.messages if imported else self._new_messages(thread)
         only_results = all(message.role == "tool" for message in new)
         if only_results and len(open_tool_calls(thread.messages, at_end=True)) > len(new) > 0:
-            return Show(thread)  # the client has yet to answer the other calls
+            return Show(self._shown(thread))  # the client has yet to answer the other calls
         converted = await self._call(self._converted, new)
         if imported and converted and isinstance(converted[-1], AIMessage) and not converted[-1].tool_calls:
             # The client asks for nothing: the history ends with its answer.
             return Show(thread._replace(messages=converted))
-        whole = await self._call(history.close_gaps, [*thread.messages, *converted]) if new else thread.messages
+        whole = await self._call(self._without_gaps, thread, converted) if new else thread.messages
         known = {message.id for message in (*thread.messages, *converted)}
         update = history.append_update(thread.messages, whole, removes=self._graph.removes_messages(self._key))
         graph_input = self._graph_input(update, writes)
@@ -341,7 +344,7 @@ class RunPlanner:
         if stored.created_at is not None and self._takes_messages() and not graph_input:
             if _failed_after_tools(thread) and not await used_since_tools(self._graph, thread, self._key):
                 return Execute(None, thread)
-            return Show(thread, stored.values)
+            return Show(self._shown(thread), stored.values)
         answered = thread.metadata(ANSWERED)  # kept, so that the same answers again are still known
         taken = converted if self._takes_messages() else []
         past = thread.past.before(taken)
@@ -351,6 +354,11 @@ class RunPlanner:
         config = merge_run_configs(RunnableConfig(metadata=metadata), None if settle_first else thread.config)
         start = thread._replace(past=past)
         return Execute(self._filled(graph_input, stored.values), start, config, healed, settle_first)
+
+    def _without_gaps(self, thread: Thread, new: Sequence[BaseMessage]) -> list[BaseMessage]:
+        """Return the thread with new messages; nothing was interrupted in one that had ended."""
+        answer = unanswered if thread.has_ended and not thread.metadata(ABANDONED) else interrupted
+        return history.close_gaps([*thread.messages, *new], answer, history.results_elsewhere(thread, self._key).keys())
 
     async def _plan_rerun(self, rerun: agui.UserMessage, thread: Thread, trimmed: Thread | None = None) -> Execute:
         """Run again from before a message, with its old or its new content.

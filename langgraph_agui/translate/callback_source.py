@@ -22,7 +22,7 @@ from langgraph.errors import GraphBubbleUp, GraphInterrupt
 
 from langgraph_agui.configs import namespace_of
 from langgraph_agui.errors import ErrorCode, RunStopped
-from langgraph_agui.messages.extract import extract_messages
+from langgraph_agui.messages.extract import extract_all
 from langgraph_agui.messages.silence import EVERYTHING, Silence
 from langgraph_agui.translate.message_tracker import ModelCall
 from langgraph_agui.translate.run_tree import RunTree, ToolRun
@@ -206,14 +206,14 @@ class CallbackSource(BaseCallbackHandler):
     def on_chain_end(self, outputs: object, *, run_id: UUID, **kwargs: object) -> None:
         """A chain has ended."""
         if run_id in self._inputs:
-            location, inputs = self.runs.find(run_id), partial(extract_messages, self._inputs.pop(run_id), self._key)
-            found = extract_messages(outputs, self._key)
-            messages = self._messages.copies.find_all(location.node, found, location.subagent)
-            for message, streamed_id in messages:  # it gets an id before the state gives it one, as LangGraph would
+            location, inputs = self.runs.find(run_id), partial(extract_all, self._inputs.pop(run_id), self._key)
+            output = self._messages.copies.read_output(outputs, self._key, location.node, location.subagent)
+            for message, streamed_id in output.with_copies:
+                # It gets an id before the state gives it one, as LangGraph would.
                 message.id = message.id or streamed_id or str(uuid4())
                 if message.id in self._silences:  # a node that streams its model returns a message of its own
                     self._silences[message.id].mark(message)
-            end = partial(self._translation.end_node, run_id, messages, inputs, location.subagent, location.node)
+            end = partial(self._translation.end_node, run_id, output, inputs, location.subagent, location.node)
             self.deliver(location.position("end"), end)
         if (subagent := self.runs.leave(run_id)) is not None:
             self.deliver(None, partial(self._translation.end_subagent, subagent))

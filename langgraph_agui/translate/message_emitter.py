@@ -5,7 +5,7 @@ what was emitted.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from functools import partial
 from typing import cast
 
@@ -17,7 +17,15 @@ from langgraph_agui.messages.assistant_turn import AssistantTurn
 from langgraph_agui.messages.blocks import read_blocks
 from langgraph_agui.messages.encrypted_values import AGENT, EncryptedValueCodec, MessageSource
 from langgraph_agui.messages.silence import NOTHING, Silence, silence_in
-from langgraph_agui.messages.to_agui import agui_role, interrupted, text_of, tool_message, user_message
+from langgraph_agui.messages.to_agui import (
+    SettlingResult,
+    agui_role,
+    interrupted,
+    text_of,
+    tool_message,
+    unanswered,
+    user_message,
+)
 from langgraph_agui.translate.event_sinks import Sink
 from langgraph_agui.translate.streaming_message import StreamingMessage, emit_value
 from langgraph_agui.translate.subagents import PublicCallIds, subagent_sink
@@ -113,11 +121,16 @@ class MessageEmitter:
         """Whether a message is open, so that a snapshot would hold a part of it."""
         return any(live.is_open for live in self._messages.values())
 
-    def withdraw(self, live: StreamingMessage) -> None:
-        """Take back a message of this run. Its open calls get a result first: clients count calls, not messages."""
+    def withdraw(self, live: StreamingMessage, answer: SettlingResult) -> None:
+        """Take back a message of this run. Its open calls get a result first: clients count calls, not messages.
+
+        Args:
+            live: The message.
+            answer: Makes these results.
+        """
         if live.is_open:
             live.close()
-        self._interrupt(live)
+        self._settle(live, answer)
         del self._messages[live.turn]
         self._by_agent[live.turn.source.subagent_run_id].remove(live)
         self._call_ids.withdraw(self._conversation.withdraw(live.turn))
@@ -146,8 +159,14 @@ class MessageEmitter:
 
     # -- the end ------------------------------------------------------------------------------------------------------
 
-    def interrupt_calls(self, ended: Collection[str], client_tools: Collection[str]) -> None:
-        """Answer calls that nobody will answer as interrupted: the run has continued without them.
+    def settle_calls_of(self, tools: Collection[str]) -> None:
+        """Answer the open calls of these tools, which nobody will answer."""
+        for live in self._messages.values():
+            if not live.is_open:
+                self._settle(live, unanswered, lambda name: name in tools)
+
+    def settle_calls(self, ended: Collection[str], client_tools: Collection[str]) -> None:
+        """Answer calls that nobody will answer: of models that have failed, and of agents that have ended.
 
         Args:
             ended: The subagents that have ended, or have handed over.
@@ -155,22 +174,25 @@ class MessageEmitter:
         """
         for live in self._messages.values():
             if live.failed:
-                self._interrupt(live)
+                self._settle(live, interrupted)
             elif live.turn.source.subagent_run_id in ended:
-                self._interrupt(live, client_tools)
+                self._settle(live, unanswered, lambda name: name not in client_tools)
 
     def abandon(self, subagent_run_id: str) -> None:
         """Close the messages of a subagent that has failed, and answer its open calls as interrupted."""
         for live in self._by_agent[subagent_run_id]:
             if live.is_open:
                 live.close()
-            self._interrupt(live)
+            self._settle(live, interrupted)
 
-    def _interrupt(self, live: StreamingMessage, excluded: Collection[str] = ()) -> None:
+    def _settle(
+        self, live: StreamingMessage, answer: SettlingResult, may_answer: Callable[[str | None], bool] = lambda _: True
+    ) -> None:
+        """Answer the open calls of a message by `answer`, if `may_answer` is true of their tools."""
         for block in live.turn.blocks:
-            if block.kind == "call" and block.id not in self._answered and block.name not in excluded:
-                result = interrupted(block.id, block.name)
-                self._emit_result(result, f"{block.id}:interrupted", live.turn.source)
+            if block.kind == "call" and block.id not in self._answered and may_answer(block.name):
+                result = answer(block.id, block.name)
+                self._emit_result(result, str(result.id), live.turn.source)
 
     def close(self, subagent_run_id: str | None = None) -> None:
         """Close the open messages of a subagent, or (None) all that are open."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, count
 from threading import Lock
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 from uuid import UUID, uuid4
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
@@ -17,21 +17,39 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langgraph_agui.configs import namespace_of
 from langgraph_agui.messages.blocks import continuation_text, read_blocks
 from langgraph_agui.messages.encrypted_values import AGENT, MessageSource
+from langgraph_agui.messages.extract import extract_messages, extract_other_messages
 from langgraph_agui.messages.silence import NOTHING, Silence, silence_in
-from langgraph_agui.messages.to_agui import SUMMARIZATION, agui_role
+from langgraph_agui.messages.to_agui import SUMMARIZATION, SettlingResult, agui_role, interrupted, not_kept
 from langgraph_agui.translate.message_emitter import MessageEmitter
 from langgraph_agui.translate.snapshot import StateMessages
 from langgraph_agui.translate.streaming_message import StreamingMessage
 from langgraph_agui.translate.subagents import SubagentRun, SubagentTracker
 
-# The messages that a node returns, each with the id of the streamed message that it repeats.
-NodeOutput: TypeAlias = Sequence[tuple[BaseMessage, str | None]]
+# Messages that a node returns, each with the id of the streamed message that it repeats.
+Returned: TypeAlias = Sequence[tuple[BaseMessage, str | None]]
 
 # Finds the messages in a node's input: they are not new.
 NodeInput: TypeAlias = Callable[[], Iterable[BaseMessage]]
 
 # Whether the graph keeps a conversation.
 KeepsMessages: TypeAlias = Callable[[], bool]
+
+
+class NodeOutput(NamedTuple):
+    """The messages that a node returns.
+
+    Attributes:
+        messages: Those for the conversation.
+        others: Answers of models and results of tools for other channels of the state.
+    """
+
+    messages: Returned
+    others: Sequence[BaseMessage]
+
+    @property
+    def with_copies(self) -> Returned:
+        """All of them, each with the id of the streamed message that it repeats."""
+        return [*self.messages, *((message, None) for message in self.others)]
 
 
 @dataclass(slots=True, eq=False)
@@ -106,6 +124,8 @@ class MessageTracker:
         self.keeps_messages = keeps_messages
         # What models made in each task of the main agent, by the checkpoint namespace.
         self._made_in: defaultdict[str, list[StreamingMessage]] = defaultdict(list)
+        # Those of them that nodes have put into other channels than the conversation, where results may follow.
+        self._kept_elsewhere: list[StreamingMessage] = []
         self._withdrawn = False
 
     # -- the thread ---------------------------------------------------------------------------------------------
@@ -241,16 +261,18 @@ class MessageTracker:
     # -- nodes --------------------------------------------------------------------------------------------------
 
     def end_node(
-        self, messages: NodeOutput, inputs: NodeInput, subagent: SubagentRun | None, namespace: str = ""
+        self, output: NodeOutput, inputs: NodeInput, subagent: SubagentRun | None, namespace: str = ""
     ) -> None:
         """A node has returned messages. `namespace` is the checkpoint namespace of its task."""
         new: list[tuple[BaseMessage, str | None]] = []
-        for message, copied in messages:
+        for message, copied in output.messages:
             turn = self._conversation.turns.get(self._state.public_id(message.id))
             if message.id not in self._known:
                 new.append((message, copied))
             elif turn is not None and (subagent is None or turn.source.subagent_run_id == subagent.id):
                 self._emitter.update(turn, message)
+        results = [message for message in output.others if isinstance(message, ToolMessage)]
+        new += [(message, None) for message in results if message.id not in self._known]
         if new:
             self.mark_known(inputs())
         for message, copied in new:
@@ -259,15 +281,42 @@ class MessageTracker:
                 self._state.alias(message.id, copied)
             self.emit_message(message, subagent)
         if subagent is None:
-            kept = {self._state.public_id(message.id) for message, _ in messages}
-            kept |= {public for message, _ in messages for _, public in self._streamed.get(message.id or "", ())}
-            self.withdraw(namespace, kept)
+            self._withdraw_unkept(output, namespace)
 
     # -- what no node keeps -----------------------------------------------------------------------------------------
 
     def _record_made(self, call: ModelCall, live: StreamingMessage) -> None:
         if call.source.subagent_run_id is None and self.keeps_messages():
             self._made_in[namespace_of(call.metadata)].append(live)
+
+    def _withdraw_unkept(self, output: NodeOutput, namespace: str) -> None:
+        kept = self._public_ids([message for message, _ in output.messages])
+        elsewhere = self._public_ids(output.others) - kept
+        self._kept_elsewhere = [live for live in self._kept_elsewhere if live.turn.message_id not in kept]
+        made = [live for task in self._tasks_in(namespace) for live in self._made_in[task]]
+        self._kept_elsewhere += [live for live in made if live.turn.message_id in elsewhere]
+        self.withdraw(namespace, kept | elsewhere)
+
+    def _tasks_in(self, namespace: str) -> list[str]:
+        """Return a task in which models made messages, and the tasks inside it; none without a namespace."""
+        inside = f"{namespace}|"
+        return [task for task in self._made_in if namespace and (task == namespace or task.startswith(inside))]
+
+    def _public_ids(self, messages: Sequence[BaseMessage]) -> set[str]:
+        """Return the ids under which the client may know these messages of the state."""
+        streamed = {public for message in messages for _, public in self._streamed.get(message.id or "", ())}
+        return streamed | {self._state.public_id(message.id) for message in messages}
+
+    def withdraw_kept_elsewhere(self, answer: SettlingResult = not_kept) -> None:
+        """Take back what stands only in other channels, because the run ends; `answer` settles its open calls."""
+        gone, self._kept_elsewhere = self._kept_elsewhere, []
+        for live in gone:
+            self._take_back(live, answer)
+
+    def _take_back(self, live: StreamingMessage, answer: SettlingResult) -> None:
+        self._withdrawn = True
+        self._emitter.withdraw(live, answer)
+        self._known -= self._state.forget(live.turn.message_id)
 
     def withdraw(self, namespace: str, kept: Collection[str] = (), *, only_failed: bool = False) -> None:
         """Take back what models made in a task, and in the tasks inside it.
@@ -277,16 +326,13 @@ class MessageTracker:
             kept: The public ids of messages that stay.
             only_failed: Whether only the messages of failed model calls are taken back.
         """
-        inside = [task for task in self._made_in if task == namespace or task.startswith(f"{namespace}|")]
-        for task in inside if namespace else ():
+        for task in self._tasks_in(namespace):
             made = [live for live in self._made_in.pop(task) if live.turn.message_id not in kept]
             gone = [live for live in made if not only_failed or live.failed]
             if left := [live for live in made if live not in gone]:
                 self._made_in[task] = left
             for live in gone:
-                self._emitter.withdraw(live)
-                self._known -= self._state.forget(live.turn.message_id)
-                self._withdrawn = True
+                self._take_back(live, interrupted if live.failed else not_kept)
 
     def take_withdrawn(self) -> bool:
         """Return whether the client has to lose messages now. It has not while a message is open."""
@@ -356,9 +402,21 @@ class CopyDetector:
                 for around in _around(namespace):
                     self._streamed[around][number] = entry
 
+    def read_output(self, value: object, key: str, namespace: str, subagent: SubagentRun | None) -> NodeOutput:
+        """Return the messages in what a task returns.
+
+        Args:
+            value: What it returns.
+            key: The channel of the conversation.
+            namespace: The checkpoint namespace of the task.
+            subagent: The subagent that the task belongs to.
+        """
+        messages = self.find_all(namespace, extract_messages(value, key), subagent)
+        return NodeOutput(messages, extract_other_messages(value, key))
+
     def find_all(
         self, namespace: str, messages: Sequence[BaseMessage], subagent: SubagentRun | None = None
-    ) -> NodeOutput:
+    ) -> Returned:
         """Return the messages of a task with the ids of those that they repeat: of the same agent, in the same task.
 
         Each is found once, because a node may return the same words several times. Not one that is returned itself.

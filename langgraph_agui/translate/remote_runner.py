@@ -24,7 +24,13 @@ from langgraph_agui.aio import await_shielded
 from langgraph_agui.errors import ErrorCode, RunInputError
 from langgraph_agui.graphs import GraphAdapter, LocalGraphAdapter
 from langgraph_agui.graphs.remote import RemoteGraphAdapter, server_config
-from langgraph_agui.messages.extract import MessageDecoder, decode_message, encode_for_server, extract_messages
+from langgraph_agui.messages.extract import (
+    MessageDecoder,
+    decode_message,
+    encode_for_server,
+    extract_all,
+    extract_messages,
+)
 from langgraph_agui.telemetry import run_logger
 from langgraph_agui.translate.graph_runner import Fail, GraphRunner, LocalGraphRunner, StreamPart
 from langgraph_agui.translate.remote_parts import RemoteErrors, RemoteModels, RemoteTasks, StartedTask, own_namespace
@@ -187,14 +193,14 @@ class RemoteGraphRunner(GraphRunner):
     ) -> None:
         run_id, own = _run_id(task), "|".join(own_namespace(namespace, task))
         started = self._tasks.end(namespace, task)
-        found = self._messages(task.get("result")) if error is None else []
-        self._models.leave_task(own, {message.id for message in found}, error)
+        result = self._decoder.decode(task.get("result")) if error is None else None
+        self._models.leave_task(own, {message.id for message in extract_all(result, self._key)}, error)
         if error is not None or task.get("interrupts"):
             self._translation.steps.finish(run_id)
         elif started is not None:  # else it ran before the pause that this run resumes from
-            messages = self._translation.messages.copies.find_all(own, found, subagent)
-            inputs = partial(self._messages, started.get("input"))
-            self._translation.end_node(run_id, messages, inputs, subagent, own)
+            output = self._translation.messages.copies.read_output(result, self._key, own, subagent)
+            given = self._decoder.decode(started.get("input"))
+            self._translation.end_node(run_id, output, partial(extract_all, given, self._key), subagent, own)
 
     def _skip_tasks(self, namespace: Namespace, updates: Mapping[str, object]) -> None:
         """Handle tasks that were not run: the update contains what they have written before, by their node."""

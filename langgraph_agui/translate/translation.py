@@ -5,7 +5,7 @@ What a graph does enters as method calls, in order and in one thread at a time; 
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from uuid import UUID
 
 from ag_ui import core as agui
@@ -24,7 +24,7 @@ from langgraph_agui.messages.encrypted_values import EncryptedValueCodec
 from langgraph_agui.messages.extract import as_mapping, extract_messages
 from langgraph_agui.messages.options import ReasoningOptions, maker_of
 from langgraph_agui.messages.redaction import redactor_for
-from langgraph_agui.messages.to_agui import open_tool_calls
+from langgraph_agui.messages.to_agui import interrupted, open_tool_calls
 from langgraph_agui.protocol.wire import to_jsonable
 from langgraph_agui.settings import NodeConventions, Subagents
 from langgraph_agui.state.client_state import ClientStateCache
@@ -143,6 +143,10 @@ class Translation:
         """Make open messages write to the current readers: one has joined or left."""
         self._emitter.refresh_writers()
 
+    def settle_calls(self, tools: Collection[str]) -> None:
+        """Answer the open calls of these tools: the graph has come to its end, and no client runs them."""
+        self._emitter.settle_calls_of(tools)
+
     def emit_messages_snapshot(self, interrupts: Sequence[Interrupt] = ()) -> None:
         """Emit the whole conversation as the graph's state holds it. Nothing may follow but the terminal event.
 
@@ -181,8 +185,7 @@ class Translation:
     def cancel_run(self) -> None:
         """End a run that was stopped on purpose."""
         if not self.finished:
-            self._close()
-            self.subagents.stop_all()
+            self._break_off()
             self._emit_finished(agui.RunFinishedCancelledOutcome(type="cancelled"))
 
     def fail_run(self, error: BaseException, otherwise: ErrorCode = ErrorCode.GRAPH_ERROR) -> None:
@@ -193,8 +196,7 @@ class Translation:
         if self.finished:
             return
         try:
-            self._close()
-            self.subagents.stop_all()
+            self._break_off()
         except Exception:
             logger.exception("Run %.80r: closing its open messages failed", self._input.run_id)
         self.finished = True
@@ -213,8 +215,15 @@ class Translation:
 
     def _settle(self) -> None:
         client_tools = {tool.name for tool in self._input.tools or ()}
-        self._emitter.interrupt_calls(self._ended_subagents, client_tools)
+        self.messages.withdraw_kept_elsewhere()
+        self._emitter.settle_calls(self._ended_subagents, client_tools)
         self._close()
+
+    def _break_off(self) -> None:
+        self._close()
+        self.messages.withdraw_kept_elsewhere(interrupted)
+        self._emit_withdrawals()
+        self.subagents.stop_all()
 
     def _close(self) -> None:
         self.messages.close()
@@ -283,11 +292,11 @@ class Translation:
             self.steps.start(run_id, node, self.subagents.announce(subagent), namespace)
 
     def end_node(
-        self, run_id: UUID, messages: NodeOutput, inputs: NodeInput, subagent: SubagentRun | None, namespace: str
+        self, run_id: UUID, output: NodeOutput, inputs: NodeInput, subagent: SubagentRun | None, namespace: str
     ) -> None:
         """A node has ended; see `MessageTracker.end_node`."""
         if not self.subagents.hides(subagent):
-            self.messages.end_node(messages, inputs, subagent, namespace)
+            self.messages.end_node(output, inputs, subagent, namespace)
             self._emit_withdrawals()
             self.steps.finish(run_id)
 

@@ -17,6 +17,7 @@ from urllib.request import urlopen
 import pytest
 
 from tests.approvals.server_graphs import GRAPHS as APPROVALS
+from tests.remote.channel_graphs import GRAPHS as CHANNELS
 from tests.remote.graphs import GRAPHS
 from tests.remote.inner_graphs import GRAPHS as INNER
 from tests.remote.sibling_graphs import GRAPHS as SIBLINGS
@@ -34,6 +35,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a server that serves the graphs of these tests, the matrix of `tests.approvals` among them."""
     home = tmp_path_factory.mktemp("server")
     modules = {
+        "tests.remote.channel_graphs": CHANNELS,
         "tests.remote.graphs": GRAPHS,
         "tests.remote.inner_graphs": INNER,
         "tests.remote.sibling_graphs": SIBLINGS,

@@ -205,6 +205,6 @@ async def test_a_new_message_instead_of_results(saver: Any) -> None:
     thread = asking(saver, "p1", "p2")
     first = await thread.say("go")
     await thread.say(*first.messages, result("p2", "two"), "never mind")
-    assert sorted(thread.asked) == ["", "Interrupted: there is no result.", "go", "never mind", "two"]
+    assert sorted(thread.asked) == ["", "This call has no result.", "go", "never mind", "two"]
     assert thread.asked[-1] == "never mind"
     assert isinstance(thread.model.seen[-1][-1], HumanMessage)
