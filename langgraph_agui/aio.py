@@ -3,14 +3,16 @@
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Coroutine
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
 from datetime import timedelta
 from functools import partial
+from threading import Event
 from typing import Any, Final, ParamSpec, Protocol, TypeAlias, TypeVar
 
 T = TypeVar("T")
+R = TypeVar("R")
 P = ParamSpec("P")
 
 # A time: seconds, or a `timedelta`.
@@ -76,6 +78,37 @@ async def run_in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwa
     """Call a function in a thread of ours and return what it returns: the event loop serves others meanwhile."""
     call = partial(copy_context().run, function, *args, **kwargs)
     return await asyncio.get_running_loop().run_in_executor(_THREADS, call)
+
+
+class RunInLoop(Protocol):
+    """Runs a coroutine in an event loop, for synchronous code in another thread."""
+
+    def __call__(self, work: Coroutine[None, None, T]) -> T:
+        """Block until the coroutine has ended; return what it gives."""
+
+
+async def run_in_thread_with_loop(function: Callable[[RunInLoop], R]) -> R:
+    """Call a synchronous function in a thread, with a function that runs coroutines in this event loop.
+
+    If the caller is cancelled, so is the coroutine that runs; it and all later ones raise into the function.
+    """
+    loop = asyncio.get_running_loop()
+    started: list[Future[Any]] = []
+    left = Event()
+
+    def run_in_loop(work: Coroutine[None, None, T]) -> T:
+        future = asyncio.run_coroutine_threadsafe(work, loop)
+        started.append(future)
+        if left.is_set():  # asked last: whoever sets it cancels what has started before
+            future.cancel()
+        return future.result()
+
+    try:
+        return await asyncio.to_thread(function, run_in_loop)
+    finally:
+        left.set()
+        for future in started:
+            future.cancel()
 
 
 async def run_here(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

@@ -50,7 +50,7 @@ class InputReaders:
     """
 
     def __init__(self, contents: GraphContents | None, by_convention: Collection[str]) -> None:
-        self._known = contents is not None
+        self._contents = contents
         # A node may look into its configuration by itself.
         self._is_sure = contents is not None and contents.complete and "configurable" not in contents.names
         self._fields = set(by_convention)
@@ -69,11 +69,13 @@ class InputReaders:
             sent: What the client sent for the graph.
         """
         self._fields |= sent.fields_read
-        if not self._known:
+        if self._contents is None:
             return
         fields: Mapping[str, JsonValue] = dict(sent)
         warnings: list[str] = []
-        if (names := _names(fields["tools"])) and "tools" not in self._fields:
+        # What the page gives a tool for, a model of the graph may call by a tool of its own (A2UI does that).
+        names = [name for name in _names(fields["tools"]) if name not in self._contents.tool_names]
+        if names and "tools" not in self._fields:
             warnings.append(_UNREAD_TOOLS % quoted_list(names))
         if fields["context"] and "context" not in self._fields:
             warnings.append(_UNREAD_CONTEXT)

@@ -131,6 +131,8 @@ class _ProducerRules:
         self._streamed: set[str] = set()
         self._started_calls: dict[str, None] = {}
         self._run_answers: set[str] = set()
+        # Results of frontend tools' calls: right for a call that the client loses before the run ends.
+        self._frontend_results: list[agui.ToolCallResultEvent] = []
 
     def feed(self, event: Event) -> None:
         """Check the next event. Raises `ProtocolError` if a producer must not send it."""
@@ -141,6 +143,7 @@ class _ProducerRules:
                 self._finish_run(event)
             case agui.RunErrorEvent():
                 _check_usage(event, event.usage)
+                self._check_frontend_results()
             case agui.TextMessageStartEvent() | agui.ReasoningMessageStartEvent():
                 self._open_message(event)
             case agui.ToolCallStartEvent():
@@ -169,6 +172,7 @@ class _ProducerRules:
             refuse("thread-id", event, f"the thread is {self._thread_id!r}")
         self._thread_id, self._run = event.thread_id, event
         self._streamed, self._started_calls, self._run_answers = set(), {}, set()
+        self._frontend_results = []
 
     def _finish_run(self, event: agui.RunFinishedEvent) -> None:
         if self._run is not None and event.thread_id != self._run.thread_id:
@@ -176,6 +180,7 @@ class _ProducerRules:
         if self._run is not None and event.run_id != self._run.run_id:
             refuse("run-id", event, f"the run began as {self._run.run_id!r}")
         _check_usage(event, event.usage)
+        self._check_frontend_results()
         outcome = event.outcome
         check_interrupt_ids(event)
         if outcome is None and self._input is not None and self._input.protocol_version is None:
@@ -185,6 +190,11 @@ class _ProducerRules:
             pending = [call for call in self._started_calls if call not in self._run_answers]
             if named != pending:
                 refuse("pending-tool-calls", event, f"the pending calls are {pending}, not {named}")
+
+    def _check_frontend_results(self) -> None:
+        for result in self._frontend_results:
+            if (call := self._fold.conversation.find_call(result.tool_call_id)) is not None:
+                refuse("frontend-tool-result", result, f"{call.name!r} is the application's to answer")
 
     def _open_message(self, event: agui.TextMessageStartEvent | agui.ReasoningMessageStartEvent) -> None:
         message_id = event.message_id
@@ -216,7 +226,7 @@ class _ProducerRules:
         if call is None:
             refuse("unknown-call", event, f"no call {call_id!r} is known")
         if call.name in self._frontend_tools:
-            refuse("frontend-tool-result", event, f"{call.name!r} is the application's to answer")
+            self._frontend_results.append(event)
         if call_id in self._answered:
             refuse("answered-call", event, f"call {call_id!r} has a result already")
         if conversation.find(event.message_id) is not None:

@@ -85,6 +85,10 @@ BROKEN: dict[str, tuple[list[Wire], str]] = {
     "pending out of order": ([STARTED, *call("c"), *call("d"), pending("d", "c")], "pending-tool-calls"),
     "pending though answered": ([STARTED, *call(), result(), pending("c")], "pending-tool-calls"),
     "pending of an earlier run": ([STARTED, *call(), pending("c"), STARTED, pending("c")], "pending-tool-calls"),
+    "frontend tool answered before a failure": (
+        [STARTED, *call(name="front"), result(), ERROR],
+        "frontend-tool-result",
+    ),
     "frontend tool answered": ([STARTED, *call(name="front"), result(), FINISHED], "frontend-tool-result"),
     "call of the history": (in_run(*call("old")), "restreamed-call"),
     "call of an earlier run": ([STARTED, *call(), result(), FINISHED, STARTED, *call()], "restreamed-call"),
@@ -177,6 +181,9 @@ FINE: dict[str, list[Wire]] = {
     "call reopened in its run": in_run(*call("c", "{"), *call("c", "}"), result()),
     "history answered": in_run(result("waiting")),
     "frontend call": [STARTED, *call(name="front"), pending("c")],
+    "frontend call answered and taken back": in_run(
+        *call(parentMessageId="m", name="front"), result(), snapshot(*HISTORY)
+    ),
     "both kinds of call": [STARTED, *call("c", name="front"), *call("d"), result("d"), pending("c")],
     "interrupted with a call": [STARTED, *call(), interrupted("i", "j")],
     "cancelled with a call": [STARTED, *call(), finished(outcome={"type": "cancelled"})],

@@ -85,9 +85,13 @@ class _GoneError(Exception):
 
 
 class ProviderServer:
-    """See the module. Use as a context manager, or through the `provider_server` fixture."""
+    """See the module. Use as a context manager, or through the `provider_server` fixture.
 
-    def __init__(self) -> None:
+    keep_alive: whether a client may use a connection again. A pool then keeps it, with the event loop that it is of.
+    """
+
+    def __init__(self, *, keep_alive: bool = False) -> None:
+        self._keep_alive = keep_alive
         self.requests: list[Recorded] = []
         self.port = 0
         self._scripts: dict[tuple[str, str], deque[Script]] = defaultdict(deque)
@@ -189,18 +193,19 @@ class ProviderServer:
         assert task is not None
         self._connections.add(task)
         try:
-            await self._exchange(reader, writer)
+            while await self._exchange(reader, writer) and self._keep_alive:
+                pass
         except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
             pass  # the client left, or the server stops
         finally:
             self._connections.discard(task)
             writer.close()
 
-    async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Read one request and answer it. Connections are not kept alive."""
+    async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        """Read one request and answer it. Return whether it was answered whole."""
         got = await _read_request(reader)
         if got is None:
-            return
+            return False
         method, target, headers, raw = got
         path, _, query = target.partition("?")
         prefix, _, rest = path.lstrip("/").partition("/")
@@ -208,7 +213,7 @@ class ProviderServer:
         wire = WIRES.get(provider)
         if wire is None or method != "POST":
             await _answer(writer, 404, {"error": f"nothing here: {method} {path}"})
-            return
+            return False
         record = self._record(provider, channel, f"/{rest}", query, headers, raw)
         try:
             await self._reply(wire, record, reader, writer)
@@ -216,6 +221,7 @@ class ProviderServer:
             record.disconnected = True
         finally:
             record.finished.set()
+        return record.streamed and not record.disconnected and record.failure is None
 
     def _record(
         self, provider: str, channel: str, path: str, query: str, headers: dict[str, str], raw: bytes
@@ -258,7 +264,7 @@ class ProviderServer:
                 return
             await self._stream(wire, reply, record, client, writer)
         finally:
-            client.close()
+            await client.close()
 
     async def _stream(
         self, wire: Wire, reply: Reply, record: Recorded, client: _Client, writer: asyncio.StreamWriter
@@ -266,7 +272,8 @@ class ProviderServer:
         assert reply.turn is not None
         request = record.wire_request()
         head = f"HTTP/1.1 200 OK\r\nContent-Type: {wire.content_type}\r\n"
-        writer.write(f"{head}Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n".encode())
+        connection = "keep-alive" if self._keep_alive else "close"
+        writer.write(f"{head}Transfer-Encoding: chunked\r\nConnection: {connection}\r\n\r\n".encode())
         await client.unless_gone(asyncio.sleep(reply.first_delay))
         for number, frame in enumerate(wire.stream(reply.turn, request)):
             if number == reply.hold_after:
@@ -309,8 +316,10 @@ class _Client:
         if self._left.done():
             raise _GoneError
 
-    def close(self) -> None:
+    async def close(self) -> None:
+        """Watch no more: the next request may be read."""
         self._left.cancel()
+        await asyncio.wait({self._left})
 
 
 async def _left(reader: asyncio.StreamReader) -> None:
