@@ -98,8 +98,9 @@ class LangGraphAgent:
             all of them and runs.
         client_instructions: Whether the client's system and developer messages reach the model.
         media_urls: Which URLs media in a client's messages may have, because the server may fetch them: `https` to
-            public hosts (`"public"`), `"any"`, `"none"`, or those for which a function returns True. Inline data is
-            always taken. A run with another URL is refused (operations/limits.md).
+            public hosts (`"public"`), `"any"` with a scheme, `"none"`, or those for which a function returns True. A
+            path is held like a URL. Inline data is taken if it is a file of the kind that the part names. A run with
+            other media is refused (operations/limits.md).
         on_busy: What happens to a run while another one is going on in its thread: it is refused (`thread_busy`), or it
             waits. This holds across workers if the checkpointer is on Postgres (operations/scaling.md).
         run_timeout: Seconds, or a `timedelta`, after which a run is stopped with the code `run_timeout`. The time in

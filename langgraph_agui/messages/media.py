@@ -81,8 +81,8 @@ _FORMATS: Final = {
 _FILENAMES: Final = ("filename", "fileName", "name", "title")
 
 _TEXTS: Final = ("text", "input_text", "output_text")
-_DATA: Final = ("base64", "data", "bytes", "file_data")
-_URLS: Final = ("url", "image_url", "audio_url", "video_url", "document_url", "file_url")
+DATA: Final = ("base64", "data", "bytes", "file_data")
+URLS: Final = ("url", "image_url", "audio_url", "video_url", "document_url", "file_url")
 _MIMES: Final = ("mime_type", "media_type", "mimeType", "mediaType")
 # Members of native blocks that are about the file; `metadata` (v0) and `extras` (v1) are so as a whole.
 _ABOUT: Final = (*_FILENAMES, "detail", "context")
@@ -109,7 +109,7 @@ def content_blocks(content: str | Sequence[agui.ContentPart], *, message_id: str
         if isinstance(part, agui.TextPart):
             if part.text:
                 blocks.append({"type": "text", "text": part.text})
-        elif isinstance(part, MediaPart) and (source := _inlined(part.source)) is not None:
+        elif isinstance(part, MediaPart) and (source := inlined(part.source)) is not None:
             blocks.append(_block(part, source, f"{message_id}/{len(blocks)}"))
         else:
             leave_out(str(getattr(part, "type", type(part).__name__)))
@@ -117,9 +117,9 @@ def content_blocks(content: str | Sequence[agui.ContentPart], *, message_id: str
 
 
 def _block(part: MediaPart, source: Source, place: str) -> dict[str, object]:
-    filename, is_data = _filename_in(part.metadata), isinstance(source, agui.DataSource)
-    mime = _accepted_mime(source.mime_type) or (_guessed_mime(part.type, filename) if is_data else None)
-    kind = _fitting_kind(part.type, mime)
+    filename, is_data = filename_in(part.metadata), isinstance(source, agui.DataSource)
+    mime = accepted_mime(source.mime_type) or (guessed_mime(part.type, filename) if is_data else None)
+    kind = fitting_kind(part.type, mime)
     own = {
         "mime_type": source.mime_type if source.mime_type != mime else None,
         "type": part.type if kind != part.type else None,
@@ -225,12 +225,12 @@ def _source_of_block(kind: str, named: Kind | None, flat: ContentBlock, provider
     if flat.get("source_type") == "text":  # v0 keeps the text in `url`, Anthropic in `data`, Bedrock in `text`
         text = _string(flat, ("text", "data", "url"))
         return _text(text, mime) if text else None
-    for value in (flat.get(name) for name in _DATA):
+    for value in (flat.get(name) for name in DATA):
         encoded = b64encode(value).decode() if isinstance(value, bytes | bytearray) else value
         if encoded and isinstance(encoded, str):
-            return _inlined(agui.DataSource(value=encoded, mime_type=mime or ""))
-    if url := _string(flat, _URLS):
-        return _inlined(agui.UrlSource(value=url, mime_type=mime))
+            return inlined(agui.DataSource(value=encoded, mime_type=mime or ""))
+    if url := _string(flat, URLS):
+        return inlined(agui.UrlSource(value=url, mime_type=mime))
     if kind == "text-plain" and (plain := _string(flat, ("text",))):
         return _text(plain, mime)
     if uri := _string(flat, ("file_uri",)):
@@ -253,7 +253,7 @@ def _media_part(named: Kind | None, flat: ContentBlock, source: Source) -> Media
     extras = flat.get("extras")
     own = extras.get(OWN) if isinstance(extras, Mapping) else None
     mime = source.mime_type or None
-    kind = named if named == "document" else _fitting_kind(named or "document", _accepted_mime(mime))
+    kind = named if named == "document" else fitting_kind(named or "document", accepted_mime(mime))
     if isinstance(own, Mapping):
         metadata = own_metadata if _is_json(own_metadata := own.get("metadata")) else None
         kind, mime = _as_sent(own, kind, mime)
@@ -262,7 +262,7 @@ def _media_part(named: Kind | None, flat: ContentBlock, source: Source) -> Media
     else:
         metadata = _metadata(flat)
     if isinstance(source, agui.DataSource) and mime is None:
-        mime = _guessed_mime(kind, _filename_in(metadata))
+        mime = guessed_mime(kind, filename_in(metadata))
     source = source.model_copy(update={"mime_type": mime})
     block_id = flat.get("id") if flat.get("source_type") != "id" else None
     return _PARTS[kind](id=block_id if isinstance(block_id, str) else None, source=source, metadata=metadata)
@@ -271,9 +271,9 @@ def _media_part(named: Kind | None, flat: ContentBlock, source: Source) -> Media
 def _as_sent(own: ContentBlock, kind: Kind, mime: str | None) -> tuple[Kind, str | None]:
     """Return kind and mime type that the client sent, unless the block has been changed since into something else."""
     sent_mime, sent_kind = own.get("mime_type"), own.get("type")
-    if isinstance(sent_kind, str) and sent_kind in _PARTS and _fitting_kind(cast("Kind", sent_kind), mime) == kind:
+    if isinstance(sent_kind, str) and sent_kind in _PARTS and fitting_kind(cast("Kind", sent_kind), mime) == kind:
         kind = cast("Kind", sent_kind)
-    return kind, sent_mime if isinstance(sent_mime, str) and _accepted_mime(sent_mime) in (None, mime) else mime
+    return kind, sent_mime if isinstance(sent_mime, str) and accepted_mime(sent_mime) in (None, mime) else mime
 
 
 def _metadata(flat: ContentBlock) -> dict[str, object] | None:
@@ -295,7 +295,7 @@ def _is_json(value: object) -> bool:
     return False
 
 
-def _inlined(source: Source) -> Source | None:
+def inlined(source: Source) -> Source | None:
     """Return a source, a `data:` URL (RFC 2397) as its data; None if it is empty.
 
     Packages read a `data:` URL as an address: Anthropic would fetch it, OpenAI has no URLs of files.
@@ -311,19 +311,19 @@ def _inlined(source: Source) -> Source | None:
     return agui.DataSource(value=data, mime_type=own_mime or source.mime_type or "") if data else None
 
 
-def _accepted_mime(mime: str | None) -> str | None:
+def accepted_mime(mime: str | None) -> str | None:
     """Return `mime` as providers spell it, without parameters; None if it is unspecific."""
     plain = (mime or "").partition(";")[0].strip().lower()
     return _ACCEPTED_MIME.get(plain, plain) if "/" in plain and plain != OCTETS else None
 
 
-def _guessed_mime(kind: Kind, filename: str | None) -> str:
+def guessed_mime(kind: Kind, filename: str | None) -> str:
     """Return the mime type of a file without one: that of its name, if it fits, or the most likely of its kind."""
-    guess = _accepted_mime(mimetypes.guess_type(filename)[0]) if filename else None
-    return guess if guess is not None and _fitting_kind(kind, guess) == kind else _DEFAULT_MIME[kind]
+    guess = accepted_mime(mimetypes.guess_type(filename)[0]) if filename else None
+    return guess if guess is not None and fitting_kind(kind, guess) == kind else _DEFAULT_MIME[kind]
 
 
-def _fitting_kind(named: Kind, mime: str | None) -> Kind:
+def fitting_kind(named: Kind, mime: str | None) -> Kind:
     """Return the kind as which a model takes media that are sent as `named`: a PDF is a document, whatever its name.
 
     Audio and video keep their name, for they share containers (`video/webm`, `application/ogg`).
@@ -336,6 +336,6 @@ def _fitting_kind(named: Kind, mime: str | None) -> Kind:
     return cast("Kind", major) if major in ("image", "audio", "video") else "document"
 
 
-def _filename_in(metadata: object) -> str | None:
+def filename_in(metadata: object) -> str | None:
     """Return the file's name in a part's metadata, which may be any JSON."""
     return _string(metadata, _FILENAMES) if isinstance(metadata, Mapping) else None

@@ -1,19 +1,18 @@
-"""Which URLs in media a client may send: some provider packages fetch them on the server, in its network.
+"""Which addresses of media a client may send: some provider packages fetch them on the server, in its network.
 
-LangChain messages made from a client's enter `check_media_urls`; a URL that the agent does not take raises. Names are
-not resolved: one may lead elsewhere a moment later. The packages follow redirects by themselves, wherever they lead.
-An operator who cannot rule that out takes no URLs (`"none"`), decides by a function, or lets nothing out of the
-server's network.
+An address enters `check_address`; one that the agent does not take raises. Names are not resolved: one may lead
+elsewhere a moment later. The packages follow redirects by themselves, wherever they lead. An operator who cannot rule
+that out takes no URLs (`"none"`), decides by a function, or lets nothing out of the server's network.
+
+Everything that is no inline data is an address, also what is no URL: some packages open a path on the server.
 """
 
 import ipaddress
 import re
 import socket
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable
 from typing import Final, Literal, TypeAlias
 from urllib.parse import urlsplit
-
-from langchain_core.messages import BaseMessage
 
 from langgraph_agui.errors import ErrorCode, RunInputError
 from langgraph_agui.quoting import quoted
@@ -21,51 +20,46 @@ from langgraph_agui.quoting import quoted
 MediaUrlPolicy: TypeAlias = Literal["public", "any", "none"]
 MediaUrls: TypeAlias = MediaUrlPolicy | Callable[[str], bool]
 
-# Types of media blocks, without `input_` before and `_url` behind; Bedrock's blocks have them as their only key.
-_MEDIA: Final = frozenset({"image", "audio", "video", "document", "file", "media", "text-plain"})
-# Members of media blocks that are no address.
-_OTHERS: Final = frozenset({"base64", "data", "bytes", "file_data", "text", "extras", "metadata", "context", "title"})
-
-# How an address begins. Clients of HTTP skip what stands before; without a scheme, one takes that of its page.
-_ADDRESS: Final = re.compile(r"[\s\0-\x20\ufeff]*([a-z][a-z0-9+.-]*:|//)", re.IGNORECASE)
+# A URL that leads out of this machine's files. One letter before a colon is a drive of Windows.
+_URL: Final = re.compile(r"(?!file:)[a-z][a-z0-9+.-]+:[^\s\0-\x20]+", re.IGNORECASE)
+# How a URL begins. Clients of HTTP skip what stands before; without a scheme, one takes that of its page.
+_URL_BEGINS: Final = re.compile(r"[\s\0-\x20\ufeff]*([a-z][a-z0-9+.-]*:|//)", re.IGNORECASE)
+_PATH_BEGINS: Final = re.compile(r"\s*[/\\.~]")
 # Last labels of hosts inside of networks, and those that are reserved.
 _LOCAL: Final = ("localhost", "localdomain", "local", "internal", "intranet", "lan", "home", "corp", "private", "arpa")
 _SPECIAL: Final = ("test", "example", "invalid", "onion", "localdomain6", "svc", "consul", "box", *_LOCAL)
-_TAKEN: Final = {"public": "https to public hosts", "none": "data only"}
+_TAKEN: Final = {"public": "https to public hosts", "any": "URLs with a scheme", "none": "data only"}
 _NAT64: Final = ipaddress.ip_network("64:ff9b::/32")
 
 
-def check_media_urls(messages: Iterable[BaseMessage], allowed: MediaUrls) -> None:
-    """Check the URLs in the media of messages.
+def check_address(address: str, allowed: MediaUrls, place: str) -> None:
+    """Check an address of media; `place` names where the client has sent it.
 
     Raises:
-        RunInputError: One of them is not allowed (`invalid_input`).
+        RunInputError: It is not allowed (`invalid_input`).
     """
+    if not _is_allowed(address, allowed):
+        taken = "not this" if callable(allowed) else _TAKEN[allowed]
+        text = f"{place}: this agent does not take media from {quoted(address)}; it takes {taken} (media_urls)."
+        raise RunInputError(ErrorCode.INVALID_INPUT, text)
+
+
+def looks_like_url(text: str) -> bool:
+    """Return whether a text that need not be an address begins as a URL does."""
+    return _URL_BEGINS.match(text) is not None
+
+
+def looks_like_address(file_id: str) -> bool:
+    """Return whether a provider's id of a file begins as a URL or as a path does."""
+    return looks_like_url(file_id) or _PATH_BEGINS.match(file_id) is not None
+
+
+def _is_allowed(address: str, allowed: MediaUrls) -> bool:
+    if callable(allowed):
+        return allowed(address)
     if allowed == "any":
-        return
-    for message in messages:
-        for url in _urls_in(message.content):
-            if not (allowed(url) if callable(allowed) else allowed == "public" and is_public(url)):
-                taken = "not this" if callable(allowed) else _TAKEN[allowed]
-                text = f"This agent does not take media from {quoted(url)}; it takes {taken} (media_urls)."
-                raise RunInputError(ErrorCode.INVALID_INPUT, text)
-
-
-def _urls_in(value: object, *, in_media: bool = False) -> Iterator[str]:
-    """Yield what has the form of a URL in the media blocks in a message's content, however deep."""
-    if isinstance(value, str):
-        if in_media and (address := _ADDRESS.match(value)) and address[1].lower() != "data:":
-            yield value
-    elif isinstance(value, list):
-        for inner in value:
-            yield from _urls_in(inner, in_media=in_media)
-    elif isinstance(value, Mapping):
-        kind = value.get("type")
-        named = kind.removeprefix("input_").removesuffix("_url") if isinstance(kind, str) else None
-        inside = in_media or named in _MEDIA or (kind is None and not _MEDIA.isdisjoint(value))
-        for key, inner in value.items():
-            if not (inside and key in _OTHERS) or not isinstance(inner, str):
-                yield from _urls_in(inner, in_media=inside and key not in _OTHERS)
+        return _URL.fullmatch(address) is not None
+    return allowed == "public" and is_public(address)
 
 
 def is_public(url: str) -> bool:

@@ -19,8 +19,10 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 
 from langgraph_agui.messages.assistant_turn import AssistantTurn
 from langgraph_agui.messages.blocks import CALL_BLOCKS, read_blocks
+from langgraph_agui.messages.client_media import ClientMedia
 from langgraph_agui.messages.encrypted_values import EncryptedValueCodec, Envelope, has_only_source, is_subagent_only
 from langgraph_agui.messages.envelope import decode_envelope, derived_id, to_langchain_calls, visible_text
+from langgraph_agui.messages.media_urls import MediaUrls
 from langgraph_agui.messages.options import InvalidEnvelope, ReasoningOptions, RejectReason, maker_of
 from langgraph_agui.messages.template import canonical_json
 from langgraph_agui.messages.to_agui import langchain_messages_to_agui, user_or_tool_message
@@ -37,6 +39,7 @@ def agui_messages_to_langchain(
     thread_id: str = "",
     provider: str | Sequence[str] | None = None,
     instructions: Literal["ignore", "accept"] = "ignore",
+    media_urls: MediaUrls | None = "public",
 ) -> list[BaseMessage]:
     """Return the messages of an AG-UI client as LangChain messages, with the same ids.
 
@@ -56,15 +59,20 @@ def agui_messages_to_langchain(
             providers keep text and calls only. The default is `reasoning.provider`; with neither, nothing is filtered.
         instructions: `"accept"` makes system messages of system and developer messages, at their place. A
             developer's is marked as such, as LangChain does for OpenAI.
+        media_urls: Which addresses media may have, as for `LangGraphAgent`; inline data are checked as there. None for
+            messages that no client has sent: their media stay as they are.
 
     Raises:
         ValueError: `messages` is a text, and no JSON list of messages.
+        RunInputError: Media are not what they call themselves, or have an address that is not allowed.
     """
     if isinstance(messages, str | bytes):
         messages = messages_in(messages)
+    known = known_messages(messages)
     options = reasoning or ReasoningOptions()
     options = replace(options, provider=provider or options.provider)
-    return HistoryConverter(thread_id, options, instructions, ProviderFilter(options.providers)).to_langchain(messages)
+    converter = HistoryConverter(thread_id, options, instructions, ProviderFilter(options.providers))
+    return converter.to_langchain(known, ClientMedia(media_urls, known) if media_urls is not None else None)
 
 
 def for_provider(messages: Iterable[BaseMessage], *providers: str) -> list[BaseMessage]:
@@ -138,13 +146,21 @@ class HistoryConverter:
     instructions: Literal["ignore", "accept"] = "ignore"
     providers: ProviderFilter = field(default_factory=ProviderFilter)
 
-    def to_langchain(
-        self, messages: Iterable[Message | Mapping[str, object]] | MessagesSnapshotEvent
-    ) -> list[BaseMessage]:
-        """Return a client's messages for the graph; see `agui_messages_to_langchain`."""
+    def to_langchain(self, messages: Sequence[Message], media: ClientMedia | None) -> list[BaseMessage]:
+        """Return a client's messages for the graph; see `agui_messages_to_langchain`.
+
+        Args:
+            messages: The messages.
+            media: Judges their media; None if no graph gets them.
+
+        Raises:
+            RunInputError: Media of them are refused.
+        """
         values = EncryptedValueCodec(self.reasoning, self.thread_id)
-        history = _History(known_messages(messages), values, self.instructions == "accept")
-        return self.providers.apply(history.to_langchain())
+        converted = _History(messages, values, self.instructions == "accept", media).to_langchain()
+        if media is not None:
+            media.check(converted)
+        return self.providers.apply(converted)
 
     def visible_content(self, message: BaseMessage) -> object:
         """Return the content of a message of the thread as its client has it; None if the client has none."""
@@ -159,10 +175,14 @@ class _History:
         messages: All messages, in the client's order.
         values: Decodes the opaque values.
         instructions: Whether system and developer messages are converted.
+        media: Judges the media of users' messages and of results; None if nothing does.
     """
 
-    def __init__(self, messages: Sequence[Message], values: EncryptedValueCodec, instructions: bool) -> None:
+    def __init__(
+        self, messages: Sequence[Message], values: EncryptedValueCodec, instructions: bool, media: ClientMedia | None
+    ) -> None:
         self._instructions = instructions
+        self._media = media
         self._messages = messages
         self._values = values
         self._rejected: Counter[RejectReason] = Counter()
@@ -238,6 +258,8 @@ class _History:
         self, message: agui.UserMessage | agui.ToolMessage, envelope: Envelope | RejectReason | None
     ) -> HumanMessage | ToolMessage:
         """Convert a message with its envelope, or without: it is whole without it."""
+        if self._media is not None:
+            message = self._media.admit(message)
         name = self._tool_names.get(message.tool_call_id) if isinstance(message, agui.ToolMessage) else message.name
         if isinstance(envelope, RejectReason):
             self._rejected[envelope] += 1

@@ -6,6 +6,7 @@ what is new is taken from the client. Without one the client does, and its whole
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -22,8 +23,8 @@ from langgraph_agui.interrupts.approval_tool import approval_answers
 from langgraph_agui.interrupts.pending import PendingInterrupts
 from langgraph_agui.interrupts.resume import Resolution, resolve, unused
 from langgraph_agui.interrupts.used import ANSWERED, AnswerUse, fingerprint, used_since_tools
+from langgraph_agui.messages.client_media import ClientMedia
 from langgraph_agui.messages.extract import as_mapping
-from langgraph_agui.messages.media_urls import check_media_urls
 from langgraph_agui.messages.to_agui import interrupted, open_tool_calls, unanswered
 from langgraph_agui.settings import AgentContext
 from langgraph_agui.state.client_state import ClientState
@@ -122,10 +123,16 @@ class RunPlanner:
         run_input: What the client sent.
         config: The run's configuration, with the thread.
         call: Calls what may take long because of the input.
+        media: Judges the media of the client's messages, if `run_input` has only some of them.
     """
 
     def __init__(
-        self, agent: AgentContext, run_input: agui.RunAgentInput, config: RunnableConfig, call: Caller = run_here
+        self,
+        agent: AgentContext,
+        run_input: agui.RunAgentInput,
+        config: RunnableConfig,
+        call: Caller = run_here,
+        media: ClientMedia | None = None,
     ) -> None:
         self._agent = agent
         self._graph, self._settings = agent.graph, agent.settings
@@ -134,6 +141,7 @@ class RunPlanner:
         self._config = config
         self._call = call
         self._converter = agent.converter(run_input.thread_id)
+        self._media = media or ClientMedia(agent.settings.media_urls, run_input.messages)
         cache = agent.client_states.get(run_input.thread_id)
         self._client_state = ClientState(self._graph, run_input, config, self._key, agent.contract, cache, call)
 
@@ -203,6 +211,7 @@ class RunPlanner:
         resolution = resolve(effective, pending)
         # If the run pauses again, the messages that came with the answers run when it waits for nothing more.
         new = self._input.messages[history.start_of_new(self._input.messages, thread.messages) :]
+        await self._call(self._check_media, new)
         postponed = {message.id: None for message in new if isinstance(message, agui.UserMessage)}
         beside = json.dumps([*(_postponed(thread) | postponed)])
         metadata = {ANSWERED: mark, POSTPONED: beside, **thread.past.metadata()}
@@ -274,8 +283,12 @@ class RunPlanner:
         return await self._plan_rerun(last, thread, trimmed) if trimmed is not None else None
 
     def _same_content(self, message: agui.UserMessage, stored: BaseMessage) -> bool:
-        same = any(one.content == stored.content for one in self._converter.to_langchain([message]))
-        return same or message.content == self._converter.visible_content(stored)
+        if message.content == self._converter.visible_content(stored):
+            return True
+        forms = self._converter.to_langchain([message], None)
+        with suppress(RunInputError):  # the thread may hold what is refused today
+            forms += self._converted([message])
+        return any(one.content == stored.content for one in forms)
 
     def _takes_messages(self) -> bool:
         """Return whether the graph takes messages one by one, into a channel of its own for them."""
@@ -295,9 +308,13 @@ class RunPlanner:
 
     def _converted(self, messages: Sequence[agui.Message]) -> list[BaseMessage]:
         """Return a client's messages that are to run, for the graph."""
-        converted = self._converter.to_langchain(messages)
-        check_media_urls(converted, self._settings.media_urls)
-        return converted
+        return self._converter.to_langchain(messages, self._media)
+
+    def _check_media(self, messages: Sequence[agui.Message]) -> None:
+        """Refuse media of messages that run later, before anything does."""
+        for message in messages:
+            if isinstance(message, agui.UserMessage | agui.ToolMessage):
+                self._media.admit(message)
 
     async def _plan_new_messages(
         self, thread: Thread, before: Sequence[BaseMessage] = (), state: object = None
@@ -313,7 +330,7 @@ class RunPlanner:
         postponed, start = _postponed(thread), history.start_of_new(self._input.messages, before, thread.messages)
         new = [one for index, one in enumerate(self._input.messages) if index >= start or one.id in postponed]
         followup = self._input.model_copy(update={"messages": new, "state": state})
-        planner = RunPlanner(self._agent, followup, self._config, self._call)
+        planner = RunPlanner(self._agent, followup, self._config, self._call, self._media)
         if not self._takes_messages() or not planner._new_messages(thread):
             return Show(self._shown(thread), thread.state.values)
         return await planner._plan_input(thread)

@@ -46,7 +46,8 @@ def to_client(messages: list[BaseMessage], options: ReasoningOptions = PLAIN) ->
 
 
 def from_client(messages: list[Json], options: ReasoningOptions = PLAIN) -> list[BaseMessage]:
-    return agui_messages_to_langchain(messages, reasoning=options, thread_id=THREAD)
+    # The entries are from before media were judged, and their pictures are none.
+    return agui_messages_to_langchain(messages, reasoning=options, thread_id=THREAD, media_urls=None)
 
 
 def values(messages: list[Json]) -> dict[str, str]:

@@ -14,8 +14,10 @@ from langgraph.graph import END, START, MessagesState, StateGraph
 
 from langgraph_agui import LangGraphAgent
 from langgraph_agui.errors import RunInputError
-from langgraph_agui.messages.media_urls import check_media_urls, is_public
+from langgraph_agui.messages.client_media import ClientMedia
+from langgraph_agui.messages.media_urls import is_public
 from langgraph_agui.protocol.schema import parse_input
+from tests.media_files import PNG, encoded
 from tests.providers.fixtures import provider_server as provider_server
 from tests.providers.models import make_model
 from tests.providers.server import ProviderServer
@@ -83,7 +85,7 @@ BLOCKS: list[dict[str, Any]] = [
 def test_addresses_that_do_not_begin_as_urls(url: str) -> None:
     for policy in ("public", "none"):
         with pytest.raises(RunInputError, match="media_urls"):
-            check_media_urls([HumanMessage([{"type": "image", "url": url}])], policy)  # type: ignore[arg-type]
+            ClientMedia(policy, []).check([HumanMessage([{"type": "image", "url": url}])])  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("block", BLOCKS)
@@ -91,9 +93,9 @@ def test_media_blocks_of_any_package(block: dict[str, Any]) -> None:
     for message in (HumanMessage([block]), ToolMessage([block], tool_call_id="c")):
         for policy in ("public", "none", lambda _: False):
             with pytest.raises(RunInputError, match="media_urls"):
-                check_media_urls([message], policy)  # type: ignore[arg-type]  # a list of all kinds
-        check_media_urls([message], "any")
-        check_media_urls([message], lambda url: url.startswith(("http://127.0.0.1/", "gs://", "s3://")))
+                ClientMedia(policy, []).check([message])  # type: ignore[arg-type]  # a list of all kinds
+        ClientMedia("any", []).check([message])
+        ClientMedia(lambda url: url.startswith(("http://127.0.0.1/", "gs://", "s3://")), []).check([message])
 
 
 @pytest.mark.parametrize(
@@ -103,17 +105,17 @@ def test_media_blocks_of_any_package(block: dict[str, Any]) -> None:
         {"type": "text", "text": "x", "annotations": [{"type": "url_citation", "url": LOCAL}]},
         {
             "type": "image",
-            "base64": "aGk=",
+            "base64": encoded(PNG),
             "mime_type": "image/png",
             "extras": {"agui": {"metadata": {"from": LOCAL}}},
         },
-        {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}},
+        {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{encoded(PNG)}"}},
         {"type": "file", "file_id": "file-1"},
         {"type": "tool_use", "name": "fetch", "input": {"url": LOCAL}},
     ],
 )
 def test_what_nobody_fetches(block: dict[str, Any]) -> None:
-    check_media_urls([HumanMessage([block])], "none")
+    ClientMedia("none", []).check([HumanMessage([block])])
 
 
 class Internal:

@@ -46,7 +46,8 @@ def wire(messages: list[BaseMessage], options: ReasoningOptions = FULL) -> list[
 
 
 def back(held: list[dict[str, Any]], options: ReasoningOptions = FULL) -> list[BaseMessage]:
-    return agui_messages_to_langchain(held, reasoning=options, thread_id="t")
+    # The blocks are any, and hold no real files.
+    return agui_messages_to_langchain(held, reasoning=options, thread_id="t", media_urls=None)
 
 
 def sent(message: BaseMessage) -> dict[str, str]:

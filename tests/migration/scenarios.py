@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from tests.generations.test_matrix import shape
+from tests.media_files import PNG, encoded
 from tests.migration.serving import CLIENTS, NEW, OFFERED, OLD, MigratedFront
 
 TOOL = {"description": "A tool of the page.", "parameters": {"type": "object", "properties": {}}}
@@ -92,7 +93,7 @@ def subgraphs(front: MigratedFront, way: str) -> Expectations:
 
 
 def multimodal(front: MigratedFront) -> Expectations:
-    picture = {"type": "image", "source": {"type": "data", "value": "aGk=", "mimeType": "image/png"}}
+    picture = {"type": "image", "source": {"type": "data", "value": encoded(PNG), "mimeType": "image/png"}}
     content = [{"type": "text", "text": "What is it?"}, picture]
     front.run(add=[{"id": "u", "role": "user", "content": content}])
     yield last_message(1, front, "assistant", "I see: image, text", [])

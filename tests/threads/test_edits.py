@@ -23,6 +23,7 @@ from langgraph_agui import LangGraphAgent
 from langgraph_agui.protocol import fold
 from tests.adapter.models import Scripted
 from tests.adapter.streams import run_input, user
+from tests.media_files import PNG, encoded
 from tests.threads.talks import Talk, result, talk
 
 TWO = ["one", "1: re one", "two", "2: re two"]
@@ -131,7 +132,7 @@ def picture(message_id: str, *, data: str | None) -> UserMessage:
 @pytest.mark.parametrize("data", [None, ""], ids=["no_part", "empty_part"])
 async def test_media_that_the_client_has_dropped(whole: bool, data: str | None) -> None:
     thread = talk(InMemorySaver())
-    first = await thread.say(picture("m1", data="aGk="))
+    first = await thread.say(picture("m1", data=encoded(PNG)))
     stored = await thread.stored()
     await thread.say(picture("m1", data=data), *(first.messages[1:] if whole else []), user("new", "u2"))
     assert (await thread.stored())[: len(stored)] == stored

@@ -19,6 +19,7 @@ from langgraph_agui.protocol.verify import Verifier
 from langgraph_agui.protocol.wire import ProtocolError
 from tests.adapter.streams import RecordedRun
 from tests.deep import example_count
+from tests.media_files import PNG, encoded
 
 # Few, so that they meet.
 IDS = st.sampled_from([*["a", "b", "c", "u1", "approval:x", "a:reasoning:0", "", "x" * 300] * 8, "\0", "\ud800"])
@@ -35,7 +36,19 @@ ENVELOPES = st.fixed_dictionaries(
 VALUES = (
     st.none() | TEXTS | ENVELOPES.map(lambda one: urlsafe_b64encode(json.dumps(one).encode()).rstrip(b"=").decode())
 )
-URLS = st.sampled_from(["https://e.com/a", "http://127.0.0.1/", "data:image/png;base64,aGk=", "gs://b/a", "data:", ""])
+PICTURE = f"data:image/png;base64,{encoded(PNG)}"
+URLS = st.sampled_from(
+    [
+        "https://e.com/a",
+        "http://127.0.0.1/",
+        PICTURE,
+        "data:image/png;base64,aGk=",
+        "/etc/crontab",
+        "gs://b/a",
+        "data:",
+        "",
+    ]
+)
 SOURCES = st.fixed_dictionaries(
     {"type": st.sampled_from(["url", "data", "file", "odd"]), "value": URLS | TEXTS},
     optional={"mimeType": st.sampled_from(["image/png", "x", ""]), "provider": TEXTS},

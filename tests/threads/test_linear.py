@@ -23,11 +23,13 @@ from langgraph_agui import LangGraphAgent, agui_messages_to_langchain
 from langgraph_agui.messages.to_agui import langchain_messages_to_agui
 from langgraph_agui.protocol.schema import parse_input
 from tests.deep import deep, each_value
+from tests.media_files import GIF, PNG, encoded
 
 PACKAGE = str(Path(langgraph_agui.__file__).parent)
 SHORT, LONG = 50, 200
 # Four times the length is about four times the work; of the square, it would be sixteen times.
 MOST = 5
+PICTURES = {"image/png": encoded(PNG), "image/gif": encoded(GIF)}
 
 
 def user(number: object) -> dict[str, Any]:
@@ -45,11 +47,11 @@ def result(number: object, call: str) -> dict[str, Any]:
 
 
 def binary(mime: str) -> dict[str, Any]:
-    return {"type": "binary", "mimeType": mime, "data": "aGk="}
+    return {"type": "binary", "mimeType": mime, "data": PICTURES[mime]}
 
 
 def modern(mime: str) -> dict[str, Any]:
-    return {"type": "image", "source": {"type": "data", "value": "aGk=", "mimeType": mime}}
+    return {"type": "image", "source": {"type": "data", "value": PICTURES[mime], "mimeType": mime}}
 
 
 HISTORIES: dict[str, Callable[[int], list[dict[str, Any]]]] = {
