@@ -1,0 +1,181 @@
+"""What each provider package does with each form of media that we hand over, and that a client's forms stay harmless.
+
+The packages get the forms as a client would have them without the adapter's checks: a path where data belong, a path as
+a URL, a URL in the server's network that redirects. docs/operations/security.md has the table.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import threading
+import warnings
+from base64 import b64encode
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langgraph.graph import END, START, MessagesState, StateGraph
+
+from langgraph_agui import LangGraphAgent
+from langgraph_agui.messages.media import content_blocks
+from langgraph_agui.protocol.schema import known_messages, parse_input
+from tests.adapter.streams import record_run
+from tests.media_files import OF_KIND, path_like
+from tests.providers.fixtures import provider_server as provider_server
+from tests.providers.models import make_model
+from tests.providers.server import ProviderServer
+from tests.providers.turns import Text, turn
+
+PAGE = Path(__file__).parents[2] / "docs" / "operations" / "security.md"
+SECRET = "the-secret-of-the-server"
+REDIRECTED = "what-only-the-redirect-leads-to"
+KINDS = ("image", "audio", "video", "document")
+
+# What a package does at most with one form, in the words of the table: with any kind of media, in a user's message or a
+# tool's result.
+OPENED, FETCHED, FOLLOWED = "**opens the file**", "fetches it", "**fetches it, follows redirects**"
+HANDED_ON, REFUSED = "hands it on", "sends nothing"
+WORST = (OPENED, FOLLOWED, FETCHED, HANDED_ON, REFUSED)
+PACKAGES = {
+    "anthropic": "langchain-anthropic",
+    "bedrock": "langchain-aws",
+    "deepseek": "langchain-deepseek",
+    "google": "langchain-google-genai",
+    "groq": "langchain-groq",
+    "mistral": "langchain-mistralai",
+    "ollama": "langchain-ollama",
+    "openai": "langchain-openai, Responses",
+    "openai-chat": "langchain-openai, Chat Completions",
+    "openrouter": "langchain-openrouter",
+    "xai": "langchain-xai",
+}
+
+
+class Network:
+    """A server in the agent's network: `/start` redirects to `/end`. It knows what it was asked for."""
+
+    def __init__(self) -> None:
+        asked = self.asked = list[str]()
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                asked.append(self.path)
+                self.send_response(302 if self.path == "/start" else 200)
+                if self.path == "/start":
+                    self.send_header("Location", "/end")
+                self.end_headers()
+                if self.path != "/start":
+                    self.wfile.write(REDIRECTED.encode())
+
+            def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  # the base class's name
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}/start"
+
+
+@pytest.fixture
+def network() -> Iterator[Network]:
+    network = Network()
+    thread = threading.Thread(target=network.server.serve_forever)
+    thread.start()
+    yield network
+    network.server.shutdown()
+    thread.join()
+    network.server.server_close()
+
+
+@pytest.fixture
+def secret() -> Iterator[str]:
+    """The path of a file of the server. It is valid base64."""
+    folder = Path("/tmp") / f"s{uuid4().hex}"  # what pytest makes has a hyphen
+    folder.mkdir()
+    yield path_like(folder, SECRET)
+    shutil.rmtree(folder)
+
+
+def part(kind: str, form: str, value: str) -> dict[str, Any]:
+    mime = OF_KIND[kind][1]
+    sources = {"data": {"mimeType": mime}, "url": {"mimeType": mime}, "file": {}}
+    return {"type": kind, "source": {"type": form, "value": value, **sources[form]}, "metadata": {"filename": "a"}}
+
+
+def forms(secret: str, network: Network) -> dict[str, tuple[str, str]]:
+    return {
+        "a path as data": ("data", secret),
+        "a path as URL": ("url", secret),
+        "URL": ("url", network.url),
+        "file id": ("file", secret),
+    }
+
+
+CALL = {"name": "look", "args": {}, "id": "c1"}
+
+
+def sent_alone(server: ProviderServer, provider: str, sent: dict[str, Any], *, in_result: bool) -> str:
+    """Let a package send a part that no check has seen; return all that the provider got."""
+    (message,) = known_messages([{"id": "u", "role": "user", "content": [{"type": "text", "text": "see"}, sent]}])
+    content: Any = content_blocks(message.content)  # type: ignore[arg-type]  # a user's
+    result = [HumanMessage("look"), AIMessage("", tool_calls=[CALL]), ToolMessage(content, tool_call_id="c1")]
+    server.script(provider, turn(Text("ok")))
+    before = len(server.bodies)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            make_model(provider, server).invoke(result if in_result else [HumanMessage(content)])
+        except (ValueError, OSError, KeyError, TypeError):
+            return ""
+    return json.dumps(server.bodies[before:])
+
+
+def done(got: str, network: Network, value: str) -> str:
+    """What a package has done, in the words of the table."""
+    if SECRET in got or b64encode(SECRET.encode()).decode() in got:
+        return OPENED
+    if network.asked:
+        return FOLLOWED if "/end" in network.asked else FETCHED
+    # Bytes that were decoded may be encoded for URLs (google-genai).
+    return HANDED_ON if value in got or value.replace("/", "_") in got else REFUSED
+
+
+@pytest.mark.parametrize("provider", PACKAGES)
+def test_what_a_package_does(provider: str, provider_server: ProviderServer, secret: str, network: Network) -> None:
+    found: dict[str, str] = {}
+    for name, (form, value) in forms(secret, network).items():
+        outcomes = set()
+        for kind in KINDS:
+            for in_result in (False, True):
+                network.asked.clear()
+                got = sent_alone(provider_server, provider, part(kind, form, value), in_result=in_result)
+                outcomes.add(done(got, network, value))
+        found[name] = min(outcomes, key=WORST.index)
+    row = next(line for line in PAGE.read_text("utf-8").splitlines() if line.startswith(f"| {PACKAGES[provider]} |"))
+    assert [cell.strip() for cell in row.strip("|").split("|")] == [PACKAGES[provider], *found.values()]
+
+
+@pytest.mark.parametrize("provider", PACKAGES)
+async def test_what_a_client_reaches_with_it(
+    provider: str, provider_server: ProviderServer, secret: str, network: Network
+) -> None:
+    """By default: nothing of it reaches the package."""
+    model = make_model(provider, provider_server)
+
+    async def answer(state: MessagesState) -> Any:
+        return {"messages": [await model.ainvoke(state["messages"])]}
+
+    builder = StateGraph(MessagesState).add_node("answer", answer).add_edge(START, "answer").add_edge("answer", END)
+    agent = LangGraphAgent(builder.compile())
+    for form, value in forms(secret, network).values():
+        for kind in KINDS:
+            messages = [{"id": "u", "role": "user", "content": [part(kind, form, value)]}]
+            given = {"threadId": "t", "runId": "r", "protocolVersion": "1.0", "messages": messages}
+            last = (await record_run(agent, parse_input(given))).last
+            assert (last.type.value, last.code) == ("RUN_ERROR", "invalid_input")
+            assert last.message.startswith("messages[0].content[0]")
+    assert provider_server.requests == []
+    assert network.asked == []
