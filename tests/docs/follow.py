@@ -6,7 +6,7 @@ What each language of a block means:
   stranger.
 - `python`: runs, in one namespace for the page. `await` is allowed.
 - `bash`: runs; a command that listens on a port goes on until the end of the page.
-- `text`: these lines stand in the output of what ran before, in this order; `…` stands for anything.
+- `text`: the whole output of what ran last, or of the last server so far; `output.py` says what `…` stands for.
 - `json`, `yaml`, `toml`, `js`: is read by a parser of it. Any other language without a title is an error.
 """
 
@@ -37,6 +37,7 @@ from sybil.region import Region
 from sybil.typing import Evaluator
 
 from tests.docs.blocks import ROOT, Block, lex
+from tests.docs.output import is_whole
 from tests.frontends.building import environment, link_node
 from tests.waiting import wait_for
 
@@ -163,12 +164,12 @@ class Follower:
         self.output = printed.getvalue()
 
     def _run_shell(self, source: str) -> None:
-        """Run a block; variables, an activated environment and the directory are kept for the next one."""
+        """Run a block; its variables, exported or not, and the directory are kept for the next one."""
         log = self.folder / f".output-{len(list(self.folder.glob('.output-*')))}"
         state = self.folder / ".environment"
         with log.open("wb") as output:
             process = subprocess.Popen(
-                ["bash", "-e", "-c", f"trap 'env -0 >{state}' EXIT\n{source}"],
+                ["bash", "-ae", "-c", f"trap 'env -0 >{state}' EXIT\n{source}"],
                 cwd=self._env.get("PWD", self.folder),
                 env=self._env,
                 stdin=subprocess.DEVNULL,
@@ -189,15 +190,16 @@ class Follower:
         else:
             self._env = dict(line.split("=", 1) for line in state.read_text().split("\0") if line)
 
-    def _expect(self, expected: str) -> None:
-        lines = [re.escape(line.strip()).replace("…", ".*?") for line in expected.splitlines() if line.strip()]
-        pattern = re.compile("[^\n]*\n(?:.*\n)*?[^\n]*".join(lines))
-        if self._servers and not pattern.search(self.output):
-            log = self._servers[-1][1]
+    def _expect(self, shown: str) -> None:
+        if is_whole(shown, self.output):
+            return
+        log = self._servers[-1][1] if self._servers else None
+        if log is not None:
             with contextlib.suppress(AssertionError):
-                wait_for(lambda: pattern.search(_read_log(log)), expected, 20)
+                wait_for(lambda: is_whole(shown, _read_log(log)), shown, 20)
                 return
-        assert pattern.search(self.output), f"expected:\n{expected}\nfound:\n{self.output}"
+        logged = f"\nor, of the server:\n{_read_log(log)}" if log is not None else ""
+        raise AssertionError(f"expected:\n{shown}\nfound:\n{self.output}{logged}")
 
     def _read(self, language: str, source: str) -> None:
         if language == "json":
