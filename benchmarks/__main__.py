@@ -2,25 +2,26 @@
 
 import argparse
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 from .client import KEY as CLIENT
-from .client import client_markdown, measure_client
+from .client import client_goals, client_markdown, measure_client
+from .goals import Goal, goals_markdown
 from .growth import KEY as GROWTH
-from .growth import growth_markdown, measure_growth
+from .growth import growth_goals, growth_markdown, measure_growth
 from .handler import KEY as HANDLER
-from .handler import handler_markdown, measure_handler
+from .handler import handler_goals, handler_markdown, measure_handler
 from .largest import KEY as LARGEST
 from .largest import largest_markdown, measure_largest
 from .measure import Result, measure
 from .profiling import print_profile, profiles, profiles_markdown
 from .remote import KEY as REMOTE
-from .remote import measure_remote, remote_markdown
-from .report import PAGE, README, markdown, summary, write
+from .remote import measure_remote, remote_goals, remote_markdown
+from .report import PAGE, README, markdown, summary, workload_goals, write
 from .shared import KEY as SHARED
-from .shared import measure_shared, shared_markdown
+from .shared import measure_shared, shared_goals, shared_markdown
 from .stalled import KEY as STALLED
 from .stalled import measure_stalled, stalled_markdown
 from .state_size import KEY as STATE
@@ -29,35 +30,47 @@ from .subjects import SUBJECTS, subjects_for
 from .workloads import BUILDERS, build
 
 
-async def _handler(rounds: int, scale: float) -> list[str]:
-    return handler_markdown(await measure_handler(rounds, scale))
+class Section(NamedTuple):
+    """What a section shows, as Markdown, and its goals, which are printed and not written."""
+
+    parts: list[str]
+    goals: Sequence[Goal] = ()
 
 
-async def _largest(rounds: int, scale: float) -> list[str]:
-    return largest_markdown(await asyncio.to_thread(measure_largest, rounds, scale))
+async def _handler(rounds: int, scale: float) -> Section:
+    found = await measure_handler(rounds, scale)
+    return Section(handler_markdown(found), handler_goals(found))
 
 
-async def _stalled(rounds: int, scale: float) -> list[str]:
-    return stalled_markdown(await measure_stalled(rounds, scale))
+async def _largest(rounds: int, scale: float) -> Section:
+    return Section(largest_markdown(await asyncio.to_thread(measure_largest, rounds, scale)))
 
 
-async def _remote(rounds: int, scale: float) -> list[str]:
-    return remote_markdown(await measure_remote(rounds, scale))
+async def _stalled(rounds: int, scale: float) -> Section:
+    return Section(stalled_markdown(await measure_stalled(rounds, scale)))
 
 
-async def _shared(rounds: int, scale: float) -> list[str]:
-    return shared_markdown(await measure_shared(rounds, scale))
+async def _remote(rounds: int, scale: float) -> Section:
+    found = await measure_remote(rounds, scale)
+    return Section(remote_markdown(found), remote_goals(found))
 
 
-async def _client(rounds: int, scale: float) -> list[str]:
-    return client_markdown(await measure_client(rounds, scale))
+async def _shared(rounds: int, scale: float) -> Section:
+    found = await measure_shared(rounds, scale)
+    return Section(shared_markdown(found), shared_goals(found))
 
 
-async def _growth(rounds: int, scale: float) -> list[str]:
-    return growth_markdown(await measure_growth(rounds, scale))
+async def _client(rounds: int, scale: float) -> Section:
+    found = await measure_client(rounds, scale)
+    return Section(client_markdown(found), client_goals(found))
 
 
-SECTIONS: dict[str, Callable[[int, float], Coroutine[Any, Any, list[str]]]] = {
+async def _growth(rounds: int, scale: float) -> Section:
+    found = await measure_growth(rounds, scale)
+    return Section(growth_markdown(found), growth_goals(found))
+
+
+SECTIONS: dict[str, Callable[[int, float], Coroutine[Any, Any, Section]]] = {
     HANDLER: _handler,
     LARGEST: _largest,
     STALLED: _stalled,
@@ -66,7 +79,7 @@ SECTIONS: dict[str, Callable[[int, float], Coroutine[Any, Any, list[str]]]] = {
     CLIENT: _client,
     GROWTH: _growth,
 }
-"""Measure a section and return it as Markdown. Workloads and the section of the state compare subjects."""
+"""Measure a section. Workloads and the section of the state compare subjects."""
 
 
 def _arguments() -> argparse.Namespace:
@@ -86,7 +99,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def main() -> None:
-    """Measure, print each part's tables as they come, and the whole at the end."""
+    """Measure, print each part's tables as they come, and the whole with the goals at the end."""
     arguments = _arguments()
     if arguments.profile:
         asyncio.run(print_profile(build(arguments.profile, arguments.scale), arguments.profile_subject))
@@ -96,13 +109,15 @@ def main() -> None:
     results: list[Result] = []
     cells: list[Cell] = []
     sections: list[str] = []
+    goals: list[Goal] = []
     for key in keys:
         begun = perf_counter()
         if key == STATE:
             cells = asyncio.run(measure_state(chosen, rounds, scale))
             parts = state_markdown(cells)
         elif key in SECTIONS:
-            parts = asyncio.run(SECTIONS[key](rounds, scale))
+            parts, found = asyncio.run(SECTIONS[key](rounds, scale))
+            goals += found
         else:
             results.append(asyncio.run(_workload(key, chosen, rounds, scale)))
             parts = markdown(results[-1:], rounds).split("\n\n")[1:]
@@ -111,7 +126,7 @@ def main() -> None:
     # Profiling comes last: it slows what runs after it.
     sections = [*profiles_markdown(asyncio.run(profiles(results))), *sections]
     text = markdown(results, rounds, cells, sections)
-    print("=" * 80, text, sep="\n")
+    print("=" * 80, text, goals_markdown([*workload_goals(results), *goals]), sep="\n\n")
     if arguments.write:
         write(PAGE, text)
         write(README, summary(results))

@@ -58,11 +58,6 @@ def spread(values: Sequence[float], say: Callable[[float], str] = short) -> str:
     return f"{say(median(values))} ({say(min(values))}..{say(max(values))})" if values else ""
 
 
-def verdict(goal: str, met: bool) -> str:
-    """A goal, and whether it is met."""
-    return f"{goal} ({'met' if met else '**missed**'})"
-
-
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> str:
     """A Markdown table; so many columns are text, the others are numbers."""
     rule = ["---" if column < left else "--:" for column in range(len(head))]

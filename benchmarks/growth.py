@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass
 
-from .growth_crowd import Crowd, crowd_markdown, measure_crowd
-from .growth_history import History, history_markdown, measure_history
-from .growth_pauses import Pauses, measure_pauses, pauses_markdown
-from .growth_server_runs import ServerRuns, measure_server_runs, server_runs_markdown
+from .goals import Goal
+from .growth_crowd import Crowd, crowd_goals, crowd_markdown, measure_crowd
+from .growth_history import History, history_goals, history_markdown, measure_history
+from .growth_pauses import Pauses, measure_pauses, pauses_goals, pauses_markdown
+from .growth_server_runs import ServerRuns, measure_server_runs, server_runs_goals, server_runs_markdown
 
 KEY = "G"
 
@@ -38,4 +39,14 @@ def growth_markdown(found: Growth) -> list[str]:
         *crowd_markdown(found.crowd),
         *server_runs_markdown(found.server),
         *pauses_markdown(found.pauses),
+    ]
+
+
+def growth_goals(found: Growth) -> list[Goal]:
+    """The goals of all parts."""
+    return [
+        *history_goals(found.history),
+        *crowd_goals(found.crowd),
+        *server_runs_goals(found.server),
+        *pauses_goals(found.pauses),
     ]

@@ -5,7 +5,6 @@ import gc
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from statistics import median
 from time import process_time
 from typing import Any, Self
 
@@ -16,8 +15,9 @@ from langchain_core.runnables import RunnableConfig
 from langgraph_agui import LangGraphAgent
 
 from . import graphs
-from .figures import in_turn, over, spread, table, verdict
+from .figures import in_turn, over, spread, table
 from .folded import check_stream, check_text, last_text
+from .goals import Goal, at_most
 from .growth_graph import asking_thread, echoing, said
 from .subjects import RAW_MODES
 from .workloads import scaled
@@ -90,10 +90,17 @@ def crowd_markdown(found: Crowd) -> list[str]:
             row += [spread(found.per_token(subject, crowd, name)) for name in ("all", "collector")]
         row.append(spread(over(found.per_token(OURS, crowd, "all"), found.per_token(RAW, crowd, "all"))))
         if crowd != found.crowds[0]:
-            flat = found.flat(crowd)
-            row += [spread(flat), verdict(f"{FLAT:.2f}", median(flat) <= FLAT)]
+            row.append(spread(found.flat(crowd)))
         rows.append(row)
-    return [about, table([*head, "work over one alone", "goal"], rows)]
+    return [about, table([*head, "work over one alone"], rows)]
+
+
+def crowd_goals(found: Crowd) -> list[Goal]:
+    """What a token may cost with more runs at once."""
+    return [
+        at_most(f"G2: work of a token with {crowd:,} runs at once, over one alone", found.flat(crowd), FLAT)
+        for crowd in found.crowds[1:]
+    ]
 
 
 async def _take(one: Callable[[RunAgentInput], Awaitable[object]], crowd: int, times: int, tokens: int) -> Cost:

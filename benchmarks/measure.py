@@ -11,7 +11,7 @@ from time import perf_counter, process_time
 from .check import check
 from .over_http import serve
 from .recording import Drive, Recording
-from .subjects import OURS, RAW, Subject
+from .subjects import RAW, Subject
 from .workloads import Workload
 
 SLOW = frozenset({"shipped"})
@@ -70,10 +70,6 @@ class Result:
         """The spread of the baseline's own CPU: the highest over the lowest, less one."""
         values = [sample.cpu for sample in self.samples[RAW.key]]
         return max(values) / min(values) - 1
-
-    def missed(self) -> bool:
-        """Whether ours takes more CPU than the goal allows."""
-        return bool(self.samples.get(OURS.key)) and median(self.ratios(OURS.key)) > self.workload.goal
 
 
 async def measure(workload: Workload, subjects: Sequence[Subject], rounds: int) -> Result:

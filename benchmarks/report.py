@@ -7,7 +7,8 @@ from importlib.metadata import version
 from pathlib import Path
 from statistics import median
 
-from .figures import short, spread, table, verdict
+from .figures import short, spread, table
+from .goals import Goal, at_most, below
 from .measure import SLOW, Result, slow_rounds
 from .state_size import KEY, Cell
 from .subjects import OURS, RAW, SUBJECTS, Subject
@@ -32,13 +33,17 @@ ADAPTERS = [subject for subject in SUBJECTS if subject.adapter]
 IN_README = [subject for subject in MEASURED if subject.key not in ("events", "sse-each")]
 LATER_GOAL = 0.001
 """Seconds by which the first content may be later than that of the raw stream."""
+ABOUT_FIGURES = (
+    'CPU of one run and its parts, medians. "Later than raw" is the ms by which the first content comes after that '
+    "of raw `astream` in the same round."
+)
 
 
 def markdown(results: Sequence[Result], rounds: int, cells: Sequence[Cell] = (), sections: Sequence[str] = ()) -> str:
     """Everything that one session measured; ``sections`` are further parts of the page."""
     parts = [_machine(rounds)]
     if results:
-        parts += [_ratios(results), _noise(results, rounds), _about_figures(results), _figures(results)]
+        parts += [_ratios(results), _noise(results, rounds), ABOUT_FIGURES, _figures(results)]
     return "\n\n".join(part for part in [*parts, *sections, _notes([*results, *cells])] if part)
 
 
@@ -50,12 +55,11 @@ def write(page: Path, text: str) -> None:
 
 
 def summary(results: Sequence[Result]) -> str:
-    """The table of the README: medians of the same run, each beside its goal."""
-    head = ["CPU over raw `astream`", "goal", *(subject.label for subject in IN_README), "bytes per token"]
+    """The table of the README: medians of the same run."""
+    head = ["CPU over raw `astream`", *(subject.label for subject in IN_README), "bytes per token"]
     rows = [
         [
             result.workload.title,
-            _goal(result),
             *(short(median(result.ratios(s.key))) if result.samples.get(s.key) else "" for s in IN_README),
             _bytes_per_token(result, OURS) if result.samples.get(OURS.key) else "",
         ]
@@ -72,11 +76,10 @@ def _machine(rounds: int) -> str:
 
 
 def _ratios(results: Sequence[Result]) -> str:
-    head = ["workload", "goal", *(subject.label for subject in MEASURED)]
+    head = ["workload", *(subject.label for subject in MEASURED)]
     rows = [
         [
             f"**{result.workload.key}** {result.workload.title}",
-            _goal(result),
             *(spread(result.ratios(s.key)) if result.samples.get(s.key) else "" for s in MEASURED),
         ]
         for result in results
@@ -84,10 +87,22 @@ def _ratios(results: Sequence[Result]) -> str:
     return table(head, rows)
 
 
-def _goal(result: Result) -> str:
-    """The goal of `stream_sse`, and whether it is met, if that was measured."""
-    goal = f"{result.workload.goal:.2f}"
-    return verdict(goal, not result.missed()) if result.samples.get(OURS.key) else goal
+def workload_goals(results: Sequence[Result]) -> list[Goal]:
+    """What `stream_sse` may cost in each workload, if that was measured."""
+    return [goal for result in results if result.samples.get(OURS.key) for goal in _goals(result)]
+
+
+def _goals(result: Result) -> list[Goal]:
+    workload = result.workload
+    later = [seconds * 1e3 for seconds in result.later(OURS.key)]
+    found = [
+        at_most(f"{workload.key}: CPU over raw `astream`", result.ratios(OURS.key), workload.goal),
+        at_most(f"{workload.key}: ms by which the first content is later", later, LATER_GOAL * 1e3),
+    ]
+    if workload.tokens and workload.bytes_goal:
+        size = [result.median(OURS.key, "size") / workload.tokens]
+        found.append(below(f"{workload.key}: bytes per token", size, workload.bytes_goal))
+    return found
 
 
 def _noise(results: Sequence[Result], rounds: int) -> str:
@@ -98,17 +113,6 @@ def _noise(results: Sequence[Result], rounds: int) -> str:
     return (
         "In brackets: the lowest and the highest of the rounds. Noise: raw `astream` does the same work in each round, "
         f"and its highest CPU is above its lowest by {said}. A smaller difference may be chance.{slow}"
-    )
-
-
-def _about_figures(results: Sequence[Result]) -> str:
-    goals = [f"{LATER_GOAL * 1e3:g} ms later at most"]
-    goals += [
-        f"under {r.workload.bytes_goal} bytes per token ({r.workload.key})" for r in results if r.workload.bytes_goal
-    ]
-    return (
-        'CPU of one run and its parts, medians. "Later than raw" is the ms by which the first content comes after that '
-        f"of raw `astream` in the same round. The goals of {OURS.label}: {', '.join(goals)}."
     )
 
 
@@ -135,20 +139,14 @@ def _times(result: Result, subject: Subject) -> list[str]:
 
 
 def _later(result: Result, subject: Subject) -> str:
-    """By how many ms the first content is later than that of the raw stream; of `stream_sse` with the goal."""
-    later = result.later(subject.key)
-    said = spread([seconds * 1e3 for seconds in later])
-    goal = f"{LATER_GOAL * 1e3:g}"
-    return f"{said}, goal {verdict(goal, median(later) <= LATER_GOAL)}" if subject is OURS else said
+    """By how many ms the first content is later than that of the raw stream."""
+    return spread([seconds * 1e3 for seconds in result.later(subject.key)])
 
 
 def _bytes_per_token(result: Result, subject: Subject) -> str:
-    """What a token costs on the wire; of `stream_sse` with the goal, if the workload has one."""
-    tokens, goal = result.workload.tokens, result.workload.bytes_goal
-    if not tokens:
-        return ""
-    each = result.median(subject.key, "size") / tokens
-    return f"{each:,.0f}, goal {verdict(str(goal), each < goal)}" if goal and subject is OURS else f"{each:,.0f}"
+    """What a token costs on the wire, where the size is that of tokens."""
+    tokens = result.workload.tokens
+    return f"{result.median(subject.key, 'size') / tokens:,.0f}" if tokens else ""
 
 
 def _notes(results: Sequence[Result | Cell]) -> str:

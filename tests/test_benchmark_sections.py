@@ -20,15 +20,16 @@ from benchmarks import (
     remote,
     shared,
 )
-from benchmarks.figures import in_turn, minus, over, spread, table, verdict
+from benchmarks.figures import in_turn, minus, over, spread, table
 from benchmarks.folded import check_stream
+from benchmarks.goals import Goal, at_most, below, goals_markdown
 from benchmarks.growth_crowd import OURS as OUR_RUNS
 from benchmarks.growth_crowd import RAW as RAW_RUNS
-from benchmarks.growth_crowd import TIMES, Cost, Crowd, check_outcome, crowd_markdown, last_values
+from benchmarks.growth_crowd import TIMES, Cost, Crowd, check_outcome, crowd_goals, crowd_markdown, last_values
 from benchmarks.growth_graph import asking_thread, echoing
-from benchmarks.growth_pauses import SORTS, TAKERS, Pauses, Ticker, pauses_markdown
+from benchmarks.growth_pauses import SORTS, TAKERS, Pauses, Ticker, pauses_goals, pauses_markdown
 from benchmarks.growth_pauses import Sample as Paused
-from benchmarks.growth_server_runs import HTTP, Sample, ServerRuns, server_runs_markdown
+from benchmarks.growth_server_runs import HTTP, Sample, ServerRuns, server_runs_goals, server_runs_markdown
 from benchmarks.langgraph_server import serving
 from benchmarks.processes import started
 from benchmarks.scripted_agent import PATHS, fragments
@@ -49,7 +50,7 @@ async def test_the_section_of_remote_graphs_measures_each_way() -> None:
     assert all(cost.token > 0 for costs in found.costs.values() for cost in costs)
     text = "\n".join(remote.remote_markdown(found))
     assert all(f"| {way} |" in text for way in found.costs)
-    assert "Goal: 1.50 (" in text
+    assert [goal.bound for goal in remote.remote_goals(found)] == ["1.50"]
 
 
 @pytest.mark.xdist_group("postgres")
@@ -60,6 +61,7 @@ async def test_the_section_of_shared_runs_measures_each_way() -> None:
     assert all(cost > 0 for one in found for costs in one.costs.values() for cost in costs)
     text = "\n".join(shared.shared_markdown(found))
     assert all(f"| {key}: {store} |" in text for key in ("W1", "W4") for store in ("Redis", "Postgres"))
+    assert [goal.bound for goal in shared.shared_goals(found)] == ["1.10"] * 4
 
 
 async def test_the_section_of_the_client_measures_each_way() -> None:
@@ -68,7 +70,7 @@ async def test_the_section_of_the_client_measures_each_way() -> None:
     assert [(reading.tokens, reading.events) for reading in found] == [(50, 50), (50, 5)]
     text = "\n".join(client.client_markdown(found))
     assert text.count("| **`AGUIClient`**: events verified and folded |") == len(found)
-    assert text.count("6.00 (") == 2 * len(found)
+    assert [goal.bound for goal in client.client_goals(found)] == ["3.00", "6.00", "6.00"] * len(found)
 
 
 @deep
@@ -82,6 +84,7 @@ async def test_the_section_of_growth_measures_each_part() -> None:
     assert len(found.pauses) == len(SORTS)
     text = "\n".join(growth.growth_markdown(found))
     assert all(f"**G{number}**" in text for number in range(1, 6))
+    assert [goal.about[:2] for goal in growth.growth_goals(found)] == ["G1"] * 3 + ["G2"] * 3 + ["G4"] * 2 + ["G5"] * 6
 
 
 # -- wrong streams ----------------------------------------------------------------------------------------------------
@@ -213,7 +216,6 @@ def test_figures_are_formed_round_by_round() -> None:
     assert minus([3, 5], [1, 2]) == [2, 3]
     assert over([3, 5], [1, 2]) == [3, 2.5]
     assert spread([1.0, 30.0, 1234.5]) == "30.0 (1.00..1,234)"
-    assert (verdict("2.00", True), verdict("2.00", False)) == ("2.00 (met)", "2.00 (**missed**)")
     assert table(["a", "b"], [["1"]]) == "| a | b |\n| --- | --: |\n| 1 |  |"
 
 
@@ -231,14 +233,44 @@ def test_a_goal_that_is_missed_is_marked() -> None:
     crowd = Crowd(
         [1, 9], 5, {(way, runs): [alone if runs == 1 else many] for way in (RAW_RUNS, OUR_RUNS) for runs in (1, 9)}
     )
-    assert "| 2.22 (2.22..2.22) | 1.25 (**missed**) |" in crowd_markdown(crowd)[1]
+    assert crowd_markdown(crowd)[1].endswith("| 2.22 (2.22..2.22) |")
+    assert verdicts(crowd_goals(crowd)) == [("2.22", "1.25", False)]
 
     samples = {growth_pauses.RAW: [Paused(1, 0.080)], growth_pauses.OURS: [Paused(1, 0.120)]}
     pauses = Pauses("a run", samples, samples)
-    assert "| 40 | 50 (met) |" in pauses_markdown([pauses])[1]
+    assert "| 40 | 1,000 (1,000..1,000) |" in pauses_markdown([pauses])[1]
+    assert verdicts(pauses_goals([pauses])) == [("40", "50", True), ("1.00", "2.50", True)]
     pauses.whole[growth_pauses.OURS][0] = Paused(1, 0.140)
-    assert "| 60 | 50 (**missed**) |" in pauses_markdown([pauses])[1]
+    assert verdicts(pauses_goals([pauses])) == [("60", "50", False), ("1.00", "2.50", True)]
 
     runs = ServerRuns(1, 1, {way: [Sample(300_000, 1, 1)] for way in (growth_server_runs.RAW, HTTP)})
-    assert f"| {growth_server_runs.RAW} | 300 (300..300) |  |" in server_runs_markdown(runs)[1]
-    assert f"| {HTTP} | 300 (300..300) | 200 (**missed**) |" in server_runs_markdown(runs)[1]
+    assert f"| {growth_server_runs.RAW} | 300 (300..300) |" in server_runs_markdown(runs)[1]
+    assert f"| {HTTP} | 300 (300..300) |" in server_runs_markdown(runs)[1]
+    assert verdicts(server_runs_goals(runs)) == [("300", "200", False)]
+    history = growth_history.History(
+        [2, 4, 20],
+        9,
+        {(growth_history.OURS, size): [cost] for size, cost in ((2, 1.0), (4, 1.2), (20, 1.3))},
+        {(growth_history.OURS, size): [cost] for size, cost in ((2, 1.0), (4, 1.2), (20, 3.7))},
+    )
+    assert verdicts(growth_history.history_goals(history)) == [
+        ("1.20", "1.25", True),
+        ("1.30", "1.25", False),
+        ("1.50", "1.25", False),
+    ]
+
+
+def test_goals_are_printed_with_their_verdict() -> None:
+    printed = goals_markdown([at_most("a", [2.0], 2), at_most("b", [2.1], 2), below("c", [2.0], 2), below("d", [1], 2)])
+
+    assert printed.splitlines()[2:] == [
+        "| a | 2.00 | 2.00 | met |",
+        "| b | 2.10 | 2.00 | **missed** |",
+        "| c | 2.00 | 2.00 | **missed** |",
+        "| d | 1.00 | 2.00 | met |",
+    ]
+    assert goals_markdown([]) == ""
+
+
+def verdicts(goals: list[Goal]) -> list[tuple[str, str, bool]]:
+    return [(goal.found, goal.bound, goal.met) for goal in goals]
