@@ -6,11 +6,10 @@ A line that is `…` alone stands for lines that the page leaves out. `…` with
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from itertools import pairwise
 
 LEFT_OUT = "…"
-# At least one line is left out, and not only empty ones: where nothing is left out, a page does not say so.
-_LINES = r"(?:.*\n)*?.*\S.*\n(?:.*\n)*?"
 
 
 def is_whole(shown: str, printed: str) -> bool:
@@ -21,23 +20,55 @@ def is_whole(shown: str, printed: str) -> bool:
     Raises:
         ValueError: The block says nothing, or marks the same lines twice.
     """
-    return _pattern(shown).fullmatch("".join(f"{line}\n" for line in _lines(printed))) is not None
+    first, *others = _parts(shown)
+    lines = _lines(printed)
+    if not others:
+        return len(first) == len(lines) and _stands(first, lines, 0)
+    if not _stands(first, lines, 0):
+        return False
+    end = len(first)
+    *middle, last = others
+    for part in middle:
+        # The first place is the best one: it leaves most lines for the parts behind.
+        places = range(_behind_a_line(lines, end), len(lines))
+        place = next((place for place in places if _stands(part, lines, place)), None)
+        if place is None:
+            return False
+        end = place + len(part)
+    place = len(lines) - len(last)
+    return place >= _behind_a_line(lines, end) and _stands(last, lines, place)
 
 
-def _pattern(shown: str) -> re.Pattern[str]:
+def _parts(shown: str) -> list[list[str]]:
+    """The lines before, between and behind the marks."""
     lines = _lines(shown)
     said = [line.strip() for line in lines if line.strip()]
     if set(said) <= {LEFT_OUT}:
         raise ValueError(f"A block shows more than what it leaves out: {shown!r}")
     if (LEFT_OUT, LEFT_OUT) in pairwise(said):
         raise ValueError(f"One `{LEFT_OUT}` stands for all lines that are left out there:\n{shown}")
-    return re.compile("".join(map(_line, lines)))
+    parts: list[list[str]] = [[]]
+    for line in lines:
+        if line.strip() == LEFT_OUT:
+            parts.append([])
+        else:
+            parts[-1].append(line)
+    return parts
 
 
-def _line(shown: str) -> str:
-    if shown.strip() == LEFT_OUT:
-        return _LINES
-    return re.escape(shown).replace(LEFT_OUT, ".*?") + "\n"
+def _stands(part: Sequence[str], lines: Sequence[str], place: int) -> bool:
+    """Whether the lines of a part are those at a place."""
+    there = lines[place : place + len(part)]
+    return len(there) == len(part) and all(map(_is_line, part, there))
+
+
+def _is_line(shown: str, line: str) -> bool:
+    return re.fullmatch(re.escape(shown).replace(LEFT_OUT, ".*?"), line) is not None
+
+
+def _behind_a_line(lines: Sequence[str], place: int) -> int:
+    """The place behind the next line that is not empty: where nothing is left out, a page does not say so."""
+    return next((number + 1 for number in range(place, len(lines)) if lines[number]), len(lines) + 1)
 
 
 def _lines(text: str) -> list[str]:

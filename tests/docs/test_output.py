@@ -20,6 +20,7 @@ PRINTED = "one\ntwo\n\nthree\n"
         "…\ntwo\n…\n",
         "one\nt…o\n\nthr…\n",
         "one\n…wo…\n\nthree\n",
+        "…\nt…\n",
     ],
 )
 def test_the_whole_output(shown: str) -> None:
@@ -41,6 +42,8 @@ def test_the_whole_output(shown: str) -> None:
         pytest.param("  one\ntwo\n\nthree\n", id="other spaces before a line"),
         pytest.param("one\ntwo\n\nthree\n…\n", id="nothing is left out at the end"),
         pytest.param("one\ntwo\n…\nthree\n", id="only an empty line is left out"),
+        pytest.param("…\nthree\n…\ntwo\n", id="marks do not change the order"),
+        pytest.param("one\ntwo\n…\ntwo\n…\n", id="a line that came once"),
         pytest.param("o…o\n\nthree\n", id="a mark within a line stands for no other line"),
     ],
 )
@@ -52,3 +55,10 @@ def test_not_the_whole_output(shown: str) -> None:
 def test_marks_that_say_nothing(shown: str) -> None:
     with pytest.raises(ValueError, match=r"left out|leaves out"):
         is_whole(shown, PRINTED)
+
+
+def test_a_long_output_is_compared_at_once() -> None:
+    shown = "…\n".join(["nothing\n"] * 30)
+
+    assert is_whole(shown, "nothing\n\nsomething\n" * 29 + "nothing\n")
+    assert not is_whole(shown, "nothing\n\nsomething\n" * 10_000)
