@@ -19,6 +19,7 @@ from langchain_tests.unit_tests import ChatModelUnitTests
 from langgraph_agui import AGUIMiddleware, LangGraphAgent, agui_router
 from langgraph_agui.client import AGUIChatModel
 from tests.http.serving import serving
+from tests.media_files import png, wav
 
 _ARGUMENTS: dict[str, dict[str, Any]] = {
     "magic_function": {"input": 3},
@@ -117,12 +118,18 @@ class TestUnit(ChatModelUnitTests):
     test_init_time = not_for_agents("Speed is no matter of a test here.")
 
 
+def download(url: str, **kwargs: Any) -> httpx.Response:
+    """Return a file of the kind that the suite expects there."""
+    ending = url.rpartition(".")[2].lower()
+    return httpx.Response(200, content={"wav": wav(), "pdf": b"%PDF-1.4"}.get(ending, png()))
+
+
 class TestIntegration(ChatModelIntegrationTests):
     @pytest.fixture(autouse=True)
     def _agent(self, agent_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
         """The agent's address; and what the suite would download, from here."""
         self.url = agent_url
-        monkeypatch.setattr(httpx, "get", lambda *args, **kwargs: httpx.Response(200, content=b"some bytes"))
+        monkeypatch.setattr(httpx, "get", download)
         monkeypatch.setenv("LANGCHAIN_TESTS_USER_AGENT", "nobody is asked")
 
     @property

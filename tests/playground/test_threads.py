@@ -21,6 +21,7 @@ from tests.adapter.models import Scripted, call, text_chunk
 from tests.cli.chat_agent import GatedModel
 from tests.deep import deep
 from tests.http.serving import serving
+from tests.media_files import encoded, png
 from tests.playground.sites import ask, opened, shown
 
 if TYPE_CHECKING:
@@ -267,13 +268,13 @@ def test_a_file_is_attached(browser: Browser) -> None:
     graph = create_agent(Scripted(script=script), [], checkpointer=InMemorySaver())
     with shown(browser, graph) as page:
         page.get_by_label("Files to attach").set_input_files(
-            [{"name": "dot.png", "mimeType": "image/png", "buffer": b"\x89PNG"}]
+            [{"name": "dot.png", "mimeType": "image/png", "buffer": png()}]
         )
         expect(page.get_by_label("Attachments")).to_contain_text("dot.png")
         ask(page, "what is this?")
         expect(page.get_by_label("Attachments")).to_be_hidden()
     assert "what is this?" in json.dumps(seen[0])
-    assert "iVBORw==" in json.dumps(seen[0])
+    assert encoded(png()) in json.dumps(seen[0])
 
 
 def test_a_tool_of_the_page_is_offered_and_answered_by_hand(browser: Browser) -> None:
