@@ -196,7 +196,7 @@ class Follower:
         log = self._servers[-1][1] if self._servers else None
         if log is not None:
             with contextlib.suppress(AssertionError):
-                wait_for(lambda: is_whole(shown, _read_log(log)), shown, 20)
+                wait_for(lambda: any(is_whole(shown, text) for text in _logged(log)), shown, 20)
                 return
         logged = f"\nor, of the server:\n{_read_log(log)}" if log is not None else ""
         raise AssertionError(f"expected:\n{shown}\nfound:\n{self.output}{logged}")
@@ -216,6 +216,12 @@ class Follower:
             assert done.returncode == 0, done.stderr
         else:
             raise AssertionError(f"No way to run a block of {language!r}: give it a title, or a comment why not.")
+
+
+def _logged(log: Path) -> tuple[str, str]:
+    """Return what a server has printed, and the same with a line more: it goes on."""
+    text = _read_log(log)
+    return text, f"{text}\n(later)"
 
 
 def _read_log(log: Path) -> str:

@@ -37,8 +37,10 @@ def test_a_page_that_shows_something_else(follower: Follower, shown: str) -> Non
         follow(follower, f"{PRINTS}```text\n{shown}\n```\n")
 
 
-def test_what_a_server_prints(follower: Follower) -> None:
-    shown = "```text\nServing HTTP on 127.0.0.1 port 8000 …\n```\n\n"
+@pytest.mark.parametrize("later", ["", "…\n"])
+def test_what_a_server_prints(follower: Follower, later: str) -> None:
+    """It goes on, so a mark at the end may stand for lines that have not come."""
+    shown = f"```text\nServing HTTP on 127.0.0.1 port 8000 …\n{later}```\n\n"
     asks = "```bash\ncurl -sI http://127.0.0.1:8000 | head -n 1\n```\n\n```text\nHTTP/1.0 200 OK\n```\n\n"
     logged = '```text\n…\n127.0.0.1 - - […] "HEAD / HTTP/1.1" 200 -\n```\n'
     assert follow(follower, SERVES + shown + asks + logged) == 5
