@@ -204,14 +204,12 @@ class GraphAdapter(ABC):
 
     async def _past(self, config: RunnableConfig, stored: StateSnapshot, messages_key: str) -> PastMessages:
         """Return the past of a thread. A state that the application wrote, and no run, does not remember any."""
-        past, passed = PastMessages.of(stored, self.thread_messages(stored, messages_key)), 0
-        if not _is_update(stored):
-            return past
-        async for earlier in self.load_history(config):
-            past = PastMessages.of(earlier, self.thread_messages(earlier, messages_key)).joined(past)
-            passed += 1
-            if not _is_update(earlier) or passed == _MAX_UPDATES:
+        past = PastMessages.of(stored, self.thread_messages(stored, messages_key))
+        for _ in range(_MAX_UPDATES):
+            if stored.parent_config is None or not _is_update(stored):
                 break
+            stored = await self.load_state(merge_run_configs(config, stored.parent_config))
+            past = PastMessages.of(stored, self.thread_messages(stored, messages_key)).joined(past)
         return past
 
     def load_once(self) -> RunnableConfig | None:
