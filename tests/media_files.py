@@ -11,6 +11,9 @@ from base64 import b64decode, b64encode
 from pathlib import Path
 from typing import Final
 
+SECRET: Final = "the-secret-of-the-server"
+"""What a file of the server holds that no client may read."""
+
 
 def encoded(data: bytes) -> str:
     return b64encode(data).decode()

@@ -262,12 +262,13 @@ def without_gone(messages: Sequence[Message], gone: Container[str], kept: Contai
         if isinstance(message, ReasoningMessage):
             thoughts.append(message)
             continue
-        was_gone = speaker_is_gone
+        previous_is_gone = speaker_is_gone
         if message.subagent_run_id is None or message.id in kept:
             speaker_is_gone = message.id in gone
         is_gone = speaker_is_gone or message.id in gone
         # Reasoning belongs to the answer behind it. Without one, it belongs to the message before it.
-        result += _emptied(thoughts) if (was_gone if isinstance(message, UserMessage) else is_gone) else thoughts
+        owner_is_gone = previous_is_gone if isinstance(message, UserMessage) else is_gone
+        result += _emptied(thoughts) if owner_is_gone else thoughts
         thoughts = []
         if not is_gone:
             result.append(message)

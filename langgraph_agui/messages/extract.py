@@ -5,7 +5,7 @@ the JSON that a server sends, and `encode_for_server` does the reverse. A server
 `convert_to_messages`. It takes fewer fields than a dump has, and puts unknown ones into `additional_kwargs`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import cast
 
@@ -40,21 +40,13 @@ def extract_messages(value: object, key: str) -> list[BaseMessage]:
         value: A state, an update, a `Command`, a message (functional API), or a sequence of those.
         key: The channel of the messages.
     """
-    if isinstance(value, BaseMessage):
-        return _channel(value)
-    if isinstance(value, Command):
-        return extract_messages(value.update, key)
-    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
-        found: list[BaseMessage] = []
-        for inner in value:
-            if isinstance(inner, tuple) and len(inner) == 2 and isinstance(inner[0], str):
-                if inner[0] == key:  # an update written as (channel, value) pairs
-                    found += _channel(inner[1])
-            else:
-                found += extract_messages(inner, key)
-        return found
-    channels = as_mapping(value)
-    return _channel(channels.get(key)) if channels is not None else []
+    found: list[BaseMessage] = []
+    for part in _parts(value):
+        if isinstance(part, BaseMessage):
+            found += _channel(part)
+        elif (channels := as_mapping(part)) is not None:
+            found += _channel(channels.get(key))
+    return found
 
 
 def extract_all(value: object, key: str) -> list[BaseMessage]:
@@ -69,17 +61,24 @@ def extract_other_messages(value: object, key: str) -> list[BaseMessage]:
         value: As `extract_messages` takes it.
         key: The channel that is left out.
     """
+    found: list[BaseMessage] = []
+    for part in _parts(value):
+        found += _answers(as_mapping(part) or {}, key)
+    return found
+
+
+def _parts(value: object) -> Iterator[object]:
+    """Yield the states, updates and messages in what a node takes or returns."""
     if isinstance(value, Command):
-        return extract_other_messages(value.update, key)
-    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
-        found: list[BaseMessage] = []
+        yield from _parts(value.update)
+    elif not isinstance(value, Sequence) or isinstance(value, str | bytes):
+        yield value
+    else:
         for inner in value:
             if isinstance(inner, tuple) and len(inner) == 2 and isinstance(inner[0], str):
-                found += _answers(dict([inner]), key)
+                yield {inner[0]: inner[1]}  # an update written as (channel, value) pairs
             else:
-                found += extract_other_messages(inner, key)
-        return found
-    return _answers(as_mapping(value) or {}, key)
+                yield from _parts(inner)
 
 
 def _answers(channels: Mapping[str, object], key: str) -> list[BaseMessage]:

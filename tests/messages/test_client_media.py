@@ -5,12 +5,9 @@ from __future__ import annotations
 import binascii
 import json
 import re
-import shutil
 from base64 import b64decode, b64encode, urlsafe_b64encode
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import pytest
 from ag_ui.core import RunAgentInput
@@ -34,25 +31,15 @@ from langgraph_agui.messages.file_formats import recognise
 from langgraph_agui.protocol.schema import known_messages, parse_input
 from tests import media_files as files
 from tests.adapter.streams import record_run
-from tests.media_files import OF_KIND, PNG, encoded, path_like
+from tests.media_files import OF_KIND, PNG, SECRET, encoded
 from tests.providers.fixtures import provider_server as provider_server
 from tests.providers.models import make_model
 from tests.providers.server import ProviderServer
 from tests.providers.turns import Text, turn
 
-SECRET = "the-secret-of-the-server"
 POLICIES: list[Any] = ["public", "none", "any", lambda url: url.startswith("https://mine.example.com/")]
 NAMES = ["public", "none", "any", "a function"]
 CALL = {"name": "look", "args": {}, "id": "c1"}
-
-
-@pytest.fixture
-def secret() -> Iterator[str]:
-    """The path of a file of the server. It is valid base64."""
-    folder = Path("/tmp") / f"s{uuid4().hex}"  # what pytest makes has a hyphen
-    folder.mkdir()
-    yield path_like(folder, SECRET)
-    shutil.rmtree(folder)
 
 
 # -- what a client sends -------------------------------------------------------------------------------------------

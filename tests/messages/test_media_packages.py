@@ -7,7 +7,6 @@ a URL, a URL in the server's network that redirects. docs/operations/security.md
 from __future__ import annotations
 
 import json
-import shutil
 import threading
 import warnings
 from base64 import b64encode
@@ -15,7 +14,6 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
@@ -25,14 +23,13 @@ from langgraph_agui import LangGraphAgent
 from langgraph_agui.messages.media import content_blocks
 from langgraph_agui.protocol.schema import known_messages, parse_input
 from tests.adapter.streams import record_run
-from tests.media_files import OF_KIND, path_like
+from tests.media_files import OF_KIND, SECRET
 from tests.providers.fixtures import provider_server as provider_server
 from tests.providers.models import make_model
 from tests.providers.server import ProviderServer
 from tests.providers.turns import Text, turn
 
 PAGE = Path(__file__).parents[2] / "docs" / "operations" / "security.md"
-SECRET = "the-secret-of-the-server"
 REDIRECTED = "what-only-the-redirect-leads-to"
 KINDS = ("image", "audio", "video", "document")
 
@@ -88,15 +85,6 @@ def network() -> Iterator[Network]:
     network.server.shutdown()
     thread.join()
     network.server.server_close()
-
-
-@pytest.fixture
-def secret() -> Iterator[str]:
-    """The path of a file of the server. It is valid base64."""
-    folder = Path("/tmp") / f"s{uuid4().hex}"  # what pytest makes has a hyphen
-    folder.mkdir()
-    yield path_like(folder, SECRET)
-    shutil.rmtree(folder)
 
 
 def part(kind: str, form: str, value: str) -> dict[str, Any]:
