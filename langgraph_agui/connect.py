@@ -45,7 +45,7 @@ class ThreadSnapshot:
         self._config = merge_run_configs(config, {"configurable": {"thread_id": run_input.thread_id}})
         self._reader = reader
         self._thread_id = run_input.thread_id
-        self._own_tools = agent.own_tools(run_input)
+        self._input = run_input
         self._version: object = None
         self._context = run_context(agent.name, run_input)
         self._translation = self._context.run(start_translation, agent, run_input, reader.sink)
@@ -79,7 +79,8 @@ class ThreadSnapshot:
 
     async def _load(self) -> PendingInterrupts:
         thread = await self._agent.graph.load_thread(self._config, self._agent.settings.messages_key)
-        thread = shown_thread(thread, self._agent.settings.messages_key, self._own_tools)
+        own_tools = self._agent.own_tools(self._input, thread)
+        thread = shown_thread(thread, self._agent.settings.messages_key, own_tools)
         self._translation.load_thread(thread)
         self._version = state_version(thread.state)
         if thread.state.created_at is not None:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
@@ -23,7 +24,7 @@ from langgraph_agui.frontend import KEY, SentInput, frontend_config
 from langgraph_agui.interrupts.approval_tool import REQUEST_APPROVAL, split_approvals
 from langgraph_agui.interrupts.pending import PendingInterrupts
 from langgraph_agui.messages.to_agui import cancelled, open_tool_calls
-from langgraph_agui.settings import AgentContext, RunSettings
+from langgraph_agui.settings import OFFERED, AgentContext, RunSettings
 from langgraph_agui.state.client_state import RUN
 from langgraph_agui.telemetry import RunWatch, count_dropped, run_logger
 from langgraph_agui.threads.locks import ThreadLease, ThreadLocks
@@ -63,7 +64,7 @@ def start_translation(agent: AgentContext, run_input: RunAgentInput, sink: Sink)
         reasoning=settings.reasoning,
         subagents=settings.subagents_for(run_input),
         keeps_messages=partial(agent.graph.keeps_messages, settings.messages_key),
-        removes_messages=agent.graph.removes_messages(settings.messages_key),
+        may_remove_messages=agent.graph.may_remove_messages(settings.messages_key),
         hides_inner=settings.inner_models == "hidden",
         expose_errors=settings.expose_errors,
         messages_key=settings.messages_key,
@@ -122,11 +123,11 @@ class Run:
         self.run_ids = {run_input.run_id}
         client_config = _client_config(run_input, settings)
         self._sent: SentInput = client_config["configurable"][KEY]
-        self._config = merge_run_configs(
-            client_config,
-            config,
-            {"configurable": {"thread_id": run_input.thread_id}, "metadata": {RUN: run_input.run_id}},
-        )
+        metadata: dict[str, object] = {RUN: run_input.run_id}
+        if offered := agent.offered_tools(run_input):
+            metadata[OFFERED] = json.dumps(sorted(offered))
+        own: RunnableConfig = {"configurable": {"thread_id": run_input.thread_id}, "metadata": metadata}
+        self._config = merge_run_configs(client_config, config, own)
         self._context = context
         self._lease = lease
         self._locks = locks

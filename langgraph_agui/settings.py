@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from difflib import get_close_matches
 from types import UnionType
-from typing import Literal, NamedTuple, Protocol, TypeAlias, TypedDict, Union, get_args, get_origin, get_type_hints
+from typing import (
+    Final,
+    Literal,
+    NamedTuple,
+    Protocol,
+    TypeAlias,
+    TypedDict,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from ag_ui.core import RunAgentInput
 from langchain_core.messages import BaseMessage
 
 from langgraph_agui.aio import Duration, seconds
 from langgraph_agui.frontend import SentInput
-from langgraph_agui.graphs import GraphAdapter
+from langgraph_agui.graphs import GraphAdapter, Thread
 from langgraph_agui.interrupts.decisions import OnApproval, log_approval
 from langgraph_agui.interrupts.pending import PendingInterruptReader, PendingInterrupts
 from langgraph_agui.interrupts.resume import CommandAnswers
@@ -36,6 +48,9 @@ SubagentsOption: TypeAlias = Literal["auto", Subagents]
 
 # What becomes of the history that a client sends with a thread that the server does not know.
 UnknownThreads: TypeAlias = Literal["import", "ignore"]
+
+# Key in the metadata of checkpoints: a JSON list of the graph's tools that the client of the run offered to run.
+OFFERED: Final = "agui_offered"
 
 # Whether clients see the messages of models that tools call.
 InnerModels: TypeAlias = Literal["live", "hidden"]
@@ -256,10 +271,26 @@ class AgentContext:
         show, question = self.contract.show, self.conventions.question
         return PendingInterruptReader(self.graph, settings.messages_key, show, settings.approval_timeout, question)
 
-    def own_tools(self, run_input: RunAgentInput) -> frozenset[str]:
-        """Return the graph's tools that the client does not run: those that it does not offer."""
-        known = self.graph.contents.tool_names if self.graph.contents is not None else frozenset[str]()
-        return known.difference(tool.name for tool in run_input.tools or ())
+    def own_tools(self, run_input: RunAgentInput, thread: Thread | None = None) -> frozenset[str]:
+        """Return the graph's tools that no client runs.
+
+        A client may run a tool that a model of the graph is bound to. It offers that tool with its run, and may not
+        offer it when it only looks at the thread.
+
+        Args:
+            run_input: What the client sent.
+            thread: The thread, whose last run may have offered tools too.
+        """
+        offered = self.offered_tools(run_input)
+        earlier = thread.metadata(OFFERED) if thread is not None else None
+        return self._tool_names().difference(offered, json.loads(earlier) if isinstance(earlier, str) else ())
+
+    def offered_tools(self, run_input: RunAgentInput) -> frozenset[str]:
+        """Return the graph's tools that a client offers to run."""
+        return self._tool_names().intersection(tool.name for tool in run_input.tools or ())
+
+    def _tool_names(self) -> frozenset[str]:
+        return self.graph.contents.tool_names if self.graph.contents is not None else frozenset()
 
     def converter(self, thread_id: str) -> HistoryConverter:
         """Return what converts the messages of a thread."""

@@ -29,8 +29,8 @@ InputForm: TypeAlias = Literal["keys", "messages", "text"]
 # The only channel of a graph whose state is a list of messages and not a mapping.
 ROOT_CHANNEL = "__root__"
 
-# How many states that the application wrote, and no run, are passed on the way to one that remembers past messages.
-_MAX_UPDATES = 20
+# How many states that no run of ours wrote are passed on the way to one that remembers past messages.
+_MAX_ANCESTORS = 10
 
 
 class InterruptHolder(NamedTuple):
@@ -163,6 +163,10 @@ class GraphAdapter(ABC):
         """Return whether the messages channel understands `RemoveMessage`, as `add_messages` does."""
         return False
 
+    def may_remove_messages(self, messages_key: str) -> bool:
+        """Return whether the graph may remove messages by `RemoveMessage`. Nobody knows that of a graph on a server."""
+        return True
+
     @property
     def takes_message_list(self) -> bool:
         """Whether the state is a bare list of messages."""
@@ -203,10 +207,10 @@ class GraphAdapter(ABC):
         return Thread(stored, messages, once, await self._past(config, stored, messages_key))
 
     async def _past(self, config: RunnableConfig, stored: StateSnapshot, messages_key: str) -> PastMessages:
-        """Return the past of a thread. A state that the application wrote, and no run, does not remember any."""
+        """Return the past of a thread. A state that the application wrote, and no run of ours, remembers none."""
         past = PastMessages.of(stored, self.thread_messages(stored, messages_key))
-        for _ in range(_MAX_UPDATES):
-            if stored.parent_config is None or not _is_update(stored):
+        for _ in range(_MAX_ANCESTORS if self.may_remove_messages(messages_key) else 0):
+            if stored.parent_config is None or PAST in (stored.metadata or {}):
                 break
             stored = await self.load_state(merge_run_configs(config, stored.parent_config))
             past = PastMessages.of(stored, self.thread_messages(stored, messages_key)).joined(past)
@@ -256,8 +260,7 @@ class GraphAdapter(ABC):
         async for stored in self.load_history(config):
             messages = self.thread_messages(stored, messages_key)
             if any(message.id == message_id for message in messages):
-                removed = removed_from_end(messages, later, one_by_one=self.removes_messages(messages_key))
-                return None if message_id in removed else Thread(stored, messages)
+                return None if message_id in removed_from_end(messages, later) else Thread(stored, messages)
             later = messages
         return None
 
@@ -297,9 +300,3 @@ class GraphAdapter(ABC):
     async def reopened_interrupts(self, config: RunnableConfig, stored: StateSnapshot) -> set[str]:
         """Return the ids of the interrupts of failed tasks that have no answer yet."""
         return set()
-
-
-def _is_update(stored: StateSnapshot) -> bool:
-    """Return whether the application wrote a state by `update_state`."""
-    metadata = stored.metadata or {}
-    return metadata.get("source") == "update" and PAST not in metadata

@@ -139,6 +139,10 @@ class LocalGraphAdapter(GraphAdapter):
         channels = self.graph.channels
         return getattr(channels.get(messages_key, channels.get(ROOT_CHANNEL)), "operator", None) is add_messages
 
+    def may_remove_messages(self, messages_key: str) -> bool:
+        """See `GraphAdapter`."""
+        return self.removes_messages(messages_key)
+
     # -- threads ------------------------------------------------------------------------------------------------------
 
     async def load_state(self, config: RunnableConfig, *, subgraphs: bool = False) -> StateSnapshot:

@@ -72,27 +72,19 @@ class PastMessages:
         return {PAST: json.dumps([" ".join(self.had), " ".join(_digests(taken))])}
 
 
-def removed_from_end(
-    before: Sequence[BaseMessage], after: Sequence[BaseMessage], *, one_by_one: bool = False
-) -> list[str]:
-    """Return the ids of the messages that a graph has removed behind the last one that it kept.
+def removed_from_end(before: Sequence[BaseMessage], after: Sequence[BaseMessage]) -> list[str]:
+    """Return the ids of the messages that a graph has removed behind the last one that it kept; all, if it kept none.
 
-    Messages before one that stays were trimmed, which shortens what the model reads and not the conversation. So were
-    those that something else replaces as a whole, such as a summary. A single turn is not summed up: it was removed.
+    Messages before one that stays were trimmed, which shortens what the model reads and not the conversation.
 
     Args:
         before: The thread's messages.
         after: Its messages now.
-        one_by_one: Whether the graph removes messages one by one. Else each write may replace the whole list.
     """
     if not before or (len(after) >= len(before) and after[len(before) - 1].id == before[-1].id):
         return []
     kept = {message.id for message in after}
-    removed = list(takewhile(lambda message: message.id not in kept, reversed(before)))
-    is_replaced = bool(after) and len(removed) == len(before)
-    is_single_turn = sum(message.type == "human" for message in before) == 1
-    if is_replaced and not (one_by_one and is_single_turn):
-        return []
+    removed = takewhile(lambda message: message.id not in kept, reversed(before))
     return [message.id for message in removed if message.id]
 
 

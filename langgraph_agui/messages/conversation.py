@@ -233,11 +233,9 @@ def gone_messages(held: Sequence[Message], kept: Collection[str | None], past: C
         past: The messages that the thread has had.
     """
     places = [index for index, message in enumerate(held) if message.id in kept]
-    if not places and kept:
-        return set()
     gone: set[str] = set()
     question_is_gone = False
-    for message in held[places[-1] + 1 if places else 0 :]:
+    for message in held[places[-1] + 1 :] if places else ():
         if isinstance(message, UserMessage):
             question_is_gone = message.id in past
         if question_is_gone or message.id in past:

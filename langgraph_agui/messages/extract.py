@@ -11,6 +11,7 @@ from typing import cast
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, RemoveMessage, ToolMessage
 from langchain_core.messages.utils import message_chunk_to_message, messages_from_dict
+from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.types import Command, Overwrite
 from pydantic import BaseModel
 
@@ -47,6 +48,14 @@ def extract_messages(value: object, key: str) -> list[BaseMessage]:
         elif (channels := as_mapping(part)) is not None:
             found += _channel(channels.get(key))
     return found
+
+
+def extract_removals(value: object, key: str) -> list[str]:
+    """Return the ids of the messages that a node removes one by one; see `extract_messages` for the arguments."""
+    channels = [channel for part in _parts(value) if (channel := (as_mapping(part) or {}).get(key)) is not None]
+    listed = [one for channel in channels for one in (channel if isinstance(channel, list | tuple) else [channel])]
+    named = [one.id for one in listed if isinstance(one, RemoveMessage)]
+    return [message_id for message_id in named if message_id and message_id != REMOVE_ALL_MESSAGES]
 
 
 def extract_all(value: object, key: str) -> list[BaseMessage]:

@@ -19,6 +19,7 @@ from langgraph_agui.aio import Caller, run_here
 from langgraph_agui.configs import merge_run_configs
 from langgraph_agui.errors import ErrorCode, RunInputError
 from langgraph_agui.graphs import ROOT_CHANNEL, Thread
+from langgraph_agui.graphs.past import PastMessages
 from langgraph_agui.interrupts.approval_tool import approval_answers
 from langgraph_agui.interrupts.pending import PendingInterrupts
 from langgraph_agui.interrupts.resume import Resolution, resolve, unused
@@ -212,9 +213,10 @@ class RunPlanner:
         # If the run pauses again, the messages that came with the answers run when it waits for nothing more.
         new = self._input.messages[history.start_of_new(self._input.messages, thread.messages) :]
         await self._call(self._check_media, new)
-        postponed = {message.id: None for message in new if isinstance(message, agui.UserMessage)}
+        said = [message.id for message in new if isinstance(message, agui.UserMessage)]
+        postponed = {message_id: None for message_id in said if message_id not in thread.past}
         beside = json.dumps([*(_postponed(thread) | postponed)])
-        metadata = {ANSWERED: mark, POSTPONED: beside, **thread.past.metadata()}
+        metadata = {ANSWERED: mark, POSTPONED: beside, **self._remembered(thread.past)}
         values = as_mapping(thread.state.values) or {}
         results = [as_mapping(task.result) or {} for task in thread.state.tasks]
         superstep = {key: values[key] for result in results for key in result if key in values}
@@ -261,26 +263,42 @@ class RunPlanner:
 
     def _find_rerun(self, thread: Thread) -> agui.UserMessage | None:
         """Return the message of the thread to run again from; None if the client does not ask for that."""
-        last = history.last_asked(self._input.messages)
+        client = self._input.messages
+        last = history.last_asked(client)
         if last is None or all(message.id != last.id for message in thread.messages):
             return None
         index = _index_of(last, thread)
         if behind := history.visible_in(thread.messages[index + 1 :]):
-            return None if history.holds(self._input.messages, behind[0]) else last
+            answer = behind[0]
+            is_shown = any(one.id == answer.id for one in client) or history.holds(client[client.index(last) :], answer)
+            return None if is_shown else last
         is_settled = not thread.state.next and self._same_content(last, thread.messages[index])
         return None if is_settled else last
 
     async def _plan_rerun_from_trimmed(self, thread: Thread) -> Execute | None:
         """Run again from a message that the graph has trimmed; None if the client does not ask for that."""
-        last = history.last_asked(self._input.messages)
-        is_there = last is not None and any(message.id == last.id for message in thread.messages)
-        if last is None or is_there or last.id not in thread.past:
+        last = self._asked_for_gone(thread)
+        if last is None:
             return None
-        newest = history.visible_in(history.last_turn(thread.messages))[-1:]
-        if not newest or history.holds(self._input.messages, newest[0]):
+        turn = history.visible_in(history.last_turn(thread.messages))
+        if not turn or self._shows(turn[-1], thread):
             return None
         trimmed = await self._graph.load_thread_with_trimmed(self._config, last.id, self._key)
         return await self._plan_rerun(last, thread, trimmed) if trimmed is not None else None
+
+    def _asked_for_gone(self, thread: Thread) -> agui.UserMessage | None:
+        """Return the message that the client's list ends with, if the thread has had it and has it no more."""
+        last = history.last_asked(self._input.messages)
+        if last is None or any(message.id == last.id for message in thread.messages):
+            return None
+        return last if last.id in thread.past else None
+
+    def _shows(self, newest: agui.Message, thread: Thread) -> bool:
+        """Return whether the client's list has the newest message of the thread, maybe under another id."""
+        past = thread.past
+        # Other messages of the thread may have the same words.
+        candidates = [one for one in self._input.messages if one.id == newest.id or one.id not in past]
+        return history.holds(candidates, newest)
 
     def _same_content(self, message: agui.UserMessage, stored: BaseMessage) -> bool:
         if message.content == self._converter.visible_content(stored):
@@ -335,8 +353,12 @@ class RunPlanner:
             return Show(self._shown(thread), thread.state.values)
         return await planner._plan_input(thread)
 
+    def _remembered(self, past: PastMessages, taken: Sequence[BaseMessage] = ()) -> dict[str, object]:
+        """Return the metadata by which a thread remembers its messages, if its graph may remove some."""
+        return past.metadata(taken) if self._graph.may_remove_messages(self._key) else {}
+
     def _shown(self, thread: Thread) -> Thread:
-        return history.shown_thread(thread, self._key, self._agent.own_tools(self._input))
+        return history.shown_thread(thread, self._key, self._agent.own_tools(self._input, thread))
 
     async def _plan_input(self, thread: Thread) -> Execute | Show:
         """Run the graph with the client's new messages and its changes of the state."""
@@ -361,11 +383,13 @@ class RunPlanner:
         if stored.created_at is not None and self._takes_messages() and not graph_input:
             if _failed_after_tools(thread) and not await used_since_tools(self._graph, thread, self._key):
                 return Execute(None, thread)
+            if _is_stopped(thread) and self._asked_for_gone(thread) is not None:
+                return Execute(None, thread)
             return Show(self._shown(thread), stored.values)
         answered = thread.metadata(ANSWERED)  # kept, so that the same answers again are still known
         taken = converted if self._takes_messages() else []
         past = thread.past.before(taken)
-        metadata = {**past.metadata(taken), **({ANSWERED: answered} if answered else {})}
+        metadata = {**self._remembered(past, taken), **({ANSWERED: answered} if answered else {})}
         healed = [message for message in whole if message.id not in known]
         settle_first = len(stored.next) < len(stored.tasks)
         config = merge_run_configs(RunnableConfig(metadata=metadata), None if settle_first else thread.config)
@@ -400,7 +424,7 @@ class RunPlanner:
         checkpoint: dict[str, object] = {key: point[key] for key in ("checkpoint_id", "checkpoint_ns") if key in point}
         graph_input = self._filled(self._graph_input(taken, writes), base.values)
         past = thread.past.before(taken)
-        config = RunnableConfig(configurable=checkpoint, metadata=past.metadata(taken))
+        config = RunnableConfig(configurable=checkpoint, metadata=self._remembered(past, taken))
         return Execute(graph_input, start._replace(past=past), config)
 
     def _graph_input(self, messages: Sequence[BaseMessage], writes: Mapping[str, object]) -> object:
@@ -433,7 +457,12 @@ def _failed_after_tools(thread: Thread) -> bool:
 
     Sending the same input again asks for that answer; the tools do not run again.
     """
-    stored, messages = thread.state, thread.messages
-    stopped = stored.next and len(stored.next) == len(stored.tasks) and not stored.interrupts
-    ends_with_results = messages and isinstance(messages[-1], ToolMessage)
-    return bool(stopped and ends_with_results and not open_tool_calls(messages, at_end=True))
+    messages = thread.messages
+    ends_with_results = bool(messages) and isinstance(messages[-1], ToolMessage)
+    return _is_stopped(thread) and ends_with_results and not open_tool_calls(messages, at_end=True)
+
+
+def _is_stopped(thread: Thread) -> bool:
+    """Return whether the thread's last run has failed or was stopped between two supersteps."""
+    stored = thread.state
+    return bool(stored.next) and len(stored.next) == len(stored.tasks) and not stored.interrupts

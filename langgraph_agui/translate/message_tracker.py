@@ -17,7 +17,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langgraph_agui.configs import namespace_of
 from langgraph_agui.messages.blocks import continuation_text, read_blocks
 from langgraph_agui.messages.encrypted_values import AGENT, MessageSource
-from langgraph_agui.messages.extract import extract_messages, extract_other_messages
+from langgraph_agui.messages.extract import extract_messages, extract_other_messages, extract_removals
 from langgraph_agui.messages.silence import NOTHING, Silence, silence_in
 from langgraph_agui.messages.to_agui import SUMMARIZATION, SettlingResult, agui_role, interrupted, not_kept
 from langgraph_agui.translate.message_emitter import MessageEmitter
@@ -41,10 +41,12 @@ class NodeOutput(NamedTuple):
     Attributes:
         messages: Those for the conversation.
         others: Answers of models and results of tools for other channels of the state.
+        removed: The ids of messages that the node removes from the conversation.
     """
 
     messages: Returned
     others: Sequence[BaseMessage]
+    removed: Sequence[str] = ()
 
     @property
     def with_copies(self) -> Returned:
@@ -264,6 +266,7 @@ class MessageTracker:
         self, output: NodeOutput, inputs: NodeInput, subagent: SubagentRun | None, namespace: str = ""
     ) -> None:
         """A node has returned messages. `namespace` is the checkpoint namespace of its task."""
+        self._state.remove(output.removed)
         new: list[tuple[BaseMessage, str | None]] = []
         for message, copied in output.messages:
             turn = self._conversation.turns.get(self._state.public_id(message.id))
@@ -412,7 +415,7 @@ class CopyDetector:
             subagent: The subagent that the task belongs to.
         """
         messages = self.find_all(namespace, extract_messages(value, key), subagent)
-        return NodeOutput(messages, extract_other_messages(value, key))
+        return NodeOutput(messages, extract_other_messages(value, key), extract_removals(value, key))
 
     def find_all(
         self, namespace: str, messages: Sequence[BaseMessage], subagent: SubagentRun | None = None

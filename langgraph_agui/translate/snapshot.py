@@ -6,7 +6,7 @@ that the graph has removed from the end of the thread, or that the user has edit
 """
 
 from collections import defaultdict, deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import TypeAlias, cast
 
@@ -19,7 +19,7 @@ from langgraph_agui.messages.assistant_turn import AssistantTurn
 from langgraph_agui.messages.conversation import Conversation, gone_messages, merge_messages, without_gone
 from langgraph_agui.messages.encrypted_values import AGENT, EncryptedValueCodec
 from langgraph_agui.messages.template import canonical_json, dump_json
-from langgraph_agui.messages.to_agui import agui_role, tool_message, user_message
+from langgraph_agui.messages.to_agui import agui_role, is_unanswered, tool_message, user_message
 from langgraph_agui.translate.subagents import PublicCallIds
 
 _Content: TypeAlias = tuple[str, tuple[str | None, ...]]
@@ -31,24 +31,27 @@ class StateMessages:
     Args:
         call_ids: The client's ids of tool calls.
         codec: Encodes the values of messages that were not streamed.
-        one_by_one: Whether the graph removes messages one by one, see `removed_from_end`.
+        may_remove: Whether the graph may remove messages.
 
     Attributes:
         now: The messages as they are now.
         hidden: The ids of messages that the client must not see.
     """
 
-    def __init__(self, call_ids: PublicCallIds, codec: EncryptedValueCodec, *, one_by_one: bool) -> None:
+    def __init__(self, call_ids: PublicCallIds, codec: EncryptedValueCodec, *, may_remove: bool) -> None:
         self._conversation = call_ids.conversation
         self._call_ids = call_ids
         self._codec = codec
-        self._one_by_one = one_by_one
+        self._may_remove = may_remove
         self._before: dict[str, BaseMessage] = {}
         self.now: Sequence[BaseMessage] = ()
         self._aliases: dict[str, str] = {}
         self._differing: set[str] = set()
         # By the client's ids, messages that it holds and that were gone before the run, or that the graph has removed.
         self._gone: set[str] = set()
+        # Those that were removed with all others at once: trimmed, unless a node has named them.
+        self._replaced: set[str] = set()
+        self._named: set[str] = set()
         self._past = PastMessages()
         self.hidden: set[str] = set()
 
@@ -59,9 +62,14 @@ class StateMessages:
 
     def update(self, messages: Sequence[BaseMessage]) -> None:
         """Take the messages as they are after a superstep."""
-        removed = removed_from_end(self.now, messages, one_by_one=self._one_by_one)
-        self._gone.update(map(self.public_id, removed))
+        removed = removed_from_end(self.now, messages) if self._may_remove else []
+        nothing_is_kept = len(removed) == len(self.now)
+        (self._replaced if nothing_is_kept else self._gone).update(map(self.public_id, removed))
         self.now = messages
+
+    def remove(self, message_ids: Iterable[str]) -> None:
+        """Note messages that a node removes by their ids."""
+        self._named.update(message_ids)
 
     def find_gone(self, past: PastMessages) -> None:
         """Find what the client holds of messages that the thread has had and has no more."""
@@ -93,10 +101,20 @@ class StateMessages:
         visible = [message for message in self.now if self._is_visible(message)]
         self._find_lost_ids(visible)
         merged = merge_messages(self._conversation.messages(), [self._convert(message) for message in visible])
-        if not self._gone:
+        removed = self._gone | self._replaced.intersection(map(self.public_id, self._named))
+        gone = removed | self._settled_too_early(merged)
+        if not gone:
             return merged
         kept = {self.public_id(message.id) for message in self.now}
-        return without_gone(merged, self._gone - kept, kept)
+        return without_gone(merged, gone - kept, kept)
+
+    def _settled_too_early(self, merged: Sequence[Message]) -> set[str]:
+        """Return the ids of the results that say that there is none, for calls that have one now."""
+        ours = {one.tool_call_id: one.id for one in merged if isinstance(one, ToolMessage) and is_unanswered(one)}
+        results = self.now if ours else ()
+        return {
+            ours[one.tool_call_id] for one in results if isinstance(one, LCToolMessage) and one.tool_call_id in ours
+        }
 
     def _is_visible(self, message: BaseMessage) -> bool:
         if message.id is None or message.id in self.hidden or agui_role(message) is None:

@@ -53,7 +53,7 @@ class Translation:
         reasoning: Who sees reasoning, and how it travels.
         subagents: What clients see of subagents.
         keeps_messages: Whether the graph keeps a conversation: then a message that no node returns is withdrawn.
-        removes_messages: Whether the graph removes messages one by one, by `RemoveMessage`.
+        may_remove_messages: Whether the graph may remove messages by `RemoveMessage`.
         hides_inner: Whether the messages of models that tools call are hidden.
         expose_errors: Whether `RUN_ERROR.message` may be the exception's own text.
         messages_key: The state channel that holds the conversation.
@@ -85,7 +85,7 @@ class Translation:
         reasoning: ReasoningOptions | None = None,
         subagents: Subagents = "attributed",
         keeps_messages: KeepsMessages = bool,
-        removes_messages: bool = False,
+        may_remove_messages: bool = False,
         hides_inner: bool = False,
         expose_errors: bool = False,
         messages_key: str = "messages",
@@ -103,7 +103,7 @@ class Translation:
         call_ids = PublicCallIds(conversation)
         self.subagents = SubagentTracker(sink, subagents, call_ids, self._close_subagent)
         self._emitter = MessageEmitter(call_ids, Predictor(sink, self.state), codec)
-        self._stored = StateMessages(call_ids, codec, one_by_one=removes_messages)
+        self._stored = StateMessages(call_ids, codec, may_remove=may_remove_messages)
         self.messages = MessageTracker(self._emitter, self._stored, self.subagents, keeps_messages)
         self._hides_inner = hides_inner
         self.messages_key = messages_key

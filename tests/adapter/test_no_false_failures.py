@@ -313,6 +313,27 @@ async def test_a_tool_that_the_client_offers_is_its_own(stored: bool) -> None:
     assert [message.text for message in model.seen[-1]] == ["hi", "", "seen"]
 
 
+async def test_a_call_that_the_client_has_yet_to_answer_after_a_reload() -> None:
+    """A page that has just been loaded offers no tools; its run did."""
+    offered = [Tool(name="Done", description="", parameters={"type": "object", "properties": {}})]
+    agent = LangGraphAgent(until_done(saver(True), Scripted([call("Done", "d1")])))
+    first = await record_run(agent, run_input(user("hi"), thread="t", tools=offered))
+    shown = await connecting(agent, *first.messages)
+    assert dumped(shown.messages) == dumped(first.messages)
+    assert [message.role for message in (await connecting(agent)).messages] == ["user", "assistant"]
+
+
+async def test_a_result_that_comes_late_replaces_the_one_that_says_that_there_is_none() -> None:
+    """A page that answers a call of a tool that it never offered."""
+    agent = LangGraphAgent(until_done(saver(True), Scripted([call("Done", "d1")], [call("Done", "d2")])))
+    first = await record_run(agent, run_input(user("hi"), thread="t"))
+    assert [one.content for one in first.messages if isinstance(one, ToolMessage)] == [NO_RESULT]
+    answer = ToolMessage(id="r1", role="tool", tool_call_id="d1", content="seen")
+    second = await record_run(agent, run_input(*first.messages, answer, thread="t"))
+    results = [(one.tool_call_id, one.content) for one in second.messages if isinstance(one, ToolMessage)]
+    assert results == [("d1", "seen"), ("d2", NO_RESULT)]
+
+
 async def test_an_unknown_tool_is_left_to_the_client() -> None:
     """Here and on `connect`: the graph has no such tool that the search finds. Nothing was interrupted then either."""
     model = Scripted([call("paint", "p1")], ["Hello."])

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 from uuid import uuid4
 
 import pytest
 from ag_ui.core import AssistantMessage, Message, SystemMessage
 from langchain.agents import create_agent
 from langchain.agents.middleware import SummarizationMiddleware
-from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, RemoveMessage
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, RemoveMessage
+from langgraph.channels import UntrackedValue
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.graph.message import REMOVE_ALL_MESSAGES
+from langgraph.graph import MessagesState
+from langgraph.graph.message import REMOVE_ALL_MESSAGES, add_messages
+from langgraph.types import interrupt
 from typing_extensions import TypedDict
 
 from langgraph_agui import LangGraphAgent
@@ -77,10 +80,12 @@ async def test_the_newest_turn_does_not_come_back(saver: Any, before: int, versi
     assert dumped(after) == dumped(held)  # the client has lost it
     stale = {"nothing": [], "question": [user(PIN, "secret")], "answer": [user(PIN, "secret"), NOTED]}[shows]
     shown = await collect(thread.agent.connect(run_input(*held, *stale, thread="t", protocol_version=version)))
-    assert dumped(fold(shown, [*held, *stale]).messages) == dumped(held)
+    # A list that shares nothing with the thread may show what was trimmed.
+    kept = held or stale
+    assert dumped(fold(shown, [*held, *stale]).messages) == dumped(kept)
     last = await tell(thread, *held, *stale, user("next", "next"), version=version)
     assert PIN not in "".join(thread.asked + await thread.texts())
-    assert said(last) == await thread.texts()
+    assert said(last) == [*([] if held else said(stale)), *await thread.texts()]
 
 
 @pytest.mark.parametrize("before", [0, 1])
@@ -148,6 +153,48 @@ async def test_reasoning_of_a_removed_answer_is_emptied(saver: Any) -> None:
     assert said(second.messages) == said(first.messages)
     await thread.say(*second.messages, "two")
     assert PIN not in "".join(thread.asked)
+
+
+async def test_a_tab_that_answers_a_question_brings_nothing_back(saver: Any) -> None:
+    model = echo()
+
+    async def gate(state: Any) -> dict[str, Any]:
+        if "ask" not in state["messages"][-1].text:
+            return {"messages": [await model.ainvoke(state["messages"])]}
+        return {"messages": [AIMessage(f"ok {interrupt('go?')}")]}
+
+    thread = Talk(agent_of(gate, moderate, checkpointer=saver), model)
+    first = await thread.say("one")
+    await thread.say(*first.messages, user(PIN, "secret"))
+    asked = await thread.say(*first.messages, "ask", outcome="interrupt")
+    answer = [{"interruptId": asked.last.outcome.interrupts[0].id, "status": "resolved", "payload": "yes"}]
+    await thread.say(*first.messages, user(PIN, "secret"), resume=answer)
+    assert thread.calls == 2  # for "one", and for the pin when it was new
+    assert await thread.texts() == ["one", "1: re one", "ask", "ok yes"]
+
+
+async def test_a_run_of_the_applications_own_forgets_nothing(saver: Any) -> None:
+    thread = moderated(saver)
+    first = await thread.say("one")
+    await thread.say(*first.messages, user(PIN, "secret"))
+    config: Any = {"configurable": {"thread_id": "t"}}
+    await thread.agent.graph.ainvoke({"messages": [HumanMessage("cron", id="cron")]}, config)
+    await thread.say(*first.messages, user(PIN, "secret"), "three")
+    assert PIN not in "".join(thread.asked)
+
+
+async def test_a_question_that_was_rewritten_is_asked_again_after_a_failure(saver: Any) -> None:
+    async def rewrite(state: Any) -> dict[str, Any]:
+        last = state["messages"][-1]
+        return {"messages": [RemoveMessage(id=last.id), HumanMessage(f"In short: {last.text}")]}
+
+    model = Scripted(["One."], [RuntimeError("down")], ["Two."])
+    thread = Talk(agent_of(rewrite, talker(model), checkpointer=saver), model)
+    first = await thread.say("one")
+    question = [*first.messages, user("two", "u2")]
+    await thread.say(*question, outcome="model_error")
+    await thread.say(*question)
+    assert await thread.texts() == ["In short: one", "One.", "In short: two", "Two."]
 
 
 # -- two tabs -------------------------------------------------------------------------------------------------------
@@ -225,6 +272,88 @@ async def test_a_list_that_each_write_replaces_removes_nothing(saver: Any) -> No
     assert said(first.messages) == ["one", "re one"]
     second = await thread.say(*first.messages, "two")
     assert said(second.messages) == ["one", "re one", "two", "re two"]
+
+
+class WithHistory(MessagesState):
+    history: Annotated[list[AnyMessage], add_messages]
+
+
+class Lists(TypedDict):
+    messages: list[Any]
+
+
+class Untracked(TypedDict):
+    messages: Annotated[list[AnyMessage], UntrackedValue]
+    number: int
+
+
+ALL = RemoveMessage(id=REMOVE_ALL_MESSAGES)
+
+
+async def take(state: Any) -> dict[str, Any]:
+    return {"history": state["messages"], "messages": [ALL]}
+
+
+async def answer_from_history(state: Any) -> dict[str, Any]:
+    answer = AIMessage(f"re {state['history'][-1].text}")
+    return {"history": [answer], "messages": [answer]}
+
+
+async def answer_last(state: Any) -> dict[str, Any]:
+    return {"messages": [AIMessage(f"re {state['messages'][-1].text}")]}
+
+
+async def clear(state: Any) -> dict[str, Any]:
+    return {"messages": [ALL]}
+
+
+async def sum_up(state: Any) -> dict[str, Any]:
+    return {"messages": [ALL, AIMessage("In short.")]}
+
+
+async def empty(state: Any) -> dict[str, Any]:
+    return {"messages": [], "history": state["messages"]}
+
+
+async def answer_all(state: Any) -> dict[str, Any]:
+    return {"messages": [*state["messages"], AIMessage(f"re {state['messages'][-1].text}")], "number": 1}
+
+
+class Replaced(TypedDict):
+    messages: list[AnyMessage]
+    history: list[AnyMessage]
+
+
+OTHER_SHAPES: dict[str, tuple[Any, Sequence[Any]]] = {
+    "it is moved to another channel": (WithHistory, [take, answer_from_history]),
+    "it is cleared at the end": (WithHistory, [answer_last, clear]),
+    "it is summed up as a whole": (WithHistory, [answer_last, sum_up]),
+    "it is summed up in two steps": (WithHistory, [answer_last, clear, sum_up]),
+    "each write replaces it": (Replaced, [empty, answer_from_history]),
+    "it is not stored": (Untracked, [answer_all]),
+}
+
+
+@pytest.mark.parametrize("shape", OTHER_SHAPES)
+async def test_a_graph_that_keeps_its_conversation_in_another_way_takes_nothing_from_its_clients(
+    saver: Any, shape: str
+) -> None:
+    state, nodes = OTHER_SHAPES[shape]
+    thread = Talk(agent_of(*nodes, state=state, checkpointer=saver), echo())
+    first = await thread.say(user("one", "u1"))
+    second = await thread.say(*first.messages, user("two", "u2"))
+    assert [one for one in said(second.messages) if one != "In short."] == ["one", "re one", "two", "re two"]
+    shown = await collect(thread.agent.connect(run_input(*second.messages, thread="t")))
+    assert said(fold(shown, second.messages).messages) == said(second.messages)
+
+
+async def test_messages_as_dicts_take_nothing_from_the_client(saver: Any) -> None:
+    async def convert(state: Lists) -> dict[str, Any]:
+        return {"messages": [{"role": "user", "content": one.text} for one in state["messages"]]}
+
+    thread = Talk(agent_of(convert, state=Lists, checkpointer=saver), echo())
+    first = await thread.say("one")
+    assert said(first.messages) == ["one"]
 
 
 async def test_a_thread_that_is_cleared_before_each_turn(saver: Any) -> None:

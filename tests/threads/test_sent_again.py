@@ -17,6 +17,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 
 from langgraph_agui import LangGraphAgent
 from tests.adapter.graphs import agent_of, talker
+from tests.adapter.models import Scripted
 from tests.adapter.streams import dumped, user
 from tests.deep import example_count
 from tests.threads.talks import Talk, echo, look, talk
@@ -27,13 +28,19 @@ class Moody(MessagesState):
     mood: str
 
 
-def team(saver: Any, *, subagents: Any = "auto") -> Talk:
-    """An agent that is a node of a graph: its messages become the graph's."""
-    model = echo()
+def graph_of(kind: str, model: Scripted, saver: Any) -> Any:
+    """An agent, or one that is the node of a graph ("team"): its messages become the graph's."""
+    if kind == "agent":
+        return create_agent(model, [look], checkpointer=saver)
     builder = StateGraph(Moody)
     builder.add_node("worker", create_agent(model, [look], name="worker"))
     builder.add_edge(START, "worker")
-    return Talk(LangGraphAgent(builder.compile(checkpointer=saver), subagents=subagents), model)
+    return builder.compile(checkpointer=saver)
+
+
+def team(saver: Any, *, subagents: Any = "auto") -> Talk:
+    model = echo()
+    return Talk(LangGraphAgent(graph_of("team", model, saver), subagents=subagents), model)
 
 
 def nodes(*after: Any) -> Callable[[Any], Talk]:
@@ -81,6 +88,30 @@ async def test_an_agent_that_is_a_node_runs_again_if_its_answer_is_left_out(save
     place = [message.id for message in second.messages].index("u2")
     await thread.say(*second.messages[: place + 1])
     assert await thread.texts() == ["one", "1: re one", "two", "3: re two"]
+
+
+@pytest.mark.parametrize("kind", ["agent", "team"])
+@pytest.mark.parametrize("words", ["two", "edited"])
+async def test_an_answer_with_the_words_of_an_earlier_one(saver: Any, kind: str, words: str) -> None:
+    model = Scripted(*[["OK."]] * 9)
+    thread = Talk(LangGraphAgent(graph_of(kind, model, saver)), model)
+    first = await thread.say(user("one", "u1"))
+    second = await thread.say(*first.messages, user("two", "u2"))
+    await thread.say(*first.messages, user(words, "u2"))
+    assert thread.calls == 3
+    assert await thread.texts() == ["one", "OK.", words, "OK."]
+    assert len(second.messages) == 4
+
+
+async def test_an_edit_of_a_trimmed_message_whose_answer_has_the_words_of_the_last(saver: Any) -> None:
+    model = Scripted(*[["OK."]] * 9)
+    thread, held = Talk(agent_of(talker(model), trim, state=Moody, checkpointer=saver), model), list[Message]()
+    for name in ("u1", "u2", "u3", "u4"):
+        held = (await thread.say(*held, user(name, name))).messages
+    assert await thread.texts() == ["u1", "u4", "OK."]
+    await thread.say(*held[:2], user("edited", "u2"))
+    assert thread.asked == ["u1", "OK.", "edited"]
+    assert await thread.texts() == ["u1", "edited", "OK."]
 
 
 async def test_a_message_that_nothing_answers(saver: Any) -> None:
