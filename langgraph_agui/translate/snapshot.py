@@ -62,9 +62,11 @@ class StateMessages:
 
     def update(self, messages: Sequence[BaseMessage]) -> None:
         """Take the messages as they are after a superstep."""
-        removed = removed_from_end(self.now, messages) if self._may_remove else []
-        nothing_is_kept = len(removed) == len(self.now)
-        (self._replaced if nothing_is_kept else self._gone).update(map(self.public_id, removed))
+        if self._may_remove:
+            removed = removed_from_end(self.now, messages)
+            is_whole = len(removed) == len(self.now)
+            found = self._replaced if is_whole else self._gone
+            found.update(map(self.public_id, removed))
         self.now = messages
 
     def remove(self, message_ids: Iterable[str]) -> None:
