@@ -221,7 +221,7 @@ class GraphAdapter(ABC):
         return None
 
     async def load_thread_before(
-        self, config: RunnableConfig, message_id: str, messages_key: str, *, trimmed: bool = False
+        self, config: RunnableConfig, message_id: str, messages_key: str, *, is_gone: bool = False
     ) -> Thread:
         """Read the thread as it was before the message `message_id`.
 
@@ -233,14 +233,14 @@ class GraphAdapter(ABC):
             config: Names the thread.
             message_id: The message.
             messages_key: The channel of the messages.
-            trimmed: Whether the newest states lack the message, because the graph has trimmed it.
+            is_gone: Whether the thread has the message no more, so that its newest states lack it too.
 
         Raises:
             RunInputError: The thread has no such checkpoint any more.
         """
         # A thread that was filled by `update_state` has other checkpoints only.
         for metadata in ({"source": "input"}, None):
-            was_there = not trimmed
+            was_there = not is_gone
             async for stored in self.load_history(config, metadata):
                 messages = self.thread_messages(stored, messages_key)
                 if any(message.id == message_id for message in messages):
@@ -249,18 +249,20 @@ class GraphAdapter(ABC):
                     return Thread(stored, messages)
         raise RunInputError(ErrorCode.INVALID_INPUT, "The thread cannot be run again from this message.")
 
-    async def load_thread_with_trimmed(
+    async def load_thread_with(
         self, config: RunnableConfig, message_id: str, messages_key: str
-    ) -> Thread | None:
-        """Read the thread as it was when it last had a message that the graph has trimmed since.
+    ) -> tuple[Thread, bool] | None:
+        """Read the thread as it was when it last had a message that it has no more; None if it never had it.
 
-        None if the thread never had it, or if the graph has removed it for another reason than to trim.
+        Returns:
+            The thread, and whether the graph has trimmed the message: one that stood behind it stayed.
         """
         later: list[BaseMessage] = []
         async for stored in self.load_history(config):
             messages = self.thread_messages(stored, messages_key)
             if any(message.id == message_id for message in messages):
-                return None if message_id in removed_from_end(messages, later) else Thread(stored, messages)
+                removed = removed_from_end(messages, later)
+                return Thread(stored, messages), all(message.id != message_id for message in removed)
             later = messages
         return None
 

@@ -31,11 +31,13 @@ class PastMessages:
 
     Attributes:
         had: Digests of their ids, oldest first.
-        unread: Digests of the ids of messages that a run took and was killed before the graph read them.
+        taken: Digests of the ids of the messages that the last run took.
+        is_read: Whether the graph has read these; not if its run was killed before.
     """
 
     had: Mapping[str, None] = field(default_factory=dict)
-    unread: Collection[str] = ()
+    taken: Collection[str] = ()
+    is_read: bool = True
 
     @classmethod
     def of(cls, state: StateSnapshot, messages: Sequence[BaseMessage]) -> PastMessages:
@@ -46,9 +48,9 @@ class PastMessages:
             messages: Its messages.
         """
         had, taken = _read((state.metadata or {}).get(PAST))
-        is_unread = START in state.next
-        before = had if is_unread else had + taken
-        return cls(_newest(before + _digests(messages)), taken if is_unread else ())
+        is_read = START not in state.next
+        before = had + taken if is_read else had
+        return cls(_newest(before + _digests(messages)), taken, is_read)
 
     def __contains__(self, message_id: object) -> bool:
         """Return whether the thread has or has had a message."""
@@ -56,11 +58,15 @@ class PastMessages:
 
     def is_unread(self, message_id: str) -> bool:
         """Return whether a killed run took a message that the graph never read."""
-        return bool(self.unread) and _digest(message_id) in self.unread
+        return not self.is_read and self.was_taken(message_id)
+
+    def was_taken(self, message_id: str) -> bool:
+        """Return whether the last run took a message."""
+        return _digest(message_id) in self.taken
 
     def joined(self, later: PastMessages) -> PastMessages:
         """Return this past with a later one behind it."""
-        return PastMessages(_newest([*self.had, *later.had]), self.unread)
+        return PastMessages(_newest([*self.had, *later.had]), later.taken, later.is_read)
 
     def before(self, taken: Sequence[BaseMessage]) -> PastMessages:
         """Return the past of a run that takes these messages, maybe once more: they are not part of it."""
@@ -72,8 +78,8 @@ class PastMessages:
         return {PAST: json.dumps([" ".join(self.had), " ".join(_digests(taken))])}
 
 
-def removed_from_end(before: Sequence[BaseMessage], after: Sequence[BaseMessage]) -> list[str]:
-    """Return the ids of the messages that a graph has removed behind the last one that it kept; all, if it kept none.
+def removed_from_end(before: Sequence[BaseMessage], after: Sequence[BaseMessage]) -> list[BaseMessage]:
+    """Return the messages that a graph has removed behind the last one that it kept; all, if it kept none.
 
     Messages before one that stays were trimmed, which shortens what the model reads and not the conversation.
 
@@ -84,8 +90,16 @@ def removed_from_end(before: Sequence[BaseMessage], after: Sequence[BaseMessage]
     if not before or (len(after) >= len(before) and after[len(before) - 1].id == before[-1].id):
         return []
     kept = {message.id for message in after}
-    removed = takewhile(lambda message: message.id not in kept, reversed(before))
-    return [message.id for message in removed if message.id]
+    return [*takewhile(lambda message: message.id not in kept, reversed(before))]
+
+
+def is_replaced(before: Sequence[BaseMessage], after: Sequence[BaseMessage]) -> bool:
+    """Return whether a graph has put something in the place of messages that it removed, or removed all of them.
+
+    Then it may have summed them up, or moved them elsewhere.
+    """
+    known = {message.id for message in before}
+    return not after or any(message.id not in known for message in after)
 
 
 def _read(value: object) -> tuple[list[str], list[str]]:

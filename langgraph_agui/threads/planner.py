@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from ag_ui import core as agui
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
@@ -116,6 +116,30 @@ class Show:
 RunPlan: TypeAlias = Execute | Resume | Abandon | Show
 
 
+class Rerun(NamedTuple):
+    """A client's request to run again from a message that the thread has had.
+
+    Attributes:
+        message: The message, as the client has it.
+        holder: The thread when it last had the message.
+        is_gone: Whether the thread has it no more.
+    """
+
+    message: agui.UserMessage
+    holder: Thread
+    is_gone: bool = False
+
+    @property
+    def place(self) -> int:
+        """The index of the message in the thread."""
+        return next(place for place, one in enumerate(self.holder.messages) if one.id == self.message.id)
+
+    @property
+    def stored(self) -> BaseMessage:
+        """The message, as the thread has it."""
+        return self.holder.messages[self.place]
+
+
 class RunPlanner:
     """Plans the run of one input.
 
@@ -172,9 +196,9 @@ class RunPlanner:
         effective = unused(answers, mark, thread.metadata(ANSWERED), pending)
         if effective is None and pending:
             return ask_again
-        rerun = self._find_rerun(thread)
+        rerun = await self._find_rerun(thread)
         if answers and not effective and not pending:
-            unchanged = rerun is not None and self._same_content(rerun, thread.messages[_index_of(rerun, thread)])
+            unchanged = rerun is not None and self._same_content(rerun.message, rerun.stored)
             # An input with answers does not ask for the same run again.
             if effective is None or unchanged or not self._takes_messages():
                 return await self._plan_new_messages(thread, state=self._input.state)
@@ -183,9 +207,7 @@ class RunPlanner:
             return ask_again  # as `ag-ui-langgraph` does
         if effective or (pending and not cancels):
             return await self._plan_resume(effective or (), mark, thread, pending)
-        if rerun is not None:
-            return await self._plan_rerun(rerun, thread)
-        return await self._plan_rerun_from_trimmed(thread) or await self._plan_input(thread)
+        return await self._plan_rerun(rerun, thread) if rerun is not None else await self._plan_input(thread)
 
     async def plan_followup(self, done: Resume | Abandon) -> Execute | Show:
         """Return what to do with the new messages that came with answers, when the thread waits for nothing more."""
@@ -200,7 +222,7 @@ class RunPlanner:
         calls = [one.tool_call_id for one in asked if one.tool_call_id]
         return history.has_seen(self._input.messages, thread.messages, calls)
 
-    def _cancels_pause(self, rerun: agui.UserMessage | None, thread: Thread) -> bool:
+    def _cancels_pause(self, rerun: Rerun | None, thread: Thread) -> bool:
         """Return whether the input brings new messages that cancel what is pending, instead of being refused."""
         if self._settings.input_while_paused == "refuse":
             return False
@@ -261,37 +283,36 @@ class RunPlanner:
         late = [call for call in history.calls_in(turn) if call["name"] in offered and call["id"] not in answered]
         return {call["id"] for call in (*calls, *late)}
 
-    def _find_rerun(self, thread: Thread) -> agui.UserMessage | None:
-        """Return the message of the thread to run again from; None if the client does not ask for that."""
+    async def _find_rerun(self, thread: Thread) -> Rerun | None:
+        """Return the message to run again from; None if the client does not ask for that."""
         client = self._input.messages
         last = history.last_asked(client)
-        if last is None or all(message.id != last.id for message in thread.messages):
-            return None
-        index = _index_of(last, thread)
-        if behind := history.visible_in(thread.messages[index + 1 :]):
-            answer = behind[0]
-            is_shown = any(one.id == answer.id for one in client) or history.holds(client[client.index(last) :], answer)
-            return None if is_shown else last
-        is_settled = not thread.state.next and self._same_content(last, thread.messages[index])
-        return None if is_settled else last
-
-    async def _plan_rerun_from_trimmed(self, thread: Thread) -> Execute | None:
-        """Run again from a message that the graph has trimmed; None if the client does not ask for that."""
-        last = self._asked_for_gone(thread)
         if last is None:
             return None
-        turn = history.visible_in(history.last_turn(thread.messages))
-        if not turn or self._shows(turn[-1], thread):
-            return None
-        trimmed = await self._graph.load_thread_with_trimmed(self._config, last.id, self._key)
-        return await self._plan_rerun(last, thread, trimmed) if trimmed is not None else None
+        if all(message.id != last.id for message in thread.messages):
+            return await self._find_gone(last, thread) if last.id in thread.past else None
+        rerun = Rerun(last, thread)
+        if behind := history.visible_in(thread.messages[rerun.place + 1 :]):
+            answer = behind[0]
+            is_shown = any(one.id == answer.id for one in client) or history.holds(client[client.index(last) :], answer)
+            return None if is_shown else rerun
+        is_settled = not thread.state.next and self._same_content(last, rerun.stored)
+        return None if is_settled else rerun
 
-    def _asked_for_gone(self, thread: Thread) -> agui.UserMessage | None:
-        """Return the message that the client's list ends with, if the thread has had it and has it no more."""
-        last = history.last_asked(self._input.messages)
-        if last is None or any(message.id == last.id for message in thread.messages):
+    async def _find_gone(self, last: agui.UserMessage, thread: Thread) -> Rerun | None:
+        """Return a message that the thread has had, and has no more, to run again from.
+
+        With other words it is an edit. With the same words the graph must have trimmed it, and not removed it.
+        """
+        found = await self._graph.load_thread_with(self._config, last.id, self._key)
+        if found is None:
             return None
-        return last if last.id in thread.past else None
+        holder, was_trimmed = found
+        rerun = Rerun(last, holder, is_gone=True)
+        if not self._same_content(last, rerun.stored):
+            return rerun
+        turn = history.visible_in(history.last_turn(thread.messages))
+        return rerun if was_trimmed and turn and not self._shows(turn[-1], thread) else None
 
     def _shows(self, newest: agui.Message, thread: Thread) -> bool:
         """Return whether the client's list has the newest message of the thread, maybe under another id."""
@@ -381,10 +402,13 @@ class RunPlanner:
         graph_input = self._graph_input(update, writes)
         # A conversation with nothing new has its answer already; a graph without one runs because it was asked to.
         if stored.created_at is not None and self._takes_messages() and not graph_input:
+            config = RunnableConfig(metadata=self._remembered(thread.past))
             if _failed_after_tools(thread) and not await used_since_tools(self._graph, thread, self._key):
-                return Execute(None, thread)
-            if _is_stopped(thread) and self._asked_for_gone(thread) is not None:
-                return Execute(None, thread)
+                return Execute(None, thread, config)
+            last = history.last_asked(self._input.messages)
+            # The stopped run has removed its question, or replaced it. Its client asks it once more.
+            if last is not None and _is_stopped(thread) and thread.past.was_taken(last.id):
+                return Execute(None, thread, config)
             return Show(self._shown(thread), stored.values)
         answered = thread.metadata(ANSWERED)  # kept, so that the same answers again are still known
         taken = converted if self._takes_messages() else []
@@ -401,21 +425,13 @@ class RunPlanner:
         answer = unanswered if thread.has_ended and not thread.metadata(ABANDONED) else interrupted
         return history.close_gaps([*thread.messages, *new], answer, history.results_elsewhere(thread, self._key).keys())
 
-    async def _plan_rerun(self, rerun: agui.UserMessage, thread: Thread, trimmed: Thread | None = None) -> Execute:
-        """Run again from before a message, with its old or its new content.
-
-        Args:
-            rerun: The message, as the client has it.
-            thread: The thread.
-            trimmed: The thread when it last had the message, if the graph has trimmed it since.
-        """
-        start = await self._graph.load_thread_before(self._config, rerun.id, self._key, trimmed=trimmed is not None)
+    async def _plan_rerun(self, rerun: Rerun, thread: Thread) -> Execute:
+        """Run again from before a message, with its old or its new content."""
+        asked, holder = rerun.message, rerun.holder
+        start = await self._graph.load_thread_before(self._config, asked.id, self._key, is_gone=rerun.is_gone)
         base, known = start.state, {message.id for message in start.messages}
-        holder = trimmed or thread
-        index = _index_of(rerun, holder)
-        between = [message for message in holder.messages[:index] if message.id not in known]
-        stored = holder.messages[index]
-        message = [stored] if self._same_content(rerun, stored) else self._converted([rerun])
+        between = [message for message in holder.messages[: rerun.place] if message.id not in known]
+        message = [rerun.stored] if self._same_content(asked, rerun.stored) else self._converted([asked])
         taken = [*between, *message]
         # Where the client has changed nothing since, the state is that of the earlier input.
         changed = await self._client_state.changes(thread.state, thread.messages, base)
@@ -441,10 +457,6 @@ class RunPlanner:
         """Return the graph's input with what the adapter fills in."""
         values = self._agent.conventions.state_values(self._input, as_mapping(stored) or {})
         return {**graph_input, **values} if values and isinstance(graph_input, dict) else graph_input
-
-
-def _index_of(message: agui.UserMessage, thread: Thread) -> int:
-    return next(index for index, stored in enumerate(thread.messages) if stored.id == message.id)
 
 
 def _postponed(thread: Thread) -> dict[str, None]:

@@ -14,7 +14,7 @@ from ag_ui.core import AssistantMessage, Message, TextPart, ToolMessage, UserMes
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.messages import ToolMessage as LCToolMessage
 
-from langgraph_agui.graphs.past import PastMessages, removed_from_end
+from langgraph_agui.graphs.past import PastMessages, is_replaced, removed_from_end
 from langgraph_agui.messages.assistant_turn import AssistantTurn
 from langgraph_agui.messages.conversation import Conversation, gone_messages, merge_messages, without_gone
 from langgraph_agui.messages.encrypted_values import AGENT, EncryptedValueCodec
@@ -49,7 +49,7 @@ class StateMessages:
         self._differing: set[str] = set()
         # By the client's ids, messages that it holds and that were gone before the run, or that the graph has removed.
         self._gone: set[str] = set()
-        # Those that were removed with all others at once: trimmed, unless a node has named them.
+        # Those that something has replaced: trimmed, unless a node has removed them by their ids.
         self._replaced: set[str] = set()
         self._named: set[str] = set()
         self._past = PastMessages()
@@ -62,11 +62,11 @@ class StateMessages:
 
     def update(self, messages: Sequence[BaseMessage]) -> None:
         """Take the messages as they are after a superstep."""
-        if self._may_remove:
-            removed = removed_from_end(self.now, messages)
-            is_whole = len(removed) == len(self.now)
-            found = self._replaced if is_whole else self._gone
-            found.update(map(self.public_id, removed))
+        if self._may_remove and (removed := removed_from_end(self.now, messages)):
+            found = self._replaced if is_replaced(self.now, messages) else self._gone
+            # A graph that puts something in the place of several turns has summed them up, however it removes them.
+            if found is self._gone or sum(message.type == "human" for message in removed) <= 1:
+                found.update(self.public_id(message.id) for message in removed)
         self.now = messages
 
     def remove(self, message_ids: Iterable[str]) -> None:

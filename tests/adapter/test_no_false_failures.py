@@ -11,7 +11,6 @@ from ag_ui.core import AssistantMessage, Tool, ToolMessage
 from langchain.agents import create_agent
 from langchain_core.messages import ToolMessage as LCToolMessage
 from langchain_core.tools import tool
-from langchain_openai import ChatOpenAI
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 from langgraph.types import interrupt
@@ -348,6 +347,7 @@ async def test_an_unknown_tool_is_left_to_the_client() -> None:
 
 def test_the_search_finds_the_tools_that_a_model_is_bound_to() -> None:
     """Nobody but the model knows them: a schema that no tool stands behind."""
+    from langchain_openai import ChatOpenAI
 
     class ResearchComplete(TypedDict):
         """The research is complete."""

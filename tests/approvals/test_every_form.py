@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import ag_ui_langgraph
 import pytest
 from ag_ui.core import Message, ResumeEntry, ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
@@ -175,6 +174,8 @@ SAME = {**{kind: make for kind, make in GRAPHS.items() if kind != "breakpoint"}}
 
 @pytest.mark.parametrize("kind", SAME)
 async def test_an_old_client_is_asked_as_by_ag_ui_langgraph(kind: str, tmp_path: Path) -> None:
+    import ag_ui_langgraph
+
     given = run_input(user(str(tmp_path / "happened")), thread="t", protocol_version=OLD)
     theirs = ag_ui_langgraph.LangGraphAgent(name="theirs", graph=SAME[kind](InMemorySaver()))
     told = [event async for event in theirs.run(given)]

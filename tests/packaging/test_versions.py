@@ -51,25 +51,29 @@ COMMANDS = [
     "tests/cli/test_chat_plain.py",
 ]
 
-# Providers' packages have versions of their own, and wishes for that of langchain-core.
+# Providers' packages and `ag-ui-langgraph` have versions of their own, and wishes for that of langchain-core.
 NEED_PROVIDERS = [
     "adapter/test_frontend_tools.py::test_every_chat_model_takes_them",
     "adapter/test_middleware.py::test_a_fallback_model_is_filtered_for_by_itself",
     "adapter/test_middleware.py::test_another_provider_is_not_sent_what_the_thread_holds",
     "adapter/test_middleware.py::test_its_own_provider_is_sent_everything",
+    "adapter/test_no_false_failures.py::test_the_search_finds_the_tools_that_a_model_is_bound_to",
     "adapter/test_partial_reasoning.py",
     "adapter/test_providers.py",
     "adapter/test_reasoning_metadata.py",
     "adapter/test_sealed.py",
     "adapter/test_think_tags.py::test_groq",
     "adapter/test_visibility.py",
+    "approvals/test_every_form.py::test_an_old_client_is_asked_as_by_ag_ui_langgraph",
     "client/test_chat_model_history.py::test_a_provider_is_sent_what_langchain_itself_would_send",
     "client/test_real_streams.py",
     "client/test_standard.py",
     "http/test_disconnect.py::test_the_provider_sees_its_client_leave",
     "http/test_providers_node.py",
     "http/test_reasoning_hidden.py",
+    "messages/test_client_media.py",
     "messages/test_foreign.py",
+    "messages/test_media_packages.py",
     "messages/test_media_providers.py",
     "messages/test_media_urls.py",
     "messages/test_provider_filter.py",

@@ -183,7 +183,8 @@ async def test_a_run_of_the_applications_own_forgets_nothing(saver: Any) -> None
     assert PIN not in "".join(thread.asked)
 
 
-async def test_a_question_that_was_rewritten_is_asked_again_after_a_failure(saver: Any) -> None:
+@pytest.mark.parametrize("words", ["two", "edited"])
+async def test_a_question_that_was_rewritten_is_asked_again_after_a_failure(saver: Any, words: str) -> None:
     async def rewrite(state: Any) -> dict[str, Any]:
         last = state["messages"][-1]
         return {"messages": [RemoveMessage(id=last.id), HumanMessage(f"In short: {last.text}")]}
@@ -193,8 +194,50 @@ async def test_a_question_that_was_rewritten_is_asked_again_after_a_failure(save
     first = await thread.say("one")
     question = [*first.messages, user("two", "u2")]
     await thread.say(*question, outcome="model_error")
-    await thread.say(*question)
-    assert await thread.texts() == ["In short: one", "One.", "In short: two", "Two."]
+    await thread.say(*first.messages)  # a tab that has not seen the question does not ask it
+    assert thread.calls == 2
+    if words == "two":
+        await thread.say(*question)
+    else:
+        await thread.say(*first.messages, user(words, "u2"))
+    assert await thread.texts() == ["In short: one", "One.", f"In short: {words}", "Two."]
+
+
+async def test_a_stale_tab_does_not_continue_what_another_has_asked(saver: Any) -> None:
+    async def guard(state: Any) -> dict[str, Any]:
+        last = state["messages"][-1]
+        return {"messages": [RemoveMessage(id=last.id), HumanMessage("[removed]")] if "pin" in last.text else []}
+
+    model = Scripted(["One."], ["Noted."], [RuntimeError("down")], ["Deleted."])
+    thread = Talk(agent_of(guard, talker(model), checkpointer=saver), model)
+    first = await thread.say("one")
+    await thread.say(*first.messages, user(PIN, "secret"))
+    await thread.say(*first.messages, "delete", outcome="model_error")
+    await thread.say(*first.messages, user(PIN, "secret"))
+    assert thread.calls == 3
+
+
+async def test_a_run_that_goes_on_remembers(saver: Any) -> None:
+    """It has more checkpoints than those of the application that are passed in search of the memory."""
+
+    async def drop(state: Any) -> dict[str, Any]:
+        last = state["messages"][-1]
+        return {"messages": [RemoveMessage(id=last.id), HumanMessage("[removed]")] if "pin" in last.text else []}
+
+    def pause(number: int) -> Any:
+        async def node(state: Any) -> dict[str, Any]:
+            return {}
+
+        node.__name__ = f"pause{number}"
+        return node
+
+    model = Scripted([RuntimeError("down")], ["Noted."], ["Next."])
+    nodes = [drop, talker(model), *(pause(number) for number in range(12))]
+    thread = Talk(agent_of(*nodes, checkpointer=saver), model)
+    await thread.say(user(PIN, "secret"), outcome="model_error")
+    await thread.say(user(PIN, "secret"))
+    await thread.say(user(PIN, "secret"), user("next", "next"))
+    assert await thread.texts() == ["[removed]", "Noted.", "next", "Next."]
 
 
 # -- two tabs -------------------------------------------------------------------------------------------------------
@@ -311,6 +354,18 @@ async def sum_up(state: Any) -> dict[str, Any]:
     return {"messages": [ALL, AIMessage("In short.")]}
 
 
+async def compact(state: Any) -> dict[str, Any]:
+    """Keep the first message, and put a summary in the place of the others."""
+    return {"messages": [ALL, state["messages"][0], AIMessage("In short.")]}
+
+
+async def sum_up_by_ids(state: Any) -> dict[str, Any]:
+    messages = state["messages"]
+    if len(messages) < 3:
+        return {}
+    return {"messages": [*(RemoveMessage(id=one.id) for one in messages), AIMessage("In short.")]}
+
+
 async def empty(state: Any) -> dict[str, Any]:
     return {"messages": [], "history": state["messages"]}
 
@@ -329,6 +384,8 @@ OTHER_SHAPES: dict[str, tuple[Any, Sequence[Any]]] = {
     "it is cleared at the end": (WithHistory, [answer_last, clear]),
     "it is summed up as a whole": (WithHistory, [answer_last, sum_up]),
     "it is summed up in two steps": (WithHistory, [answer_last, clear, sum_up]),
+    "it is compacted behind a head": (WithHistory, [answer_last, compact]),
+    "it is summed up by ids": (WithHistory, [answer_last, sum_up_by_ids]),
     "each write replaces it": (Replaced, [empty, answer_from_history]),
     "it is not stored": (Untracked, [answer_all]),
 }
@@ -390,15 +447,45 @@ async def test_an_edit_of_a_message_that_was_summed_up(saver: Any, edited: bool)
     assert await thread.texts(old) == before
 
 
-async def test_a_message_that_was_removed_cannot_be_run_again(saver: Any) -> None:
+async def test_a_message_that_was_removed_runs_again_only_with_other_words(saver: Any) -> None:
     thread = moderated(saver)
     first = await thread.say(user("one", "u1"))
     await thread.say(*first.messages, user(PIN, "secret"))
     await thread.say(*first.messages, "two")
-    for words in (PIN, f"{PIN}!"):
-        await thread.say(*first.messages, user(words, "secret"))
-        assert thread.calls == 3
-        assert await thread.texts() == ["one", "1: re one", "two", "3: re two"]
+    await thread.say(*first.messages, user(PIN, "secret"))
+    assert thread.calls == 3
+    assert await thread.texts() == ["one", "1: re one", "two", "3: re two"]
+    old = await thread.checkpoint()
+    edited = await thread.say(*first.messages, user("harmless", "secret"))
+    assert await thread.texts() == said(edited.messages) == ["one", "1: re one", "harmless", "4: re harmless"]
+    assert await thread.texts(old) == ["one", "1: re one", "two", "3: re two"]
+
+
+@pytest.mark.parametrize("shape", ["it is cleared at the end", "it is summed up as a whole"])
+async def test_an_edit_where_everything_was_replaced(saver: Any, shape: str) -> None:
+    state, nodes = OTHER_SHAPES[shape]
+    thread = Talk(agent_of(*nodes, state=state, checkpointer=saver), echo())
+    first = await thread.say(user("one", "u1"))
+    await thread.say(*first.messages, user("two", "u2"))
+    edited = await thread.say(*first.messages, user("edited", "u2"))
+    assert "re edited" in said(edited.messages)
+
+
+async def test_an_edit_of_a_trimmed_message_during_a_pause(saver: Any) -> None:
+    async def ask(state: Any) -> dict[str, Any]:
+        if "ask" in state["messages"][-2].text:
+            interrupt("ok?")
+        return {}
+
+    model = echo()
+    options: Any = {"input_while_paused": "cancel_and_continue"}
+    thread = Talk(agent_of(talker(model), trim, ask, checkpointer=saver, **options), model)
+    held: list[Message] = []
+    for name in ("u1", "u2", "u3"):
+        held = (await thread.say(*held, user(name, name))).messages
+    await thread.say(*held, user("ask", "u4"), outcome="interrupt")
+    await thread.say(*held[:2], user("edited", "u2"))
+    assert await thread.texts() == ["u1", "edited", "5: re edited"]
 
 
 # -- histories of front ends ------------------------------------------------------------------------------------------
