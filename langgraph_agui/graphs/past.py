@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from itertools import takewhile
 from typing import Final
@@ -67,6 +67,11 @@ class PastMessages:
     def joined(self, later: PastMessages) -> PastMessages:
         """Return this past with a later one behind it."""
         return PastMessages(_newest([*self.had, *later.had]), later.taken, later.is_read)
+
+    def without(self, message_id: str) -> PastMessages:
+        """Return this past without a message: its user has changed it, so it is new."""
+        digest = _digest(message_id)
+        return replace(self, had={one: None for one in self.had if one != digest})
 
     def before(self, taken: Sequence[BaseMessage]) -> PastMessages:
         """Return the past of a run that takes these messages, maybe once more: they are not part of it."""

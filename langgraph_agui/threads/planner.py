@@ -123,11 +123,13 @@ class Rerun(NamedTuple):
         message: The message, as the client has it.
         holder: The thread when it last had the message.
         is_gone: Whether the thread has it no more.
+        was_trimmed: Whether the graph has trimmed it, and not removed it.
     """
 
     message: agui.UserMessage
     holder: Thread
     is_gone: bool = False
+    was_trimmed: bool = False
 
     @property
     def place(self) -> int:
@@ -196,7 +198,10 @@ class RunPlanner:
         effective = unused(answers, mark, thread.metadata(ANSWERED), pending)
         if effective is None and pending:
             return ask_again
-        rerun = await self._find_rerun(thread)
+        gone = await self._load_gone(thread)
+        rerun = self._find_rerun(thread, gone)
+        if gone is not None and rerun is None and not self._same_content(gone.message, gone.stored):
+            thread = thread._replace(past=thread.past.without(gone.message.id))  # the user says something new
         if answers and not effective and not pending:
             unchanged = rerun is not None and self._same_content(rerun.message, rerun.stored)
             # An input with answers does not ask for the same run again.
@@ -283,14 +288,27 @@ class RunPlanner:
         late = [call for call in history.calls_in(turn) if call["name"] in offered and call["id"] not in answered]
         return {call["id"] for call in (*calls, *late)}
 
-    async def _find_rerun(self, thread: Thread) -> Rerun | None:
-        """Return the message to run again from; None if the client does not ask for that."""
+    async def _load_gone(self, thread: Thread) -> Rerun | None:
+        """Return the message that the client's list ends with, if the thread has had it and has it no more."""
+        last = history.last_asked(self._input.messages)
+        if last is None or last.id not in thread.past or any(message.id == last.id for message in thread.messages):
+            return None
+        found = await self._graph.load_thread_with(self._config, last.id, self._key)
+        return Rerun(last, found[0], is_gone=True, was_trimmed=found[1]) if found is not None else None
+
+    def _find_rerun(self, thread: Thread, gone: Rerun | None) -> Rerun | None:
+        """Return the message to run again from; None if the client does not ask for that.
+
+        Args:
+            thread: The thread.
+            gone: What `_load_gone` has found.
+        """
         client = self._input.messages
         last = history.last_asked(client)
-        if last is None:
+        if gone is not None:
+            return gone if self._asks_for_gone(gone, thread) else None
+        if last is None or all(message.id != last.id for message in thread.messages):
             return None
-        if all(message.id != last.id for message in thread.messages):
-            return await self._find_gone(last, thread) if last.id in thread.past else None
         rerun = Rerun(last, thread)
         if behind := history.visible_in(thread.messages[rerun.place + 1 :]):
             answer = behind[0]
@@ -299,20 +317,15 @@ class RunPlanner:
         is_settled = not thread.state.next and self._same_content(last, rerun.stored)
         return None if is_settled else rerun
 
-    async def _find_gone(self, last: agui.UserMessage, thread: Thread) -> Rerun | None:
-        """Return a message that the thread has had, and has no more, to run again from.
+    def _asks_for_gone(self, gone: Rerun, thread: Thread) -> bool:
+        """Return whether the thread is to run again from a message that it has no more.
 
-        With other words it is an edit. With the same words the graph must have trimmed it, and not removed it.
+        It must have been trimmed, and not removed. Of the newest turn it may also have been removed, if it is edited.
         """
-        found = await self._graph.load_thread_with(self._config, last.id, self._key)
-        if found is None:
-            return None
-        holder, was_trimmed = found
-        rerun = Rerun(last, holder, is_gone=True)
-        if not self._same_content(last, rerun.stored):
-            return rerun
+        if not self._same_content(gone.message, gone.stored):
+            return gone.was_trimmed or thread.past.was_taken(gone.message.id)
         turn = history.visible_in(history.last_turn(thread.messages))
-        return rerun if was_trimmed and turn and not self._shows(turn[-1], thread) else None
+        return gone.was_trimmed and bool(turn) and not self._shows(turn[-1], thread)
 
     def _shows(self, newest: agui.Message, thread: Thread) -> bool:
         """Return whether the client's list has the newest message of the thread, maybe under another id."""

@@ -455,10 +455,26 @@ async def test_a_message_that_was_removed_runs_again_only_with_other_words(saver
     await thread.say(*first.messages, user(PIN, "secret"))
     assert thread.calls == 3
     assert await thread.texts() == ["one", "1: re one", "two", "3: re two"]
-    old = await thread.checkpoint()
     edited = await thread.say(*first.messages, user("harmless", "secret"))
-    assert await thread.texts() == said(edited.messages) == ["one", "1: re one", "harmless", "4: re harmless"]
-    assert await thread.texts(old) == ["one", "1: re one", "two", "3: re two"]
+    assert await thread.texts() == [*said(first.messages), "two", "3: re two", "harmless", "4: re harmless"]
+    assert said(edited.snapshot)[-1] == "4: re harmless"
+
+
+async def test_an_edit_of_the_newest_turn_that_was_removed(saver: Any) -> None:
+    thread = moderated(saver)
+    first = await thread.say(user("one", "u1"))
+    await thread.say(*first.messages, user(PIN, "secret"))
+    edited = await thread.say(*first.messages, user("harmless", "secret"))
+    assert await thread.texts() == said(edited.messages) == ["one", "1: re one", "harmless", "3: re harmless"]
+
+
+async def test_an_edit_in_a_stale_tab_does_not_bring_its_branch_back(saver: Any) -> None:
+    thread, held = talk(saver), list[Message]()
+    for name in ("u1", "u2", "u3"):
+        held = (await thread.say(*held, user(name, name))).messages
+    await thread.say(user("edited", "u1"))
+    await thread.say(*held[:2], user("stale edit", "u2"))
+    assert await thread.texts() == ["edited", "4: re edited", "stale edit", "5: re stale edit"]
 
 
 @pytest.mark.parametrize("shape", ["it is cleared at the end", "it is summed up as a whole"])
