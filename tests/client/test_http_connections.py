@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import logging
+import socket
 import threading
 from typing import Any
 
@@ -175,17 +176,19 @@ def shown(*things: object) -> str:
 @both
 def test_secrets_are_not_shown(reader: Blocking) -> None:
     secret = "s3cret"
-    gone = Server()
-    gone.close()
+    # A port that nobody listens on, and that no other test gets meanwhile.
+    silent = socket.socket()
+    silent.bind(("127.0.0.1", 0))
+    nobody = silent.getsockname()[1]
     scripts = [
         answering(200, "x"),
         answering(500, "x"),
         recording(STARTED),
         recording(STARTED, event("RUN_ERROR", message="x")),
     ]
-    with server(*scripts) as agent:
+    with silent, server(*scripts) as agent:
         things: list[Any] = []
-        for port in [agent.port] * len(scripts) + [gone.port]:
+        for port in [agent.port] * len(scripts) + [nobody]:
             url = f"http://user:{secret}@127.0.0.1:{port}/agent?token={secret}#{secret}"
             client = AGUIClient(url, headers={"X-Key": secret}, retries=0)
             error = failure(reader, client)
@@ -199,7 +202,7 @@ def test_secrets_are_not_shown(reader: Blocking) -> None:
         "AgentUnreachableError",
     ]
     assert isinstance(things[-5], AgentUnreachableError)
-    assert f"127.0.0.1:{gone.port}/agent" in str(things[-5])
+    assert f"127.0.0.1:{nobody}/agent" in str(things[-5])
     assert secret not in "".join(f"{thing} {thing!r}" for thing in things)
     assert all(secret not in shown(error) for error in things[::5])
     assert {asked.header("x-key") for asked in agent.asked} == {secret}
