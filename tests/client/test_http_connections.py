@@ -15,7 +15,7 @@ from ag_ui.core import UserMessage
 
 from langgraph_agui.client import AgentError, AgentUnreachableError, AGUIClient, StreamTruncatedError
 from tests.adapter.streams import run_input
-from tests.client.servers import Awaiting, Blocking, Endless, Peer, Server, answering, frames, recording, server
+from tests.client.servers import Awaiting, Blocking, Endless, Peer, answering, frames, recording, server
 from tests.protocol.streams import STARTED, event, in_run, text
 from tests.waiting import PATIENCE
 
