@@ -347,7 +347,8 @@ class MessageTracker:
 
     def emit_message(self, message: BaseMessage, subagent: SubagentRun | None = None) -> None:
         """Emit a whole message, unless it was streamed, emitted or given before, or is hidden."""
-        if message.id is None or message.id in self._known or message.id in self._state.hidden:
+        # A client cannot hold a message with an empty id: its calls would belong to none.
+        if not message.id or message.id in self._known or message.id in self._state.hidden:
             return
         self._known.add(message.id)
         if agui_role(message) is not None and message.id not in self._conversation.ids:

@@ -119,7 +119,7 @@ class StateMessages:
         }
 
     def _is_visible(self, message: BaseMessage) -> bool:
-        if message.id is None or message.id in self.hidden or agui_role(message) is None:
+        if not message.id or message.id in self.hidden or agui_role(message) is None:
             return False
         if message.id in self._conversation.ids or not isinstance(message, LCToolMessage):
             return True

@@ -162,6 +162,17 @@ async def test_half_of_a_surrogate_pair_in_a_key() -> None:
     assert kept.tool_calls[0].function.arguments == call["function"]["arguments"]  # type: ignore[union-attr, index]
 
 
+async def test_an_empty_id_in_a_thread_is_not_shown_to_another_client() -> None:
+    call = {"id": "", "type": "function", "function": {"name": "", "arguments": ""}}
+    empty = {"id": "", "role": "assistant", "toolCalls": [call]}
+    agent = make_agent(True, {})
+    for message in (empty, {"id": "u9", "role": "user", "content": "hello"}):
+        run_input = parse_input({"threadId": "t", "runId": "r", "protocolVersion": "1.0", "messages": [message]})
+        recorded = RecordedRun([event async for event in agent.run(run_input)], run_input)
+        assert recorded.last.type.value == "RUN_FINISHED"
+    assert all(one.id for one in recorded.messages)
+
+
 @given(turns=st.lists(INPUTS, min_size=1, max_size=3), saved=st.booleans(), options=OPTIONS)
 @settings(max_examples=example_count(60, 1500), deadline=None, suppress_health_check=list(HealthCheck))
 async def test_any_history(turns: list[dict[str, Any]], saved: bool, options: dict[str, Any]) -> None:
