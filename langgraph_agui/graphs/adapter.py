@@ -65,6 +65,10 @@ class Thread(NamedTuple):
     config: RunnableConfig | None = None
     past: PastMessages = PastMessages()
 
+    def has(self, message_id: str) -> bool:
+        """Return whether the thread has a message."""
+        return any(message.id == message_id for message in self.messages)
+
     @property
     def has_ended(self) -> bool:
         """Whether the graph has come to its end, so that nothing of the thread is left to run."""
@@ -203,12 +207,12 @@ class GraphAdapter(ABC):
             stored = await self.load_state(merge_run_configs(config, once))
         except Exception as error:
             raise StateError from error
-        messages = self.thread_messages(stored, messages_key)
-        return Thread(stored, messages, once, await self._past(config, stored, messages_key))
+        thread = Thread(stored, self.thread_messages(stored, messages_key), once)
+        return thread._replace(past=await self._past(config, thread, messages_key))
 
-    async def _past(self, config: RunnableConfig, stored: StateSnapshot, messages_key: str) -> PastMessages:
+    async def _past(self, config: RunnableConfig, thread: Thread, messages_key: str) -> PastMessages:
         """Return the past of a thread. A state that the application wrote, and no run of ours, remembers none."""
-        past = PastMessages.of(stored, self.thread_messages(stored, messages_key))
+        stored, past = thread.state, PastMessages.of(thread.state, thread.messages)
         for _ in range(_MAX_ANCESTORS if self.may_remove_messages(messages_key) else 0):
             if stored.parent_config is None or PAST in (stored.metadata or {}):
                 break

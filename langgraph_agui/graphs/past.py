@@ -74,13 +74,13 @@ class PastMessages:
         return replace(self, had={one: None for one in self.had if one != digest})
 
     def before(self, taken: Sequence[BaseMessage]) -> PastMessages:
-        """Return the past of a run that takes these messages, maybe once more: they are not part of it."""
-        again = set(_digests(taken))
-        return PastMessages({digest: None for digest in self.had if digest not in again})
+        """Return the past of a run that takes these messages, maybe once more: they are not part of what it had."""
+        again = _digests(taken)
+        return PastMessages({digest: None for digest in self.had if digest not in again}, again)
 
-    def metadata(self, taken: Sequence[BaseMessage] = ()) -> dict[str, object]:
-        """Return the metadata for the checkpoints of a run that takes these messages."""
-        return {PAST: json.dumps([" ".join(self.had), " ".join(_digests(taken))])}
+    def metadata(self) -> dict[str, object]:
+        """Return the metadata for the checkpoints of a run."""
+        return {PAST: json.dumps([" ".join(self.had), " ".join(self.taken)])}
 
 
 def removed_from_end(before: Sequence[BaseMessage], after: Sequence[BaseMessage]) -> list[BaseMessage]:

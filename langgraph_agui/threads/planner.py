@@ -291,7 +291,7 @@ class RunPlanner:
     async def _load_gone(self, thread: Thread) -> Rerun | None:
         """Return the message that the client's list ends with, if the thread has had it and has it no more."""
         last = history.last_asked(self._input.messages)
-        if last is None or last.id not in thread.past or any(message.id == last.id for message in thread.messages):
+        if last is None or last.id not in thread.past or thread.has(last.id):
             return None
         found = await self._graph.load_thread_with(self._config, last.id, self._key)
         return Rerun(last, found[0], is_gone=True, was_trimmed=found[1]) if found is not None else None
@@ -307,7 +307,7 @@ class RunPlanner:
         last = history.last_asked(client)
         if gone is not None:
             return gone if self._asks_for_gone(gone, thread) else None
-        if last is None or all(message.id != last.id for message in thread.messages):
+        if last is None or not thread.has(last.id):
             return None
         rerun = Rerun(last, thread)
         if behind := history.visible_in(thread.messages[rerun.place + 1 :]):
@@ -387,9 +387,9 @@ class RunPlanner:
             return Show(self._shown(thread), thread.state.values)
         return await planner._plan_input(thread)
 
-    def _remembered(self, past: PastMessages, taken: Sequence[BaseMessage] = ()) -> dict[str, object]:
+    def _remembered(self, past: PastMessages) -> dict[str, object]:
         """Return the metadata by which a thread remembers its messages, if its graph may remove some."""
-        return past.metadata(taken) if self._graph.may_remove_messages(self._key) else {}
+        return past.metadata() if self._graph.may_remove_messages(self._key) else {}
 
     def _shown(self, thread: Thread) -> Thread:
         return history.shown_thread(thread, self._key, self._agent.own_tools(self._input, thread))
@@ -426,7 +426,7 @@ class RunPlanner:
         answered = thread.metadata(ANSWERED)  # kept, so that the same answers again are still known
         taken = converted if self._takes_messages() else []
         past = thread.past.before(taken)
-        metadata = {**self._remembered(past, taken), **({ANSWERED: answered} if answered else {})}
+        metadata = {**self._remembered(past), **({ANSWERED: answered} if answered else {})}
         healed = [message for message in whole if message.id not in known]
         settle_first = len(stored.next) < len(stored.tasks)
         config = merge_run_configs(RunnableConfig(metadata=metadata), None if settle_first else thread.config)
@@ -453,7 +453,7 @@ class RunPlanner:
         checkpoint: dict[str, object] = {key: point[key] for key in ("checkpoint_id", "checkpoint_ns") if key in point}
         graph_input = self._filled(self._graph_input(taken, writes), base.values)
         past = thread.past.before(taken)
-        config = RunnableConfig(configurable=checkpoint, metadata=self._remembered(past, taken))
+        config = RunnableConfig(configurable=checkpoint, metadata=self._remembered(past))
         return Execute(graph_input, start._replace(past=past), config)
 
     def _graph_input(self, messages: Sequence[BaseMessage], writes: Mapping[str, object]) -> object:

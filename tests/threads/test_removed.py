@@ -189,18 +189,45 @@ async def test_a_question_that_was_rewritten_is_asked_again_after_a_failure(save
         last = state["messages"][-1]
         return {"messages": [RemoveMessage(id=last.id), HumanMessage(f"In short: {last.text}")]}
 
-    model = Scripted(["One."], [RuntimeError("down")], ["Two."])
+    model = Scripted(["One."], [RuntimeError("down")], [RuntimeError("down")], ["Two."])
     thread = Talk(agent_of(rewrite, talker(model), checkpointer=saver), model)
     first = await thread.say("one")
     question = [*first.messages, user("two", "u2")]
     await thread.say(*question, outcome="model_error")
+    await thread.say(*question, outcome="model_error")
     await thread.say(*first.messages)  # a tab that has not seen the question does not ask it
-    assert thread.calls == 2
+    assert thread.calls == 3
     if words == "two":
         await thread.say(*question)
     else:
         await thread.say(*first.messages, user(words, "u2"))
     assert await thread.texts() == ["In short: one", "One.", f"In short: {words}", "Two."]
+
+
+async def test_a_question_that_was_rewritten_is_asked_again_as_often_as_its_run_fails(saver: Any) -> None:
+    async def rewrite(state: Any) -> dict[str, Any]:
+        last = state["messages"][-1]
+        return {"messages": [RemoveMessage(id=last.id), HumanMessage(f"In short: {last.text}")]}
+
+    def failing_once(name: str) -> Any:
+        tries: list[int] = []
+
+        async def node(state: Any) -> dict[str, Any]:
+            tries.append(1)
+            if len(tries) == 1:
+                raise RuntimeError("down")
+            return {}
+
+        node.__name__ = name
+        return node
+
+    model = Scripted(["One."])
+    nodes = [rewrite, failing_once("search"), failing_once("rank"), talker(model)]
+    thread = Talk(agent_of(*nodes, checkpointer=saver), model)
+    for _ in range(2):
+        await thread.say(user("one", "u1"), outcome="graph_error")
+    await thread.say(user("one", "u1"))
+    assert await thread.texts() == ["In short: one", "One."]
 
 
 async def test_a_stale_tab_does_not_continue_what_another_has_asked(saver: Any) -> None:
