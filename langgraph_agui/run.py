@@ -23,7 +23,7 @@ from langgraph_agui.errors import CodedError, ErrorCode, RunInputError, as_state
 from langgraph_agui.frontend import KEY, SentInput, frontend_config
 from langgraph_agui.interrupts.approval_tool import REQUEST_APPROVAL, split_approvals
 from langgraph_agui.interrupts.pending import PendingInterrupts
-from langgraph_agui.messages.to_agui import cancelled, open_tool_calls
+from langgraph_agui.messages.to_agui import caller_id, cancelled, open_tool_calls
 from langgraph_agui.settings import OFFERED, AgentContext, RunSettings
 from langgraph_agui.state.client_state import RUN
 from langgraph_agui.telemetry import RunWatch, count_dropped, run_logger
@@ -371,8 +371,9 @@ class Run:
         node = self._graph.node_without_branches(plan.node)
         if plan.writes:
             await self._graph.update_state(config, dict(plan.writes), node)
-        open_calls = open_tool_calls(plan.thread.messages, at_end=True)
-        if results := [cancelled(call["id"] or "", call["name"]) for call in open_calls]:
+        messages = plan.thread.messages
+        calls = [(call["id"] or "", call["name"]) for call in open_tool_calls(messages, at_end=True)]
+        if results := [cancelled(call_id, name, caller_id(messages, call_id)) for call_id, name in calls]:
             try:
                 await self._graph.update_state(config, {self._agent.settings.messages_key: results}, node)
             except Exception:  # the update runs the graph's own routers, which may not expect these messages

@@ -39,10 +39,14 @@ FAILED_WITHOUT_TEXT = "tool failed"
 # `lc_source` of the user messages that LangChain's `SummarizationMiddleware` makes for the model.
 SUMMARIZATION = "summarization"
 
+# The end of the ids of results that say that nobody has answered a call.
+_UNANSWERED = ":unanswered"
+
 Role = Literal["assistant", "user", "tool"]
 
-# Makes the result of a call that gets none from its tool, given the call's id and tool.
-SettlingResult: TypeAlias = Callable[[str, str | None], ToolMessage]
+# Makes the result of a call that gets none from its tool, given the call's id, its tool and the id of its message. The
+# result's own id has both ids: models may number their calls, and begin anew in each message.
+SettlingResult: TypeAlias = Callable[[str, str | None, str], ToolMessage]
 Content: TypeAlias = str | list[agui.ContentPart]
 
 _CHAT_ROLES: Mapping[str, Role] = {"assistant": "assistant", "ai": "assistant", "user": "user", "human": "user"}
@@ -168,36 +172,39 @@ def open_tool_calls(messages: Sequence[BaseMessage], *, at_end: bool = False) ->
     return []
 
 
-def interrupted(call_id: str, name: str | None) -> ToolMessage:
+def caller_id(messages: Sequence[BaseMessage], call_id: str) -> str:
+    """Return the id of the last message with this call; empty if none has it."""
+    callers = (message for message in reversed(messages) if isinstance(message, AIMessage))
+    return next((one.id or "" for one in callers if any(call["id"] == call_id for call in one.tool_calls)), "")
+
+
+def interrupted(call_id: str, name: str | None, message_id: str) -> ToolMessage:
     """Return the result of a call that was interrupted: its run was stopped or has failed, or its model has."""
     text = "Interrupted: there is no result."
-    return ToolMessage(text, id=f"{call_id}:interrupted", tool_call_id=call_id, name=name, status="error")
+    return ToolMessage(text, id=f"{message_id}:{call_id}:interrupted", tool_call_id=call_id, name=name, status="error")
 
 
-def unanswered(call_id: str, name: str | None) -> ToolMessage:
+def unanswered(call_id: str, name: str | None, message_id: str) -> ToolMessage:
     """Return the result of a call that nobody answers, though nothing was interrupted: an agent may end by a call."""
-    return ToolMessage("This call has no result.", id=_unanswered_id(call_id), tool_call_id=call_id, name=name)
+    text = "This call has no result."
+    return ToolMessage(text, id=f"{message_id}:{call_id}{_UNANSWERED}", tool_call_id=call_id, name=name)
 
 
 def is_unanswered(result: agui.ToolMessage) -> bool:
     """Return whether a client's result is ours: nobody has answered the call."""
-    return result.id == _unanswered_id(result.tool_call_id)
+    return result.id.endswith(_UNANSWERED)
 
 
-def _unanswered_id(call_id: str) -> str:
-    return f"{call_id}:unanswered"
-
-
-def not_kept(call_id: str, name: str | None) -> ToolMessage:
+def not_kept(call_id: str, name: str | None, message_id: str) -> ToolMessage:
     """Return the result of a call in a message that the graph does not keep."""
     text = "This call was not kept: it has no result."
-    return ToolMessage(text, id=f"{call_id}:not_kept", tool_call_id=call_id, name=name)
+    return ToolMessage(text, id=f"{message_id}:{call_id}:not_kept", tool_call_id=call_id, name=name)
 
 
-def cancelled(call_id: str, name: str | None) -> ToolMessage:
+def cancelled(call_id: str, name: str | None, message_id: str) -> ToolMessage:
     """Return the result of a call that the user was asked about and has cancelled."""
     text = "Cancelled by the user: this was not executed."
-    return ToolMessage(text, id=f"{call_id}:cancelled", tool_call_id=call_id, name=name, status="error")
+    return ToolMessage(text, id=f"{message_id}:{call_id}:cancelled", tool_call_id=call_id, name=name, status="error")
 
 
 # -- the content of user and tool messages, both ways --------------------------------------------------------------

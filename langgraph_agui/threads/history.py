@@ -222,7 +222,7 @@ def close_gaps(
         result += [messages[place] for place in found[index]]
         if index < last:
             open_ = [call for call in _without_result(message, messages, found[index]) if call["id"] not in answered]
-            result += [answer(call["id"] or "", call["name"]) for call in open_]
+            result += [answer(call["id"] or "", call["name"], message.id or "") for call in open_]
     if left_out:
         logger.warning("Results that answer no open call were left out: %s.", quoted_list(left_out))
         count_dropped("tool_result", len(left_out))
@@ -262,7 +262,7 @@ def shown_thread(thread: Thread, key: str, own_tools: Collection[str]) -> Thread
             if call_id in results:
                 waiting.append(results[call_id])
             elif call_id not in left or name in own_tools:
-                waiting.append(unanswered(call_id, name))
+                waiting.append(unanswered(call_id, name, message.id or ""))
     return thread._replace(messages=[*shown, *waiting])
 
 

@@ -191,7 +191,7 @@ class MessageEmitter:
         """Answer the open calls of a message by `answer`, if `may_answer` is true of their tools."""
         for block in live.turn.blocks:
             if block.kind == "call" and block.id not in self._answered and may_answer(block.name):
-                result = answer(block.id, block.name)
+                result = answer(block.id, block.name, live.turn.message_id)
                 self._emit_result(result, str(result.id), live.turn.source)
 
     def close(self, subagent_run_id: str | None = None) -> None:

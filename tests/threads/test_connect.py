@@ -15,6 +15,7 @@ from ag_ui.core import (
     UserMessage,
 )
 from langchain.agents import create_agent
+from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.types import interrupt
 
@@ -205,3 +206,15 @@ async def test_a_thread_that_cannot_be_read(saver: Any, monkeypatch: pytest.Monk
     assert recorded.types == ["RUN_STARTED", "RUN_ERROR"]
     assert recorded.last.code == "state_error"
     assert "secret" not in recorded.last.message
+
+
+async def test_results_for_calls_of_one_id(saver: Any) -> None:
+    """Models may number their calls anew in each message: the results that are made for them have ids of their own."""
+    agent = agent_of(talker(Scripted()), checkpointer=saver)
+    config: Any = {"configurable": {"thread_id": "t"}}
+    calls = [AIMessage("", id=one, tool_calls=[{"name": "gone", "args": {}, "id": "1"}]) for one in ("a1", "a2")]
+    messages = [HumanMessage("one", id="u1"), calls[0], HumanMessage("two", id="u2"), calls[1], HumanMessage("three")]
+    await agent.graph.aupdate_state(config, {"messages": messages}, as_node="model")
+    results = by_role((await connect(agent)).messages, "tool")
+    assert [one.content for one in results] == ["This call has no result."] * 2
+    assert len({one.id for one in results}) == 2

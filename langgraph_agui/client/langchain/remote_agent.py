@@ -37,7 +37,7 @@ from langgraph_agui.client.langchain.to_agui_request import (
 )
 from langgraph_agui.client.tools import LocalTools
 from langgraph_agui.messages.extract import as_mapping
-from langgraph_agui.messages.to_agui import cancelled, interrupted
+from langgraph_agui.messages.to_agui import caller_id, cancelled, interrupted
 from langgraph_agui.protocol.wire import json_equal, to_jsonable
 
 
@@ -200,7 +200,8 @@ class RemoteAgent(Runnable[Any, dict[str, Any]]):
             return {**output, "__interrupt__": result["__interrupt__"]}
         for call in _open_calls(messages):
             make_result = cancelled if call["id"] in result.get("refused", ()) else interrupted
-            insert_result(messages, make_result(call["id"] or "", call["name"]))
+            call_id = call["id"] or ""
+            insert_result(messages, make_result(call_id, call["name"], caller_id(messages, call_id)))
         return output
 
     def _run_sync(self, state: _State, config: RunnableConfig) -> _State:
