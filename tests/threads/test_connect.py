@@ -212,9 +212,20 @@ async def test_results_for_calls_of_one_id(saver: Any) -> None:
     """Models may number their calls anew in each message: the results that are made for them have ids of their own."""
     agent = agent_of(talker(Scripted()), checkpointer=saver)
     config: Any = {"configurable": {"thread_id": "t"}}
-    calls = [AIMessage("", id=one, tool_calls=[{"name": "gone", "args": {}, "id": "1"}]) for one in ("a1", "a2")]
+    call = {"name": "gone", "args": {}, "id": "1"}
+    calls = [AIMessage("", id=one, tool_calls=[call]) for one in ("a1", "a2")]
     messages = [HumanMessage("one", id="u1"), calls[0], HumanMessage("two", id="u2"), calls[1], HumanMessage("three")]
     await agent.graph.aupdate_state(config, {"messages": messages}, as_node="model")
     results = by_role((await connect(agent)).messages, "tool")
     assert [one.content for one in results] == ["This call has no result."] * 2
     assert len({one.id for one in results}) == 2
+
+
+async def test_one_result_for_the_calls_of_one_id_in_a_message(saver: Any) -> None:
+    agent = agent_of(talker(Scripted()), checkpointer=saver)
+    config: Any = {"configurable": {"thread_id": "t"}}
+    calls = [{"name": "gone", "args": {}, "id": "1"}] * 2
+    messages = [HumanMessage("one", id="u1"), AIMessage("", id="a1", tool_calls=calls), HumanMessage("two", id="u2")]
+    await agent.graph.aupdate_state(config, {"messages": messages}, as_node="model")
+    (result,) = by_role((await connect(agent)).messages, "tool")
+    assert result.content == "This call has no result."
