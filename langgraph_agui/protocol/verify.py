@@ -14,6 +14,7 @@ from ag_ui.core import BaseEvent, Event, RunAgentInput
 
 from langgraph_agui.protocol.event_order import ChunkExpander, EventOrder
 from langgraph_agui.protocol.fold import Fold
+from langgraph_agui.protocol.limits import read_json_in_text
 from langgraph_agui.protocol.schema import examine, log_notes
 from langgraph_agui.protocol.wire import ProtocolError, refuse, wire_fields
 
@@ -225,7 +226,7 @@ class _ProducerRules:
         call = conversation.find_call(call_id)
         if call is None:
             refuse("unknown-call", event, f"no call {call_id!r} is known")
-        if call.name in self._frontend_tools:
+        if call.name in self._frontend_tools and _can_run(call.view()):
             self._frontend_results.append(event)
         if call_id in self._answered:
             refuse("answered-call", event, f"call {call_id!r} has a result already")
@@ -267,6 +268,14 @@ def check_interrupt_ids(event: Event) -> None:
 def repeated(names: Iterable[str]) -> str | None:
     """Return the first name that comes more than once; None if there is none."""
     return next((name for name, count in Counter(names).items() if count > 1), None)
+
+
+def _can_run(call: agui.ToolCall) -> bool:
+    """Return whether a call's arguments are an object. The agent may answer others: no application can run them."""
+    try:
+        return isinstance(read_json_in_text(call.function.arguments or "{}"), dict)
+    except ValueError:
+        return False
 
 
 def _check_usage(event: Event, usage: list[agui.TokenUsage] | None) -> None:

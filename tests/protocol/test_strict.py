@@ -184,6 +184,7 @@ FINE: dict[str, list[Wire]] = {
     "frontend call answered and taken back": in_run(
         *call(parentMessageId="m", name="front"), result(), snapshot(*HISTORY)
     ),
+    "malformed frontend call answered": in_run(*call("c", "[]", name="front"), result()),
     "both kinds of call": [STARTED, *call("c", name="front"), *call("d"), result("d"), pending("c")],
     "interrupted with a call": [STARTED, *call(), interrupted("i", "j")],
     "cancelled with a call": [STARTED, *call(), finished(outcome={"type": "cancelled"})],
