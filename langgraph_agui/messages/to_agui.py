@@ -174,8 +174,12 @@ def open_tool_calls(messages: Sequence[BaseMessage], *, at_end: bool = False) ->
 
 def caller_id(messages: Sequence[BaseMessage], call_id: str) -> str:
     """Return the id of the last message with this call; empty if none has it."""
-    callers = (message for message in reversed(messages) if isinstance(message, AIMessage))
-    return next((one.id or "" for one in callers if any(call["id"] == call_id for call in one.tool_calls)), "")
+    return next((message.id or "" for message in reversed(messages) if has_call(message, call_id)), "")
+
+
+def has_call(message: BaseMessage, call_id: str) -> bool:
+    """Return whether a message has a call with this id."""
+    return isinstance(message, AIMessage) and any(call["id"] == call_id for call in message.tool_calls)
 
 
 def interrupted(call_id: str, name: str | None, message_id: str) -> ToolMessage:

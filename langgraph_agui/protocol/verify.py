@@ -132,7 +132,7 @@ class _ProducerRules:
         self._streamed: set[str] = set()
         self._started_calls: dict[str, None] = {}
         self._run_answers: set[str] = set()
-        # Results of frontend tools' calls: right for a call that the client loses before the run ends.
+        # Results for calls of frontend tools. A call that the client has lost by the end of the run may have one.
         self._frontend_results: list[agui.ToolCallResultEvent] = []
 
     def feed(self, event: Event) -> None:
@@ -271,7 +271,7 @@ def repeated(names: Iterable[str]) -> str | None:
 
 
 def _can_run(call: agui.ToolCall) -> bool:
-    """Return whether a call's arguments are an object. The agent may answer others: no application can run them."""
+    """Return whether an application can run a call: its arguments are an object. An agent may answer other calls."""
     try:
         return isinstance(read_json_in_text(call.function.arguments or "{}"), dict)
     except ValueError:

@@ -267,10 +267,12 @@ def shown_thread(thread: Thread, key: str, own_tools: Collection[str]) -> Thread
 
 
 def _without_result(message: AIMessage, messages: Sequence[BaseMessage], results: Iterable[int]) -> list[ToolCall]:
-    """Return the calls of a message that have none of the results at these places; of calls with one id, one."""
+    """Return the calls of a message that have none of the results at these places; of calls with one id, the first."""
     answered = {cast("ToolMessage", messages[place]).tool_call_id for place in results}
-    by_id = {call["id"]: call for call in reversed(message.tool_calls)}
-    return [call for call in message.tool_calls if call["id"] not in answered and call is by_id[call["id"]]]
+    first: dict[str | None, ToolCall] = {}
+    for call in message.tool_calls:
+        first.setdefault(call["id"], call)
+    return [call for call_id, call in first.items() if call_id not in answered]
 
 
 def _find_results(messages: Sequence[BaseMessage]) -> dict[int, list[int]]:

@@ -183,7 +183,8 @@ async def test_an_edit_is_refused_and_the_thread_stays(provider_server: Provider
     assert state.values["messages"][0].content[1]["base64"] == encoded(PNG)
 
 
-async def test_nothing_of_a_pause_runs_if_what_comes_with_the_answer_is_refused(secret: str) -> None:
+def asking() -> tuple[LangGraphAgent, list[Any]]:
+    """An agent that asks before it answers, and the list of the answers with which it has gone on."""
     ran: list[Any] = []
 
     def ask(state: MessagesState) -> Any:
@@ -191,7 +192,11 @@ async def test_nothing_of_a_pause_runs_if_what_comes_with_the_answer_is_refused(
         return {"messages": [("ai", "gone")]}
 
     builder = StateGraph(MessagesState).add_node("ask", ask).add_edge(START, "ask").add_edge("ask", END)
-    agent = LangGraphAgent(builder.compile(checkpointer=InMemorySaver()))
+    return LangGraphAgent(builder.compile(checkpointer=InMemorySaver())), ran
+
+
+async def test_nothing_of_a_pause_runs_if_what_comes_with_the_answer_is_refused(secret: str) -> None:
+    agent, ran = asking()
     first = await record_run(agent, sent(user()))
     (pending,) = first.last.outcome.interrupts
     resume = [{"interruptId": pending.id, "status": "resolved", "payload": "yes"}]
@@ -204,14 +209,7 @@ async def test_nothing_of_a_pause_runs_if_what_comes_with_the_answer_is_refused(
 
 async def test_a_late_answer_runs_nothing_whatever_the_pictures_call_themselves() -> None:
     """The client holds its own spelling of what the thread holds in ours."""
-    ran: list[Any] = []
-
-    def ask(state: MessagesState) -> Any:
-        ran.append(interrupt("go?"))
-        return {"messages": [("ai", "gone")]}
-
-    builder = StateGraph(MessagesState).add_node("ask", ask).add_edge(START, "ask").add_edge("ask", END)
-    agent = LangGraphAgent(builder.compile(checkpointer=InMemorySaver()))
+    agent, ran = asking()
     asked = user(media("image", "data", encoded(PNG).rstrip("="), "image/jpeg"))
     (pending,) = (await record_run(agent, sent(asked))).last.outcome.interrupts
     answer = {"interruptId": pending.id, "status": "resolved", "payload": "yes"}

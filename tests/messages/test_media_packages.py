@@ -7,11 +7,8 @@ a URL, a URL in the server's network that redirects. docs/operations/security.md
 from __future__ import annotations
 
 import json
-import threading
 import warnings
 from base64 import b64encode
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -24,13 +21,13 @@ from langgraph_agui.messages.media import content_blocks
 from langgraph_agui.protocol.schema import known_messages, parse_input
 from tests.adapter.streams import record_run
 from tests.media_files import OF_KIND, SECRET
+from tests.messages.network import Network
 from tests.providers.fixtures import provider_server as provider_server
 from tests.providers.models import make_model
 from tests.providers.server import ProviderServer
 from tests.providers.turns import Text, turn
 
 PAGE = Path(__file__).parents[2] / "docs" / "operations" / "security.md"
-REDIRECTED = "what-only-the-redirect-leads-to"
 KINDS = ("image", "audio", "video", "document")
 
 # What a package does at most with one form, in the words of the table: with any kind of media, in a user's message or a
@@ -53,40 +50,6 @@ PACKAGES = {
 }
 
 
-class Network:
-    """A server in the agent's network: `/start` redirects to `/end`. It knows what it was asked for."""
-
-    def __init__(self) -> None:
-        asked = self.asked = list[str]()
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                asked.append(self.path)
-                self.send_response(302 if self.path == "/start" else 200)
-                if self.path == "/start":
-                    self.send_header("Location", "/end")
-                self.end_headers()
-                if self.path != "/start":
-                    self.wfile.write(REDIRECTED.encode())
-
-            def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  # the base class's name
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}/start"
-
-
-@pytest.fixture
-def network() -> Iterator[Network]:
-    network = Network()
-    thread = threading.Thread(target=network.server.serve_forever)
-    thread.start()
-    yield network
-    network.server.shutdown()
-    thread.join()
-    network.server.server_close()
-
-
 def part(kind: str, form: str, value: str) -> dict[str, Any]:
     mime = OF_KIND[kind][1]
     sources = {"data": {"mimeType": mime}, "url": {"mimeType": mime}, "file": {}}
@@ -97,7 +60,7 @@ def forms(secret: str, network: Network) -> dict[str, tuple[str, str]]:
     return {
         "a path as data": ("data", secret),
         "a path as URL": ("url", secret),
-        "URL": ("url", network.url),
+        "URL": ("url", f"{network.url}/start"),
         "file id": ("file", secret),
     }
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
 import pytest
@@ -18,6 +15,7 @@ from langgraph_agui.messages.client_media import ClientMedia
 from langgraph_agui.messages.media_urls import is_public
 from langgraph_agui.protocol.schema import parse_input
 from tests.media_files import PNG, encoded
+from tests.messages.network import Network
 from tests.providers.fixtures import provider_server as provider_server
 from tests.providers.models import make_model
 from tests.providers.server import ProviderServer
@@ -118,37 +116,6 @@ def test_what_nobody_fetches(block: dict[str, Any]) -> None:
     ClientMedia("none", []).check([HumanMessage([block])])
 
 
-class Internal:
-    """A server in the agent's network, and what was asked of it."""
-
-    def __init__(self) -> None:
-        asked = self.asked = list[str]()
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                asked.append(self.path)
-                self.send_response(200)
-                self.end_headers()
-                self.wfile.write(b"secret")
-
-            def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  # the base class's name
-                pass
-
-        self.server = HTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}/secret"
-
-
-@pytest.fixture
-def internal() -> Iterator[Internal]:
-    internal = Internal()
-    thread = threading.Thread(target=internal.server.serve_forever)
-    thread.start()
-    yield internal
-    internal.server.shutdown()
-    thread.join()
-    internal.server.server_close()
-
-
 def image(url: str) -> dict[str, Any]:
     return {"type": "image", "source": {"type": "url", "value": url, "mimeType": "image/png"}}
 
@@ -177,30 +144,30 @@ def user(number: int, *content: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("saved", [True, False])
 async def test_gemini_fetches_nothing_in_the_servers_network(
-    saved: bool, provider_server: ProviderServer, internal: Internal
+    saved: bool, provider_server: ProviderServer, network: Network
 ) -> None:
     for options, asked in (({}, 0), ({"media_urls": "none"}, 0), ({"media_urls": "any"}, 1)):
         provider_server.script("google", turn(Text("seen"))) if asked else None
         agent = make_agent(provider_server, InMemorySaver() if saved else None, **options)
-        last = await run(agent, user(1, image(internal.url)))
-        assert len(internal.asked) == asked
+        last = await run(agent, user(1, image(f"{network.url}/secret")))
+        assert len(network.asked) == asked
         if asked:
             assert last.type.value == "RUN_FINISHED", last
         else:
             assert (last.type.value, last.code) == ("RUN_ERROR", "invalid_input")
             assert "media_urls" in last.message
-            assert internal.url in last.message
+            assert f"{network.url}/secret" in last.message
 
 
-async def test_what_the_server_has_is_not_asked_again(provider_server: ProviderServer, internal: Internal) -> None:
+async def test_what_the_server_has_is_not_asked_again(provider_server: ProviderServer, network: Network) -> None:
     """A client sends the whole history each time. What the thread holds was taken before, by another rule."""
     saver = InMemorySaver()
-    first = user(1, image(internal.url))
+    first = user(1, image(f"{network.url}/secret"))
     provider_server.script("google", turn(Text("seen")), turn(Text("yes")))
     assert (await run(make_agent(provider_server, saver, media_urls="any"), first)).type.value == "RUN_FINISHED"
     strict = make_agent(provider_server, saver)
     assert (await run(strict, first, user(2))).type.value == "RUN_FINISHED"
-    edited = {**first, "content": [image(internal.url), image(internal.url)]}
+    edited = {**first, "content": [image(f"{network.url}/secret"), image(f"{network.url}/secret")]}
     assert (await run(strict, edited)).code == "invalid_input"
 
 

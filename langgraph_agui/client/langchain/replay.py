@@ -24,6 +24,7 @@ from langgraph_agui.client.langchain.event_history import EventHistory, fields_o
 from langgraph_agui.client.langchain.to_agui_request import AGUI
 from langgraph_agui.custom_events import dispatch_agent_output
 from langgraph_agui.messages.media import content_blocks
+from langgraph_agui.messages.to_agui import has_call
 from langgraph_agui.protocol.event_order import Closing, ItemKind, Opening, item_of
 from langgraph_agui.state.options import emit_state
 
@@ -202,12 +203,8 @@ def local_state(state: object, keys: Mapping[str, str]) -> dict[str, object]:
 def insert_result(messages: list[BaseMessage], result: ToolMessage) -> None:
     """Insert a result after its call and the results there; first, if the call was made before."""
     place = len(messages)
-    while place > 0 and not _has_call(messages[place - 1], result.tool_call_id):
+    while place > 0 and not has_call(messages[place - 1], result.tool_call_id):
         place -= 1
     while place < len(messages) and isinstance(messages[place], ToolMessage):
         place += 1
     messages.insert(place, result)
-
-
-def _has_call(message: BaseMessage, call_id: str) -> bool:
-    return isinstance(message, AIMessage) and any(call["id"] == call_id for call in message.tool_calls)

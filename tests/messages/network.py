@@ -1,0 +1,31 @@
+"""A server in the network of an agent's server, which no client may have asked for anything."""
+
+from __future__ import annotations
+
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Final
+
+REDIRECTED: Final = "what-only-the-redirect-leads-to"
+
+
+class Network:
+    """A server at `url`, where `/start` redirects to `/end`. It knows the paths that it was asked for."""
+
+    def __init__(self) -> None:
+        asked = self.asked = list[str]()
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                asked.append(self.path)
+                self.send_response(302 if self.path == "/start" else 200)
+                if self.path == "/start":
+                    self.send_header("Location", "/end")
+                self.end_headers()
+                if self.path != "/start":
+                    self.wfile.write(REDIRECTED.encode())
+
+            def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  # the base class's name
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
