@@ -26,7 +26,7 @@ from langgraph_sdk.sse import BytesLineDecoder, SSEDecoder
 
 from langgraph_agui import LangGraphAgent
 from langgraph_agui.messages.extract import decode_message
-from langgraph_agui.translate.remote_runner import MODES
+from langgraph_agui.translate.server.stream import MODES
 
 from .figures import cpu_of, in_turn, over, spread, table
 from .folded import asking, check_stream, check_text, last_text

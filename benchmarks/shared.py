@@ -22,7 +22,7 @@ from ag_ui.core import RunAgentInput
 from psycopg_pool import AsyncConnectionPool
 
 from langgraph_agui import LangGraphAgent
-from langgraph_agui.run_store import PostgresRunStore, RedisRunStore
+from langgraph_agui.workers import PostgresRunStore, RedisRunStore
 
 from .figures import cpu_of, in_turn, over, spread, table
 from .goals import Goal, at_most

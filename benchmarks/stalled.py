@@ -25,7 +25,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 from pydantic import ConfigDict
 
-from langgraph_agui import LangGraphAgent, agui_router
+from langgraph_agui import LangGraphAgent, RunLimits, agui_router
 
 from .model import ScriptedModel, finish, plain
 from .processes import started
@@ -141,7 +141,7 @@ def _app(tokens: int, bound: int) -> FastAPI:
     builder.add_edge(START, "talk")
     graph = builder.compile(checkpointer=InMemorySaver())
     app = FastAPI()
-    app.include_router(agui_router(LangGraphAgent(graph, max_unread=bound), "/agent"))
+    app.include_router(agui_router(LangGraphAgent(graph, limits=RunLimits(unread=bound)), "/agent"))
 
     @app.post("/go")
     async def go() -> bool:

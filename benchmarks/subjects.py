@@ -21,7 +21,7 @@ from langgraph.types import StreamMode
 
 import langgraph_agui
 from langgraph_agui.protocol import encode
-from langgraph_agui.translate.graph_runner import MODES
+from langgraph_agui.translate.local.stream import MODES
 
 from .over_http import Mount
 from .recording import Drive, Stream, drop, keep
@@ -122,7 +122,7 @@ def mount_incumbent(raw_events: bool) -> Mount:
 
 
 def our_agent(workload: Workload, merge: bool = True) -> langgraph_agui.LangGraphAgent:
-    return langgraph_agui.LangGraphAgent(name="bench", graph=workload.graph, config=_config(), merge_fragments=merge)
+    return langgraph_agui.LangGraphAgent(name="bench", graph=workload.graph, config=_config())
 
 
 def ours_sse(merge: bool) -> Callable[[Workload], Stream]:

@@ -1,12 +1,19 @@
 """LangChain and LangGraph on AG-UI 1.0.
 
-Wrap a graph with `LangGraphAgent`, mount it with `add_langgraph_fastapi_endpoint` or `agui_router`, or hand an
-`AGUICallbackHandler` to any Runnable.
+Wrap a graph with `LangGraphAgent`, mount it with `agui_router`, or hand an `AGUICallbackHandler` to any Runnable.
 """
 
-from langgraph_agui.lazy import lazy_names
+from langgraph_agui import compat
+from langgraph_agui.kernel.extras import lazy_names
 
 __version__ = "0.2.0"
 
 # Imported on first use: the parts that need no graph do not import LangGraph.
-__dir__, __getattr__ = lazy_names(__name__, __file__)
+__getattr__, _names, _public = lazy_names(__name__, __file__)
+
+# The names that exist for migration alone can be imported from here, and are listed in `compat`.
+__all__ = [name for name in _public if name not in compat.__all__]
+
+
+def __dir__() -> list[str]:
+    return [name for name in _names() if name not in compat.__all__]

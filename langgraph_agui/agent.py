@@ -16,34 +16,42 @@ from uuid import uuid4
 
 from ag_ui.core import AgentCapabilities, BaseEvent, Event, RunAgentInput
 from langchain_core.runnables import RunnableConfig
-from pydantic import BaseModel
 
-from langgraph_agui.aio import Maybe, awaited, run_in_loop_of, use_own_executor
-from langgraph_agui.capabilities import InputReaders, capabilities_of, warn_of_unknown_tools
-from langgraph_agui.configs import merge_run_configs
-from langgraph_agui.connect import ThreadSnapshot
-from langgraph_agui.conventions import NODE_CONVENTIONS, GraphConventions, interrupt_sink
-from langgraph_agui.conventions.switches import AgentOptions, read_options, warn_of_hooks
-from langgraph_agui.errors import CodedError, ErrorCode, RunInputError
+from langgraph_agui.compat.inputs import FilledKeys
+from langgraph_agui.compat.switches import OptionGroups, Switches, read_approvals, read_switches, warn_of_hooks
 from langgraph_agui.graphs import Graph, adapt_graph
-from langgraph_agui.messages.options import ReasoningOptions
+from langgraph_agui.kernel.aio import Maybe, awaited, run_in_loop_of, use_own_executor
+from langgraph_agui.kernel.configs import merge_run_configs
+from langgraph_agui.kernel.errors import CodedError, ErrorCode, RunInputError
+from langgraph_agui.kernel.telemetry import watch_queue
 from langgraph_agui.messages.redaction import redactor_for
 from langgraph_agui.messages.to_langchain import ProviderFilter
+from langgraph_agui.options import (
+    ApprovalOptions,
+    ClientOptions,
+    OnBusy,
+    OnDisconnect,
+    ReasoningOptions,
+    RunLimits,
+    StateOptions,
+    TrustOptions,
+    check_choice,
+    check_type,
+)
 from langgraph_agui.protocol.cleaning import clean_input
 from langgraph_agui.protocol.sse import encode
-from langgraph_agui.run import Run
-from langgraph_agui.run_store.store import RunStore
-from langgraph_agui.settings import AgentContext, RunSettings, check_type
-from langgraph_agui.sharing import SharedRuns
-from langgraph_agui.sharing.followed import FollowedRun
+from langgraph_agui.readers.sinks import EventSink, MakeSink, SSESink
+from langgraph_agui.readers.subscription import Subscription
+from langgraph_agui.runs.capabilities import InputReaders, capabilities_of, warn_of_unknown_tools
+from langgraph_agui.runs.context import AgentContext
+from langgraph_agui.runs.run import Run
+from langgraph_agui.runs.show_thread import ThreadSnapshot
 from langgraph_agui.state.contract import StateContract
-from langgraph_agui.state.options import StateOptions
-from langgraph_agui.telemetry import watch_queue
-from langgraph_agui.threads import locks_for
-from langgraph_agui.translate.event_sinks import EventSink, MakeSink, SSESink
-from langgraph_agui.translate.old_clients import sink_for_client
-from langgraph_agui.translate.run_events import refused_run
-from langgraph_agui.translate.subscription import Subscription
+from langgraph_agui.translate.lifecycle import refused_run
+from langgraph_agui.workers.followed import FollowedRun
+from langgraph_agui.workers.locks_for import locks_for
+from langgraph_agui.workers.shared_runs import SharedRuns
+from langgraph_agui.workers.store import RunStore
 
 logger = logging.getLogger(__name__)
 
@@ -59,8 +67,6 @@ _NO_THREAD = f"langgraph-agui-{uuid4()}"
 class LangGraphAgent:
     """Runs a graph for AG-UI front ends.
 
-    The switches of `ag-ui-langgraph`, such as `subagent_visibility`, are options too (docs/migrating.md).
-
     Args:
         graph: A compiled `StateGraph`, a `create_agent` agent, or a functional-API entrypoint; with or without a
             checkpointer. Or a `RemoteGraph`, on a LangGraph server. The thread id of the input is its `thread_id`.
@@ -68,58 +74,32 @@ class LangGraphAgent:
         description: What it does, for its capabilities.
         config: Configuration of every run (`recursion_limit`, `callbacks`, `configurable`, ...).
         messages_key: The state channel that holds the conversation. It is shown as messages, not as state.
+        reasoning: Who sees the model's reasoning, and how it travels. By default all of it is shown, and comes back on
+            the next turn.
+        state: What clients see of the graph's state, and what they may change. By default the keys of the output
+            schema and of the input schema, without the messages.
+        approvals: How clients are asked while the graph is paused, and what their answers do.
+        clients: In which form clients get events, and what they see of subagents.
+        limits: How long a run may take, how many runs and readers there may be, how large an input.
+        trust: What is believed of a client's input: its history, its instructions, its media.
         on_disconnect: What happens to a run when its client leaves: `"cancel"` stops model, tools and subgraphs,
             `"continue"` lets it run to its end (and to its checkpoint).
-        emit_raw: Whether LangGraph's own stream parts are sent too, as `RAW`. They hold the whole state, prompts
-            included: for debugging only.
-        expose_errors: Whether `RUN_ERROR.message` is the exception's text. Such texts hold secrets; the log has
-            them in any case, under the `correlationId` of the event's metadata.
-        reasoning: Who sees the model's reasoning, and how it travels (guides/reasoning.md). By default all of it is
-            shown, and comes back on the next turn.
-        subagents: What clients see of subagents, the graphs inside the graph (guides/subagents.md): their messages
-            under their own ids (`"attributed"`), the same as messages of the agent (`"inline"`), or nothing
-            (`"hidden"`). By default (`"auto"`) clients of before AG-UI 1.0 get them inline, and others attributed.
-        client_protocol: In which form clients get events (reference/clients.md): in that of AG-UI 1.0, in that of
-            before (`"0.x"`), or (`"auto"`) in that of before if the input has no `protocolVersion`.
-        inner_models: What clients see of models that tools call: what they write, until the tool's node has ended
-            (`"live"`), or nothing (`"hidden"`).
-        interrupts: How clients are asked (guides/approvals.md): by the outcome of `RUN_FINISHED`, by events as those of
-            `ag-ui-langgraph` (`"legacy"`), or by both. By default (`"auto"`) clients of before AG-UI 1.0 are asked by
-            events, and others by the outcome. Answers are taken in each form.
-        unknown_threads: What becomes of the history that a client sends with a thread that the server does not know: it
-            is imported, as without a checkpointer, or ignored but for the user's messages. Nothing imported counts as
-            an approval, and no imported call is run.
-        approvals: How approvals are shown: as AG-UI interrupts, or (`"tool_call"`), for clients that know none, as
-            calls of a client tool `request_approval` (guides/approvals.md).
-        approval_timeout: For how long an interrupt may be answered, unless its value has an `expiresAt` of its own.
-        on_approval: Called with each answer before the graph resumes (guides/approvals.md); may be async. If it raises,
-            nothing runs. The default writes a line to the log.
-        input_while_paused: What happens to a new user message while interrupts are open: it is refused, or it cancels
-            all of them and runs.
-        client_instructions: Whether the client's system and developer messages reach the model.
-        media_urls: Which URLs media in a client's messages may have, because the server may fetch them: `https` to
-            public hosts (`"public"`), `"any"` with a scheme, `"none"`, or those for which a function returns True. A
-            path is held like a URL. Inline data is taken if it is a file of the kind that the part names. A run with
-            other media is refused (operations/limits.md).
         on_busy: What happens to a run while another one is going on in its thread: it is refused (`thread_busy`), or it
             waits. This holds across workers if the checkpointer is on Postgres (operations/scaling.md).
-        run_timeout: Seconds, or a `timedelta`, after which a run is stopped with the code `run_timeout`. The time in
-            which it waits for its thread does not count.
-        idle_timeout: The same for a run that emits nothing for so long, also because its model thinks in hiding.
-        max_concurrent_runs: How many runs this agent has at once, in this process, those that wait included; one more
-            is refused (`too_many_runs`).
-        max_waiting: How many runs wait in one thread, if `on_busy` is `"wait"`; one more is refused (`thread_busy`).
-        max_readers: How many clients follow one run; one more is refused (`too_many_readers`).
-        max_unread: The bytes that wait for a client. With more it gets `reader_too_slow`, and has left the run.
-        merge_fragments: Whether fragments of one text, reasoning or call that wait together for a client leave as one
-            event, which saves bytes and the client's work. At the pace of most providers none wait.
-        state: What clients see of the graph's state, and what they may change (guides/state.md). By default the keys of
-            the output schema and of the input schema, without the messages.
-        state_schema: A pydantic model of the state as clients see it. The state that a client sends is checked against
-            it before anything runs; with `check_output` in `state`, the graph's too. The capabilities publish it.
-        capabilities: Sections that replace what is found of the agent's capabilities.
         run_store: Where the workers of an agent find each other's runs, by its name, to follow and stop them: a
             `RedisRunStore` or a `PostgresRunStore` (operations/scaling.md). By default only this process has its runs.
+        capabilities: Sections that replace what is found of the agent's capabilities.
+        expose_errors: Whether `RUN_ERROR.message` is the exception's text. Such texts hold secrets; the log has
+            them in any case, under the `correlationId` of the event's metadata.
+        switches: The switches of `ag-ui-langgraph`, such as `subagent_visibility` (docs/migrating.md).
+
+    Attributes:
+        reasoning: As given.
+        limits: As given.
+
+    Raises:
+        TypeError: An option is unknown, or of another type.
+        ValueError: Two options contradict each other.
     """
 
     def __init__(
@@ -129,42 +109,85 @@ class LangGraphAgent:
         description: str | None = None,
         config: RunnableConfig | None = None,
         *,
+        messages_key: str = "messages",
         reasoning: ReasoningOptions | None = None,
         state: StateOptions | None = None,
-        state_schema: type[BaseModel] | None = None,
-        capabilities: AgentCapabilities | None = None,
+        approvals: ApprovalOptions | None = None,
+        clients: ClientOptions | None = None,
+        limits: RunLimits | None = None,
+        trust: TrustOptions | None = None,
+        on_disconnect: OnDisconnect = "cancel",
+        on_busy: OnBusy = "refuse",
         run_store: RunStore | None = None,
-        **options: Unpack[AgentOptions],
+        capabilities: AgentCapabilities | None = None,
+        expose_errors: bool = False,
+        **switches: Unpack[Switches],
     ) -> None:
         adapter = adapt_graph(graph)
         if adapter.has_checkpointer and (problem := adapter.checkpointer_problem()):
             raise TypeError(problem)
-        check_type("description", description, str | None)
-        check_type("state", state, StateOptions | None)
-        check_type("capabilities", capabilities, AgentCapabilities | None)
-        check_type("run_store", run_store, RunStore | None)
-        if state_schema is not None and not (isinstance(state_schema, type) and issubclass(state_schema, BaseModel)):
-            raise TypeError(f"state_schema must be a pydantic model, not {state_schema!r}")
-        reasoning = reasoning or ReasoningOptions()
-        settings = RunSettings(**read_options(options), reasoning=reasoning)
+        approvals = read_approvals(approvals)
+        for option, value, kind in (
+            ("description", description, str | None),
+            ("messages_key", messages_key, str),
+            ("reasoning", reasoning, ReasoningOptions | None),
+            ("state", state, StateOptions | None),
+            ("approvals", approvals, ApprovalOptions),
+            ("clients", clients, ClientOptions | None),
+            ("limits", limits, RunLimits | None),
+            ("trust", trust, TrustOptions | None),
+            ("run_store", run_store, RunStore | None),
+            ("capabilities", capabilities, AgentCapabilities | None),
+            ("expose_errors", expose_errors, bool),
+        ):
+            check_type(option, value, kind)
+        check_choice("on_disconnect", on_disconnect, OnDisconnect)
+        check_choice("on_busy", on_busy, OnBusy)
+        groups = OptionGroups(
+            reasoning or ReasoningOptions(),
+            state or StateOptions(),
+            approvals,
+            clients or ClientOptions(),
+            limits or RunLimits(),
+            trust or TrustOptions(),
+        )
+        if switches:
+            groups = read_switches(groups, switches)
+        if groups.emit_raw and groups.reasoning.visibility != "full":
+            raise ValueError("emit_raw_events sends all of the graph's state, with the reasoning that is to be hidden")
         self.graph = graph
         self.name = name
         self.description = description
         self.config = config
-        conventions = GraphConventions(adapter)
-        show = redactor_for(reasoning)
-        contract = StateContract(
-            adapter, state or StateOptions(), settings.messages_key, state_schema, show, conventions.state_keys
-        )
+        self.reasoning = groups.reasoning
+        self.limits = groups.limits
+        self._on_busy = on_busy
+        filled = FilledKeys(adapter)
+        show = redactor_for(groups.reasoning)
+        contract = StateContract(adapter, groups.state, messages_key, show, filled.state_keys)
         # What a checkpointer holds is the graph's own; only a client's history needs a filter.
-        known, contents = adapter.has_checkpointer or bool(reasoning.providers), adapter.contents
+        known, contents = adapter.has_checkpointer or bool(groups.reasoning.providers), adapter.contents
         found = contents.providers if contents is not None else ()
-        providers = ProviderFilter(reasoning.providers) if known else ProviderFilter(found, learns=True)
+        providers = ProviderFilter(groups.reasoning.providers) if known else ProviderFilter(found, learns=True)
         self._capabilities = capabilities or AgentCapabilities()
-        self._readers = InputReaders(contents, conventions.fields_read())
+        self._readers = InputReaders(contents, filled.fields_read())
         warn_of_unknown_tools(contract.predict, contents, self._readers)
         self._context = AgentContext(
-            name, adapter, settings, contract, conventions, NODE_CONVENTIONS, providers, self._readers.report_unread
+            name=name,
+            graph=adapter,
+            messages_key=messages_key,
+            reasoning=groups.reasoning,
+            approvals=groups.approvals,
+            clients=groups.clients,
+            limits=groups.limits,
+            trust=groups.trust,
+            on_disconnect=on_disconnect,
+            expose_errors=expose_errors,
+            emit_raw=groups.emit_raw,
+            contract=contract,
+            filled=filled,
+            providers=providers,
+            report_unread=self._readers.report_unread,
         )
         self._shared = SharedRuns(self._context, run_store, name) if run_store is not None else None
         self._running: list[Run] = []
@@ -233,10 +256,10 @@ class LangGraphAgent:
         run_input, weight = clean_input(run_input)
         reader = self._subscription(sink, run_input)
         config = merge_run_configs(self.config, config)  # which may fail: before the thread is locked
-        graph, settings, lease = self._context.graph, self._context.settings, None
+        graph, lease = self._context.graph, None
         self._check_room(len(self._running))
         locks = locks_for(graph.lock_owner) if graph.has_checkpointer else None
-        if locks is not None and settings.on_busy == "refuse":
+        if locks is not None and self._on_busy == "refuse":
             lease = await locks.acquire(run_input.thread_id)
         try:
             self._check_room(len(self._running))  # others may have begun meanwhile
@@ -254,7 +277,7 @@ class LangGraphAgent:
     def _check_room(self, going: int) -> None:
         if self._stopping:
             raise RunInputError(ErrorCode.SERVER_STOPPING)
-        limit = self._context.settings.max_concurrent_runs
+        limit = self.limits.runs
         if limit is not None and going >= limit:
             raise RunInputError(ErrorCode.TOO_MANY_RUNS)
 
@@ -297,11 +320,9 @@ class LangGraphAgent:
         return reader
 
     def _subscription(self, sink: MakeSink[T], run_input: RunAgentInput) -> Subscription[T]:
-        settings = self._context.settings
-        reader = Subscription(sink, settings.max_unread, merges=settings.merge_fragments)
+        reader = Subscription(sink, self.limits.unread, merges=True)
         watch_queue(reader, self._context.name)
-        sink_of_client = sink_for_client(reader.sink, self._context, run_input)
-        reader.sink = interrupt_sink(sink_of_client, settings, run_input)
+        reader.sink = self._context.client_form(run_input).sink(reader.sink, run_input)
         return reader
 
     async def cancel(self, thread_id: str, run_id: str) -> bool:

@@ -13,12 +13,19 @@ from langgraph.types import Command
 from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
-from langgraph_agui.frontend import ServerTool, agui_context, frontend_tools, is_frontend_call, is_root
-from langgraph_agui.lazy import named_extras
+from langgraph_agui.chat_models.find import provider_of
+from langgraph_agui.kernel.extras import named_extras
 from langgraph_agui.messages.to_agui import open_tool_calls
 from langgraph_agui.messages.to_langchain import for_provider
-from langgraph_agui.models.find import provider_of
-from langgraph_agui.state.options import PredictState, emit_predictions
+from langgraph_agui.nodes import (
+    PredictState,
+    ServerTool,
+    agui_context,
+    emit_predictions,
+    frontend_tools,
+    is_frontend_call,
+    is_root,
+)
 
 with named_extras():
     from langchain.agents import AgentState

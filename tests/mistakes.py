@@ -201,7 +201,7 @@ EXTRAS = [
     ),
     Mistake(
         "The command line is not installed",
-        "main()  # of langgraph_agui.cli",
+        "main()  # of langgraph_agui.devtools.cli",
         'SystemExit: typer is missing: pip install "langgraph-agui[cli]"',
     ),
 ]

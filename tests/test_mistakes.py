@@ -76,14 +76,14 @@ async def test_a_mistake_says_what_to_do(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     found = ""
-    with redirect_stdout(StringIO()) as printed, caplog.at_level(logging.WARNING, "langgraph_agui.capabilities"):
+    with redirect_stdout(StringIO()) as printed, caplog.at_level(logging.WARNING, "langgraph_agui.runs.capabilities"):
         try:
             result = eval(compile(mistake.program, "mistake", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT), names())
             if inspect.iscoroutine(result):
                 await result
         except Exception as error:
             found = f"{type(error).__name__}: {error}"
-    warnings = [one.getMessage() for one in caplog.records if one.name == "langgraph_agui.capabilities"]
+    warnings = [one.getMessage() for one in caplog.records if one.name == "langgraph_agui.runs.capabilities"]
     assert (found or printed.getvalue().strip() or f"WARNING {warnings[0]}") == mistake.answer
 
 
@@ -100,7 +100,7 @@ EXTRA_NAMES = ("AGUIClient", "AGUIMiddleware", "agui_router", "get_a2ui_tools")
 
 def test_without_extras_they_are_named_and_stars_leave_them_out() -> None:
     code = f"""
-from langgraph_agui.cli import main
+from langgraph_agui.devtools.cli import main
 from langgraph_agui.interrupts.decisions import check_schema
 {STARS}
 found = []

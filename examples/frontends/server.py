@@ -20,7 +20,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command, interrupt
 
 from examples.client.scripted import Reply, Scripted, call, reason, results, write
-from langgraph_agui import AGUIMiddleware, LangGraphAgent, add_langgraph_fastapi_endpoint, state_update
+from langgraph_agui import AGUIMiddleware, ApprovalOptions, LangGraphAgent, add_langgraph_fastapi_endpoint, state_update
 
 HERE = Path(__file__).parent
 
@@ -105,7 +105,7 @@ graph = create_agent(
     state_schema=State,
     checkpointer=InMemorySaver(),
 )
-agent = LangGraphAgent(graph=graph, name="assistant", interrupts="outcome")
+agent = LangGraphAgent(graph=graph, name="assistant", approvals=ApprovalOptions(ask_by="outcome"))
 
 
 def build_app(agent: LangGraphAgent) -> FastAPI:

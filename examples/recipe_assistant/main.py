@@ -112,8 +112,7 @@ def make_agent(emit: Literal["delta", "snapshot"] = "delta", model: BaseChatMode
     return LangGraphAgent(
         graph.compile(checkpointer=InMemorySaver()),
         name="recipes",
-        state=StateOptions(emit=emit, predict=[PredictState("Recipe", state_key="recipe")]),
-        state_schema=Shared,
+        state=StateOptions(emit=emit, predict=[PredictState("Recipe", state_key="recipe")], schema=Shared),
     )
 
 

@@ -25,9 +25,9 @@ from psycopg import AsyncConnection
 from psycopg.rows import DictRow, dict_row
 from psycopg_pool import AsyncConnectionPool
 
-from langgraph_agui import LangGraphAgent, add_langgraph_fastapi_endpoint
-from langgraph_agui.cli.demo import DemoModel, get_weather
-from langgraph_agui.run_store import PostgresRunStore, RunStore
+from langgraph_agui import LangGraphAgent, RunLimits, add_langgraph_fastapi_endpoint
+from langgraph_agui.devtools.demo import DemoModel, get_weather
+from langgraph_agui.workers import PostgresRunStore, RunStore
 
 DATABASE_URL = os.environ.get("DATABASE_URL", "postgresql://postgres:postgres@localhost:5432/postgres")
 
@@ -51,7 +51,7 @@ def connections() -> AsyncConnectionPool[AsyncConnection[DictRow]]:
 def live_runs(pool: AsyncConnectionPool[AsyncConnection[DictRow]]) -> AbstractAsyncContextManager[RunStore]:
     """Where the processes find each other's runs."""
     if url := os.environ.get("REDIS_URL"):
-        from langgraph_agui.run_store import RedisRunStore  # needs the extra `redis`
+        from langgraph_agui.workers import RedisRunStore  # needs the extra `redis`
 
         return RedisRunStore(url)
     return PostgresRunStore(pool)
@@ -73,7 +73,7 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
             name="assistant",  # the agents of one name share their runs
             run_store=store,
             on_disconnect="continue",
-            run_timeout=600,  # so that a run without a reader ends
+            limits=RunLimits(total=600),  # so that a run without a reader ends
         )
         add_langgraph_fastapi_endpoint(app, agent, "/agent")
         async with agent.serving():

@@ -23,13 +23,11 @@ from langchain_core.runnables.config import var_child_runnable_config
 
 from langgraph_agui.callbacks.root_run import RootRun
 from langgraph_agui.callbacks.run_queue import RunEventQueue, RunSerializer, RunSlot
-from langgraph_agui.conventions import NODE_CONVENTIONS
-from langgraph_agui.messages.options import ReasoningOptions
-from langgraph_agui.settings import Subagents, check_choice
-from langgraph_agui.translate.callback_source import Chunk, text_chunk
-from langgraph_agui.translate.event_sinks import EventSink, Unmerged
-from langgraph_agui.translate.run_events import is_last
-from langgraph_agui.translate.translation import Translation
+from langgraph_agui.options import ReasoningOptions, Subagents, check_choice
+from langgraph_agui.readers.sinks import EventSink, Unmerged
+from langgraph_agui.translate.lifecycle import is_last
+from langgraph_agui.translate.local.callbacks import Chunk, text_chunk
+from langgraph_agui.translate.run_events import Translation
 
 # A callback of LangChain's, as a method.
 Hook: TypeAlias = Callable[..., None]
@@ -138,7 +136,6 @@ class AGUICallbackHandler(BaseCallbackHandler):
             Translation,
             reasoning=reasoning,
             subagents=subagents,
-            conventions=NODE_CONVENTIONS,
             messages_key=messages_key,
         )
         self._runs: dict[UUID, _ActiveRun] = {}

@@ -20,17 +20,15 @@ from langchain_core.outputs import ChatGenerationChunk
 from langchain_core.runnables import Runnable, RunnableConfig
 
 from langgraph_agui.callbacks.run_queue import RunEventQueue
-from langgraph_agui.configs import merge_run_configs
-from langgraph_agui.conventions import NODE_CONVENTIONS
-from langgraph_agui.errors import RunStopped
+from langgraph_agui.kernel.configs import merge_run_configs
+from langgraph_agui.kernel.errors import RunStopped
 from langgraph_agui.messages.extract import extract_messages, find_messages
-from langgraph_agui.messages.options import ReasoningOptions
-from langgraph_agui.settings import Subagents, check_choice
-from langgraph_agui.translate.callback_source import CallbackSource, Chunk, text_chunk
-from langgraph_agui.translate.event_sinks import EventSink, Unmerged
-from langgraph_agui.translate.run_events import is_last
-from langgraph_agui.translate.stream_sequencer import StreamPosition
-from langgraph_agui.translate.translation import Translation
+from langgraph_agui.options import ReasoningOptions, Subagents, check_choice
+from langgraph_agui.readers.sinks import EventSink, Unmerged
+from langgraph_agui.translate.lifecycle import is_last
+from langgraph_agui.translate.local.callbacks import CallbackSource, Chunk, text_chunk
+from langgraph_agui.translate.local.sequencer import StreamPosition
+from langgraph_agui.translate.run_events import Translation
 
 
 class RootRun(CallbackSource):
@@ -185,7 +183,6 @@ async def astream_agui(
     translation = Translation(
         run_input,
         EventSink(Unmerged(queue.put)),
-        NODE_CONVENTIONS,
         reasoning=reasoning,
         subagents=subagents,
         expose_errors=expose_errors,

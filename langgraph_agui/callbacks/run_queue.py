@@ -13,8 +13,8 @@ from threading import get_ident
 
 from ag_ui import core as agui
 
-from langgraph_agui.telemetry import run_logger
-from langgraph_agui.translate.run_events import is_last
+from langgraph_agui.kernel.telemetry import run_logger
+from langgraph_agui.translate.lifecycle import is_last
 
 logger = run_logger(__name__)
 

@@ -12,7 +12,7 @@ The errors are in `langgraph_agui.client.errors`. HTTP needs the extra ``client`
 """
 
 from langgraph_agui.client import errors as errors
-from langgraph_agui.lazy import lazy_names
+from langgraph_agui.kernel.extras import lazy_names
 
 # Imported on first use: some need an extra.
-__dir__, __getattr__ = lazy_names(__name__, __file__)
+__getattr__, __dir__, __all__ = lazy_names(__name__, __file__)

@@ -14,10 +14,10 @@ from typing import Literal, TypeAlias, TypeVar
 import httpx2
 from ag_ui import core as agui
 
-from langgraph_agui.aio import awaited
 from langgraph_agui.client import endpoint, errors
 from langgraph_agui.client.event_stream import EventStream, run_at_once
 from langgraph_agui.client.limits import DEFAULT_LIMITS, ClientLimits, Deadline
+from langgraph_agui.kernel.aio import awaited
 from langgraph_agui.protocol.event_order import Growing
 from langgraph_agui.protocol.fold import Fold
 from langgraph_agui.protocol.schema import log_notes

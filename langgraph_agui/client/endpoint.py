@@ -17,8 +17,8 @@ from typing import Final, TypeAlias
 import httpx2
 from ag_ui.core import Interrupt, ResumeEntry
 
-from langgraph_agui.aio import awaited
 from langgraph_agui.client import errors
+from langgraph_agui.kernel.aio import awaited
 from langgraph_agui.protocol.wire import has_expired
 
 HTTPClient: TypeAlias = httpx2.AsyncClient | httpx2.Client

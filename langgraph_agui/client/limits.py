@@ -12,8 +12,8 @@ from typing import Final, TypeVar
 
 import httpx2
 
-from langgraph_agui.aio import Duration, seconds
 from langgraph_agui.client.errors import RunLimitError
+from langgraph_agui.kernel.aio import Duration, seconds
 from langgraph_agui.protocol.patch import MAX_WEIGHT
 from langgraph_agui.protocol.sse import MAX_FRAME
 

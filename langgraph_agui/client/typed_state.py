@@ -14,8 +14,8 @@ from typing import Any, Final, Generic, cast
 from pydantic import TypeAdapter, ValidationError
 from typing_extensions import TypeVar
 
+from langgraph_agui.kernel.quoting import printable
 from langgraph_agui.protocol.wire import JsonValue, json_equal, to_jsonable
-from langgraph_agui.quoting import printable
 
 logger = logging.getLogger(__name__)
 

@@ -1,6 +1,6 @@
 """An agent as FastAPI routes. Requests enter `router.py`, SSE leaves by `event_stream.py`."""
 
-from langgraph_agui.lazy import named_extras
+from langgraph_agui.kernel.extras import named_extras
 
 with named_extras():
     from langgraph_agui.fastapi.router import add_langgraph_fastapi_endpoint, agui_router

@@ -10,8 +10,8 @@ from ag_ui.core import PROTOCOL_VERSION, RunAgentInput
 from fastapi import HTTPException, Request
 from starlette.requests import ClientDisconnect
 
-from langgraph_agui.aio import run_in_thread
-from langgraph_agui.errors import RunInputError
+from langgraph_agui.kernel.aio import run_in_thread
+from langgraph_agui.kernel.errors import RunInputError
 from langgraph_agui.protocol.cleaning import clean_input
 from langgraph_agui.protocol.limits import InputLimits, check_items, check_json, read_json
 from langgraph_agui.protocol.schema import parse_input

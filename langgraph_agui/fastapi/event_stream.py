@@ -8,9 +8,9 @@ from typing import TypeAlias
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from langgraph_agui.conventions.agents import AgentEvents
+from langgraph_agui.fastapi.agents import AgentEvents
 from langgraph_agui.protocol.schema import summary
-from langgraph_agui.translate.subscription import Subscription
+from langgraph_agui.readers.subscription import Subscription
 
 Reader: TypeAlias = "Subscription[bytes] | AgentEvents"
 

@@ -22,16 +22,16 @@ from langchain_core.runnables import RunnableConfig
 from starlette.responses import Response
 
 from langgraph_agui.agent import LangGraphAgent
-from langgraph_agui.aio import Maybe, awaited
-from langgraph_agui.conventions.agents import RunsInputs, check_agent, opener, published
-from langgraph_agui.errors import ErrorCode, RunInputError, StateError
+from langgraph_agui.fastapi.agents import RunsInputs, check_agent, opener, published
 from langgraph_agui.fastapi.body import read_input
 from langgraph_agui.fastapi.event_stream import EventStream, Reader
 from langgraph_agui.fastapi.openapi import CANCEL_RESPONSES, RESPONSES, cancel_body, input_body
+from langgraph_agui.kernel.aio import Maybe, awaited
+from langgraph_agui.kernel.errors import ErrorCode, RunInputError, StateError
+from langgraph_agui.kernel.telemetry import count_error
+from langgraph_agui.options import check_names
 from langgraph_agui.protocol.limits import InputLimits
-from langgraph_agui.settings import check_names
-from langgraph_agui.telemetry import count_error
-from langgraph_agui.translate.event_sinks import SSESink
+from langgraph_agui.readers.sinks import SSESink
 
 logger = logging.getLogger(__name__)
 

@@ -6,7 +6,7 @@ from langgraph.pregel.remote import RemoteGraph
 
 from langgraph_agui.graphs.adapter import ROOT_CHANNEL, Graph, GraphAdapter, Thread
 from langgraph_agui.graphs.local import LocalGraphAdapter
-from langgraph_agui.graphs.remote import RemoteGraphAdapter
+from langgraph_agui.graphs.server import RemoteGraphAdapter
 
 __all__ = ["ROOT_CHANNEL", "Graph", "GraphAdapter", "LocalGraphAdapter", "RemoteGraphAdapter", "Thread", "adapt_graph"]
 

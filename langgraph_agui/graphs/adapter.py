@@ -13,10 +13,10 @@ from langgraph.pregel import Pregel
 from langgraph.pregel.remote import RemoteGraph
 from langgraph.types import StateSnapshot
 
-from langgraph_agui.configs import merge_run_configs
-from langgraph_agui.errors import ErrorCode, RunInputError, StateError
 from langgraph_agui.graphs.contents import GraphContents
 from langgraph_agui.graphs.past import PAST, PastMessages, removed_from_end
+from langgraph_agui.kernel.configs import merge_run_configs
+from langgraph_agui.kernel.errors import ErrorCode, RunInputError, StateError
 from langgraph_agui.messages.extract import as_mapping, extract_messages
 
 CompiledGraph: TypeAlias = Pregel[Any, Any, Any, Any]

@@ -14,8 +14,8 @@ from langchain_core.runnables import RunnableBinding
 from langchain_core.tools import BaseTool
 from langgraph.pregel import Pregel
 
-from langgraph_agui.frontend import name_of
-from langgraph_agui.models.find import OBJECTS, Place, codes_of, models_at, of_kind, package_of, providers_in, walk
+from langgraph_agui.chat_models.find import OBJECTS, Place, codes_of, models_at, of_kind, package_of, providers_in, walk
+from langgraph_agui.nodes import name_of
 
 # The name that LangGraph gives a graph without one.
 _NO_NAME: Final = "LangGraph"

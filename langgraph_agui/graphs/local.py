@@ -18,12 +18,12 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.pregel import Pregel
 from langgraph.types import All, Interrupt, StateSnapshot
 
-from langgraph_agui.configs import merge_run_configs
-from langgraph_agui.errors import ErrorCode, RunInputError, StateError, as_state_error
 from langgraph_agui.graphs.adapter import ROOT_CHANNEL, CompiledGraph, GraphAdapter, InputForm, InterruptHolder
 from langgraph_agui.graphs.contents import GraphContents, contents_of
 from langgraph_agui.graphs.loaded import CHECKPOINTER, LoadedCheckpointer
-from langgraph_agui.telemetry import count_dropped, run_logger
+from langgraph_agui.kernel.configs import merge_run_configs
+from langgraph_agui.kernel.errors import ErrorCode, RunInputError, StateError, as_state_error
+from langgraph_agui.kernel.telemetry import count_dropped, run_logger
 
 logger = run_logger(__name__)
 

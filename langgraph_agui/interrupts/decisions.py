@@ -4,16 +4,16 @@ Deny by default: only a strict `true`, or the decision `approve` or `edit`, lets
 interrupts are checked against their JSON Schema.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Literal, TypeAlias
 
-from langchain_core.runnables import RunnableConfig
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictStr, TypeAdapter, ValidationError
 
+from langgraph_agui.kernel.quoting import quoted
+from langgraph_agui.kernel.telemetry import run_logger
+from langgraph_agui.options import Approval
 from langgraph_agui.protocol.relaxed_schema import relaxed
-from langgraph_agui.quoting import quoted
-from langgraph_agui.telemetry import run_logger
 
 logger = run_logger(__name__)
 
@@ -187,41 +187,6 @@ def answer_schema(allowed: tuple[str, ...], args_schema: Mapping[str, object] | 
 
 
 # -- who approved what ------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Approval:
-    """A valid answer to an interrupt, just before the graph resumes with it.
-
-    Attributes:
-        thread_id: The thread.
-        run_id: The run that brings the answer.
-        interrupt_id: The interrupt.
-        decision: `approve`, `edit`, `reject`, `respond`, `answer` (an `interrupt()` of the graph's own), or `cancel`.
-        payload: What the client sent.
-        tool_call_id: The tool call to approve, if it is one.
-        name: Its tool; the nodes that come next for a breakpoint.
-        args: The arguments to approve.
-        edited_args: The arguments to run with instead.
-        config: The run's configuration, with what `config_factory` found in the request.
-        context: The run's context, with what `context_factory` found in the request: who answers.
-    """
-
-    thread_id: str
-    run_id: str
-    interrupt_id: str
-    decision: str
-    payload: object
-    tool_call_id: str | None
-    name: str | None
-    args: Mapping[str, object]
-    edited_args: Mapping[str, object] | None
-    config: RunnableConfig
-    context: object
-
-
-# Called with each approval before the graph resumes; if it raises, the graph does not run.
-OnApproval: TypeAlias = Callable[[Approval], Awaitable[object] | object]
 
 
 def log_approval(approval: Approval) -> None:

@@ -13,14 +13,15 @@ from dataclasses import dataclass, field
 from ag_ui import core as agui
 from langchain_core.messages import AIMessage, BaseMessage
 
+from langgraph_agui.kernel.telemetry import count_dropped, run_logger
 from langgraph_agui.messages.blocks import REASONING_KWARG, BlockDelta, BlockKind, read_blocks
 from langgraph_agui.messages.encrypted_values import AGENT, EncryptedValueCodec, Envelope, Holder, MessageSource
 from langgraph_agui.messages.envelope import EnvelopeEncoder
-from langgraph_agui.messages.options import TAGGED
+from langgraph_agui.messages.hidden import NOTHING, Silence, silence_in
+from langgraph_agui.messages.providers import shows_reasoning
 from langgraph_agui.messages.redaction import hides_reasoning, warn_reasoning_dropped
-from langgraph_agui.messages.silence import NOTHING, Silence, silence_in
 from langgraph_agui.messages.template import canonical_json
-from langgraph_agui.telemetry import count_dropped, run_logger
+from langgraph_agui.messages.think_tags import TAGGED, TagSplitter
 
 logger = run_logger(__name__)
 
@@ -112,10 +113,10 @@ class AssistantTurn:
         self._taken = taken
         self._values = values or EncryptedValueCodec()
         options = self._values.options
-        self._shows, self._shows_all = options.shows(self.provider), options.visibility == "full"
+        self._shows, self._shows_all = shows_reasoning(options, self.provider), options.visibility == "full"
         about = {"provider": provider, "model": model} if options.metadata else {}
         self._metadata = {key: value for key, value in about.items() if isinstance(value, str) and value}
-        self.splitter = options.think_tags.fresh() if options.think_tags is not None else None
+        self.splitter = TagSplitter(options.tags) if options.tags is not None else None
         self._by_key: dict[tuple[BlockKind, Hashable], Block] = {}
         # How many blocks there are of each kind, and of each kind with each of the model's ids.
         self._counts: Counter[Hashable] = Counter()

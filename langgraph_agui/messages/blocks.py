@@ -13,8 +13,8 @@ from typing import Literal, NamedTuple, TypeAlias, cast
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 
+from langgraph_agui.kernel.telemetry import count_dropped, run_logger
 from langgraph_agui.protocol.wire import clean_text, to_jsonable
-from langgraph_agui.telemetry import count_dropped, run_logger
 
 logger = run_logger(__name__)
 

@@ -12,7 +12,8 @@ from typing import Final, TypeAlias
 from ag_ui import core as agui
 from langchain_core.messages import BaseMessage
 
-from langgraph_agui.errors import ErrorCode, RunInputError
+from langgraph_agui.kernel.errors import ErrorCode, RunInputError
+from langgraph_agui.kernel.quoting import quoted
 from langgraph_agui.messages.file_formats import recognise
 from langgraph_agui.messages.media import (
     DATA,
@@ -26,7 +27,6 @@ from langgraph_agui.messages.media import (
     inlined,
 )
 from langgraph_agui.messages.media_urls import MediaUrls, check_address, looks_like_address, looks_like_url
-from langgraph_agui.quoting import quoted
 
 Message: TypeAlias = agui.UserMessage | agui.ToolMessage
 

@@ -12,7 +12,8 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Iterable, Mapping
 from typing import Literal, NamedTuple, TypeAlias
 
-from langgraph_agui.messages.options import SEALED, InvalidEnvelope, ReasoningOptions, RejectReason
+from langgraph_agui.kernel.seal import SEALED, InvalidEnvelope, RejectReason
+from langgraph_agui.options import ReasoningOptions
 from langgraph_agui.protocol.limits import InputLimits, check_json
 from langgraph_agui.protocol.wire import ProtocolError
 

@@ -14,9 +14,10 @@ from ag_ui.core import ToolCall as AGUIToolCall
 from langchain_core.messages import AIMessage, InvalidToolCall
 from langchain_core.messages.tool import ToolCall, invalid_tool_call, tool_call
 
+from langgraph_agui.kernel.seal import InvalidEnvelope
 from langgraph_agui.messages.blocks import ContentBlock, is_reasoning, kwarg_reasoning
 from langgraph_agui.messages.encrypted_values import VERSION, Envelope
-from langgraph_agui.messages.options import InvalidEnvelope, maker_of
+from langgraph_agui.messages.providers import maker_of
 from langgraph_agui.messages.template import VisibleText, calls_digest, dump_json, escape_list, json_key, parsed
 
 # Where langchain-google-genai keeps the signature of each call: in `additional_kwargs`, by call id.

@@ -10,15 +10,12 @@ Everything that is no inline data is an address, also what is no URL: some packa
 import ipaddress
 import re
 import socket
-from collections.abc import Callable
-from typing import Final, Literal, TypeAlias
+from typing import Final
 from urllib.parse import urlsplit
 
-from langgraph_agui.errors import ErrorCode, RunInputError
-from langgraph_agui.quoting import quoted
-
-MediaUrlPolicy: TypeAlias = Literal["public", "any", "none"]
-MediaUrls: TypeAlias = MediaUrlPolicy | Callable[[str], bool]
+from langgraph_agui.kernel.errors import ErrorCode, RunInputError
+from langgraph_agui.kernel.quoting import quoted
+from langgraph_agui.options import MediaUrls
 
 # A URL that leads out of this machine's files. One letter before a colon is a drive of Windows.
 _URL: Final = re.compile(r"(?!file:)[a-z][a-z0-9+.-]+:[^\s\0-\x20]+", re.IGNORECASE)

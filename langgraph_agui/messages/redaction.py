@@ -8,10 +8,12 @@ import json
 from collections.abc import Callable, Mapping
 from functools import cache, partial
 
+from langgraph_agui.kernel.telemetry import run_logger
 from langgraph_agui.messages.blocks import is_reasoning
-from langgraph_agui.messages.options import ReasoningOptions
+from langgraph_agui.messages.providers import shows_reasoning
+from langgraph_agui.messages.think_tags import TagSplitter
+from langgraph_agui.options import ReasoningOptions
 from langgraph_agui.protocol.wire import JsonValue, to_jsonable
-from langgraph_agui.telemetry import run_logger
 
 logger = run_logger(__name__)
 
@@ -72,7 +74,7 @@ class _Redactor:
 
     def __init__(self, options: ReasoningOptions) -> None:
         self._options = options
-        self._tags = options.think_tags
+        self._tags = TagSplitter(options.tags) if options.tags is not None else None
 
     def value(self, value: JsonValue, provider: str | None) -> JsonValue:
         if isinstance(value, str):
@@ -95,7 +97,7 @@ class _Redactor:
         }
 
     def _hides(self, value: JsonValue, provider: str | None) -> bool:
-        if not (isinstance(value, dict) and is_reasoning(value)) or self._options.shows(provider):
+        if not (isinstance(value, dict) and is_reasoning(value)) or shows_reasoning(self._options, provider):
             return False
         return not _MEMBERS.isdisjoint(value)  # else it is data of the application with such a type
 
@@ -103,7 +105,7 @@ class _Redactor:
         metadata = message.get("response_metadata")
         name = metadata.get("model_provider") if isinstance(metadata, Mapping) else None
         provider = name if isinstance(name, str) else None
-        hidden = _KWARGS if self._options.shows(provider) else _KWARGS | {_ITEM}
+        hidden = _KWARGS if shows_reasoning(self._options, provider) else _KWARGS | {_ITEM}
         others = {**message, "additional_kwargs": {key: kwargs[key] for key in kwargs if key not in hidden}}
         by_model = message.get("type") in ("ai", "AIMessageChunk")
         content = others.pop("content", None)

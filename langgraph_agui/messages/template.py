@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import cast
 
-from langgraph_agui.messages.options import InvalidEnvelope
+from langgraph_agui.kernel.seal import InvalidEnvelope
 from langgraph_agui.protocol.wire import to_jsonable
 
 # Characters from which a hole is shorter than the text itself.

@@ -15,18 +15,19 @@ from ag_ui import core as agui
 from ag_ui.core import Message
 from langchain_core.messages import AIMessage, BaseMessage, ChatMessage, HumanMessage, ToolCall, ToolMessage
 
+from langgraph_agui.kernel.seal import InvalidEnvelope, RejectReason
+from langgraph_agui.kernel.telemetry import count_dropped, run_logger
 from langgraph_agui.messages.assistant_turn import AssistantTurn
 from langgraph_agui.messages.blocks import ContentBlock
 from langgraph_agui.messages.conversation import Conversation
 from langgraph_agui.messages.encrypted_values import AGENT, VERSION, EncryptedValueCodec, Envelope, MessageSource
 from langgraph_agui.messages.envelope import REMOTE, check_visible
+from langgraph_agui.messages.hidden import silence_in
 from langgraph_agui.messages.media import content_blocks, content_parts
-from langgraph_agui.messages.options import InvalidEnvelope, ReasoningOptions, RejectReason
 from langgraph_agui.messages.redaction import hides_reasoning, redact_content, warn_reasoning_dropped
-from langgraph_agui.messages.silence import silence_in
 from langgraph_agui.messages.template import VisibleText, calls_digest, same_json
+from langgraph_agui.options import ReasoningOptions
 from langgraph_agui.protocol.wire import clean_text
-from langgraph_agui.telemetry import count_dropped, run_logger
 
 logger = run_logger(__name__)
 

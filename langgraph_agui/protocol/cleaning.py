@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping
 from ag_ui.core import AssistantMessage, RunAgentInput, ToolMessage
 from ag_ui.core.types import GeneratedBaseModel
 
-from langgraph_agui.errors import ErrorCode, RunInputError
+from langgraph_agui.kernel.errors import ErrorCode, RunInputError
+from langgraph_agui.kernel.quoting import quoted
 from langgraph_agui.protocol.wire import clean_text, own_json
-from langgraph_agui.quoting import quoted
 
 _PLAIN = json.JSONEncoder(ensure_ascii=False)
 

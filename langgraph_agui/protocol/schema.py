@@ -20,10 +20,10 @@ from ag_ui.core import Event
 from ag_ui.core.types import GeneratedBaseModel
 from pydantic import ValidationError
 
+from langgraph_agui.kernel.quoting import printable, quoted
+from langgraph_agui.kernel.telemetry import count_dropped, run_logger
 from langgraph_agui.protocol.old_spellings import Wire, modern_event, modern_input
 from langgraph_agui.protocol.wire import ProtocolError, wire_fields
-from langgraph_agui.quoting import printable, quoted
-from langgraph_agui.telemetry import count_dropped, run_logger
 
 logger = run_logger(__name__)
 

@@ -40,7 +40,7 @@ from ag_ui.core.types import GeneratedBaseModel
 from pydantic import BaseModel
 from pydantic_core import from_json, to_json, to_jsonable_python
 
-from langgraph_agui.quoting import printable
+from langgraph_agui.kernel.quoting import printable
 
 # What `json.loads` can return.
 JsonValue: TypeAlias = "dict[str, JsonValue] | list[JsonValue] | str | int | float | bool | None"

@@ -19,13 +19,13 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.constants import START
 from langgraph.types import Overwrite, StateSnapshot
 
-from langgraph_agui.aio import Caller, run_here
 from langgraph_agui.graphs import GraphAdapter
+from langgraph_agui.kernel.aio import Caller, run_here
 from langgraph_agui.messages.extract import as_mapping
 from langgraph_agui.messages.template import canonical_json
 from langgraph_agui.messages.to_agui import agui_role
+from langgraph_agui.nodes import predicted_values
 from langgraph_agui.state.contract import StateContract
-from langgraph_agui.state.options import predicted_values
 
 # Key in the metadata of checkpoints: the run that wrote them.
 RUN: Final = "agui_run"

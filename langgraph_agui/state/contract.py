@@ -10,14 +10,14 @@ from typing import cast
 
 from pydantic import BaseModel
 
-from langgraph_agui.errors import CodedError, ErrorCode, RunInputError
 from langgraph_agui.graphs import GraphAdapter
+from langgraph_agui.kernel.errors import CodedError, ErrorCode, RunInputError
+from langgraph_agui.kernel.quoting import quoted, quoted_list
+from langgraph_agui.kernel.telemetry import count_dropped, run_logger
+from langgraph_agui.options import StateOptions
 from langgraph_agui.protocol.wire import JsonValue, is_same, json_equal, to_jsonable
-from langgraph_agui.quoting import quoted, quoted_list
 from langgraph_agui.state import schema as schemas
-from langgraph_agui.state.options import StateOptions
 from langgraph_agui.state.schema import Problem, describe, dumped
-from langgraph_agui.telemetry import count_dropped, run_logger
 
 logger = run_logger(__name__)
 
@@ -29,7 +29,6 @@ class StateContract:
         graph: The graph.
         options: What the agent's author decides.
         messages_key: The channel of the messages, which are no state.
-        schema: Describes the state as clients see it; None if nothing does.
         show: Makes JSON data of a graph's value, without what clients do not see.
         hidden: Keys that the adapter fills in: clients do not see them, unless the options include them.
 
@@ -40,7 +39,7 @@ class StateContract:
 
     Raises:
         ValueError: The options name keys that the graph does not have, the graph marks a reduced key `Private` in the
-            wrong place, or `schema` has a field of a type that JSON schemas do not know.
+            wrong place, or their `schema` has a field of a type that JSON schemas do not know.
     """
 
     def __init__(
@@ -48,17 +47,16 @@ class StateContract:
         graph: GraphAdapter,
         options: StateOptions,
         messages_key: str,
-        schema: type[BaseModel] | None = None,
         show: Callable[[object], JsonValue] = to_jsonable,
         hidden: Collection[str] = (),
     ) -> None:
         self._graph = graph
         self._options = options
         self._messages_key = messages_key
-        self._schema = schema
+        schema = self._schema = options.schema
         self.show = show
         self.predict = options.predict
-        self.deltas = options.emit == "delta"
+        self.deltas = options.send == "patches"
         hints = _hints(graph)
         _check_options(options, graph, hints)
         # Messages may contain prompts, which clients must not write.
@@ -124,8 +122,8 @@ class StateContract:
         Raises:
             CodedError: It does not fit the agent's schema; the text, for the log, names the place and no values.
         """
-        if self._options.check_output and (problems := self._misfits(key, value)):
-            raise CodedError(ErrorCode.STATE_INVALID, describe(problems, "does not fit the agent's state_schema"))
+        if self._options.check and (problems := self._misfits(key, value)):
+            raise CodedError(ErrorCode.STATE_INVALID, describe(problems, "does not fit StateOptions.schema"))
 
     def _misfits(self, key: str, value: object) -> list[Problem]:
         """Return what of a value does not fit the agent's schema."""
@@ -204,7 +202,7 @@ class StateContract:
         if not keys:
             return
         names = quoted_list(sorted(keys), most=10)
-        if self._options.refused == "error":
+        if self._options.forbidden_change == "refuse":
             subject = "The state key" if len(keys) == 1 else "The state keys"
             raise RunInputError(ErrorCode.STATE_REFUSED, f"{subject} {names} cannot be changed.")
         logger.warning("The client may not change these keys of the state; they were left out: %s", names)

@@ -20,9 +20,9 @@ from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import core_schema, from_json, to_json
 
+from langgraph_agui.kernel.quoting import printable, quoted
+from langgraph_agui.nodes import Private
 from langgraph_agui.protocol.wire import to_jsonable
-from langgraph_agui.quoting import printable, quoted
-from langgraph_agui.state.options import Private
 
 # Pydantic's types of errors whose text may quote the data or come from the application.
 _QUOTING: Final = {

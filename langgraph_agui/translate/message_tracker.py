@@ -14,16 +14,16 @@ from uuid import UUID, uuid4
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
-from langgraph_agui.configs import namespace_of
+from langgraph_agui.kernel.configs import namespace_of
 from langgraph_agui.messages.blocks import continuation_text, read_blocks
 from langgraph_agui.messages.encrypted_values import AGENT, MessageSource
 from langgraph_agui.messages.extract import extract_messages, extract_other_messages, extract_removals
-from langgraph_agui.messages.silence import NOTHING, Silence, silence_in
+from langgraph_agui.messages.hidden import NOTHING, Silence, silence_in
 from langgraph_agui.messages.to_agui import SUMMARIZATION, SettlingResult, agui_role, interrupted, not_kept
 from langgraph_agui.translate.message_emitter import MessageEmitter
-from langgraph_agui.translate.snapshot import StateMessages
 from langgraph_agui.translate.streaming_message import StreamingMessage
 from langgraph_agui.translate.subagents import SubagentRun, SubagentTracker
+from langgraph_agui.translate.thread_messages import StateMessages
 
 # Messages that a node returns, each with the id of the streamed message that it repeats.
 Returned: TypeAlias = Sequence[tuple[BaseMessage, str | None]]

@@ -1,167 +1,366 @@
-"""The events of a run that are no messages: its start and end, steps and token usage (AG-UI 1.0)."""
+"""Translates one run into AG-UI events.
 
-from __future__ import annotations
+What a graph does enters as method calls, in order and in one thread at a time; events leave through the sink:
+`RUN_STARTED` first, one terminal event last, and everything closed before it (AG-UI 1.0, runs).
+"""
 
-from collections import defaultdict
-from collections.abc import Hashable, Mapping
-from itertools import count
-from typing import NamedTuple, TypeAlias
+import asyncio
+from collections.abc import Collection, Mapping, Sequence
+from uuid import UUID
 
 from ag_ui import core as agui
-from ag_ui.core import BaseEvent, RunAgentInput
-from langchain_core.messages import AIMessage, BaseMessage
+from ag_ui.core import Interrupt, RunAgentInput
+from langchain_core.messages import BaseMessage
+from langgraph.errors import GraphBubbleUp, GraphDrained
+from langgraph.errors import GraphInterrupt as GraphInterruptError
+from langgraph.types import Interrupt as GraphInterrupt
 
-from langgraph_agui.configs import namespace_of
-from langgraph_agui.errors import ErrorClassifier, ErrorCode, RunInputError
-from langgraph_agui.messages.options import vendor
-from langgraph_agui.telemetry import count_error, log_fields, run_logger
-from langgraph_agui.translate.event_sinks import Sink
+from langgraph_agui.compat.outputs import read_predictions
+from langgraph_agui.graphs import Thread
+from langgraph_agui.interrupts.pauses import interrupt_requests
+from langgraph_agui.kernel.configs import namespace_of
+from langgraph_agui.kernel.errors import ErrorClassifier, ErrorCode, RunStopped
+from langgraph_agui.kernel.telemetry import log_fields, run_logger
+from langgraph_agui.messages.conversation import Conversation
+from langgraph_agui.messages.encrypted_values import EncryptedValueCodec
+from langgraph_agui.messages.extract import as_mapping, extract_messages
+from langgraph_agui.messages.providers import maker_of
+from langgraph_agui.messages.redaction import redactor_for
+from langgraph_agui.messages.to_agui import interrupted, open_tool_calls
+from langgraph_agui.options import ReasoningOptions, Subagents
+from langgraph_agui.protocol.wire import to_jsonable
+from langgraph_agui.readers.sinks import JoinedSink, Sink
+from langgraph_agui.state.client_state import ClientStateCache
+from langgraph_agui.translate.lifecycle import Steps, Usage, run_error, run_started
+from langgraph_agui.translate.message_emitter import MessageEmitter
+from langgraph_agui.translate.message_tracker import KeepsMessages, MessageTracker, ModelCall, NodeInput, NodeOutput
+from langgraph_agui.translate.output import CustomOutput
+from langgraph_agui.translate.state_view import Namespace, Predictor, StateView
+from langgraph_agui.translate.subagents import PublicCallIds, SubagentRun, SubagentTracker
+from langgraph_agui.translate.thread_messages import StateMessages
 
 logger = run_logger(__name__)
 
-# One entry for each provider and model; None if no call reported any.
-TokenUsages: TypeAlias = list[agui.TokenUsage] | None
 
-
-def run_started(run_input: RunAgentInput) -> agui.RunStartedEvent:
-    """Return the event that begins a run."""
-    return agui.RunStartedEvent(
-        thread_id=run_input.thread_id,
-        run_id=run_input.run_id,
-        parent_run_id=run_input.parent_run_id,
-        protocol_version=agui.PROTOCOL_VERSION,
-    )
-
-
-def is_last(event: agui.BaseEvent) -> bool:
-    """Whether this is the terminal event of its run."""
-    return isinstance(event, agui.RunFinishedEvent | agui.RunErrorEvent)
-
-
-def run_error(
-    run_input: RunAgentInput,
-    error: BaseException,
-    code: ErrorCode,
-    usage: TokenUsages = None,
-    *,
-    expose: bool = False,
-    fields: Mapping[str, str] | None = None,
-    agent: str | None = None,
-) -> agui.RunErrorEvent:
-    """Return the event that ends a run that failed: a code and a safe text. The exception goes to the log.
+class Translation:
+    """The events of one run: `RUN_STARTED` when it is made, the others as calls come.
 
     Args:
         run_input: The client's input.
-        error: Why the run failed.
-        code: The code for the client.
-        usage: The tokens used so far.
-        expose: Whether the text may be the exception's own.
-        fields: The fields of the run's log records, if it has begun.
-        agent: The name of the agent; by default that of the run in which this is called.
+        sink: Receives the events.
+        state: The graph's state as the client sees it; None if clients see nothing of it.
+        reasoning: Who sees reasoning, and how it travels.
+        subagents: What clients see of subagents.
+        keeps_messages: Whether the graph keeps a conversation: then a message that no node returns is withdrawn.
+        may_remove_messages: Whether the graph may remove messages by `RemoveMessage`.
+        hides_inner: Whether the messages of models that tools call are hidden.
+        expose_errors: Whether `RUN_ERROR.message` may be the exception's own text.
+        messages_key: The state channel that holds the conversation.
+        emit_raw: Whether each part of the graph's stream is emitted as a `RAW` event too.
+
+    Attributes:
+        messages_key: As given.
+        messages: Receives the chunks of model calls and whole messages. Sources call it directly: they do so for every
+            token.
+        state: The graph's state as the client sees it.
+        subagents: Decides what the client sees of subagents.
+        steps: The steps of the nodes that run.
+        errors: Knows which part of the graph raised which error: it names the code if the run fails with it.
+        usage: Counts the tokens that models report.
+        output: Receives what nodes and tools emit besides messages and state.
+        providers: The providers whose models were called.
+        paused: Whether the graph has paused; the owner of the run resets it.
+        finished: Whether the terminal event was emitted.
     """
-    fields = fields or log_fields(run_input)
-    correlation_id = fields["correlation_id"]
-    count_error(code, agent)
-    refused = isinstance(error, RunInputError)
-    log = logger.warning if refused else logger.error
-    extra = {**fields, "code": code.value}
-    cause = None if refused else error
-    log("Run %.80r failed: %s [%s]", run_input.run_id, code, correlation_id, exc_info=cause, extra=extra)
-    message = str(error) if refused or expose else code.message
-    metadata = {"correlationId": correlation_id}
-    return agui.RunErrorEvent(message=message, code=code.value, usage=usage, metadata=metadata)
 
+    def __init__(
+        self,
+        run_input: RunAgentInput,
+        sink: Sink,
+        state: StateView | None = None,
+        *,
+        reasoning: ReasoningOptions | None = None,
+        subagents: Subagents = "attributed",
+        keeps_messages: KeepsMessages = bool,
+        may_remove_messages: bool = False,
+        hides_inner: bool = False,
+        expose_errors: bool = False,
+        messages_key: str = "messages",
+        emit_raw: bool = False,
+    ) -> None:
+        self._input = run_input
+        self._sink = sink
+        self.state = state or StateView({}, None, sink.event)
+        self._expose_errors = expose_errors
+        self._log_fields = log_fields(run_input)
+        codec = EncryptedValueCodec(reasoning, run_input.thread_id)
+        # No snapshot holds activities: one that did would delete those of earlier runs in the client.
+        held = [message for message in run_input.messages if not isinstance(message, agui.ActivityMessage)]
+        conversation = self._conversation = Conversation(held)
+        call_ids = PublicCallIds(conversation)
+        self.subagents = SubagentTracker(sink, subagents, call_ids, self._close_subagent)
+        self._emitter = MessageEmitter(call_ids, Predictor(sink, self.state), codec)
+        self._stored = StateMessages(call_ids, codec, may_remove=may_remove_messages)
+        self.messages = MessageTracker(self._emitter, self._stored, self.subagents, keeps_messages)
+        self._hides_inner = hides_inner
+        self.messages_key = messages_key
+        self._emit_raw = emit_raw
+        self.usage = Usage()
+        self.steps = Steps(sink, self.usage)
+        self.errors = ErrorClassifier()
+        self._redact = redactor_for(codec.options)
+        self.output = CustomOutput(sink, self.messages, self.state, self.subagents, self._redact)
+        self._known_graphs: set[Namespace] = set()
+        self._ended_subagents: set[str] = set()
+        self.providers: set[str] = set()
+        self.paused = False
+        self.finished = False
+        sink.event(run_started(run_input))
 
-def refused_run(run_input: RunAgentInput, error: Exception, agent: str | None = None) -> list[BaseEvent]:
-    """Return the events of a run of an agent that was refused before it began."""
-    code = ErrorClassifier().classify(error, ErrorCode.INTERNAL)
-    return [run_started(run_input), run_error(run_input, error, code, agent=agent)]
+    # -- the run ------------------------------------------------------------------------------------------------
 
+    def replay(self, sink: JoinedSink, run_input: RunAgentInput) -> None:
+        """Bring a client that joins up to date: by snapshots, and by what is still open, from its beginning."""
+        sink.event(run_started(run_input))
+        sink.own_state = self.state.client_only(run_input.state)
+        for event in self.state.join(replace=sink.own_state != run_input.state):
+            sink.event(event)
+        sink.retract(self._stored.gone_from(run_input.messages))
+        messages = self._stored.snapshot()
+        settled = self._emitter.without_unfinished(messages)
+        sink.retract({message.id for message in messages} - {message.id for message in settled})
+        sink.event(agui.MessagesSnapshotEvent(messages=settled))
+        self.subagents.replay(sink)
+        self.steps.replay(sink)
+        self._emitter.replay(sink)
+        self.output.replay(sink)
 
-class Usage:
-    """The tokens that the model calls of one run report, hidden calls included."""
+    def refresh_writers(self) -> None:
+        """Make open messages write to the current readers: one has joined or left."""
+        self._emitter.refresh_writers()
 
-    def __init__(self) -> None:
-        self._calls: list[agui.TokenUsage] = []
-        self._by_task: defaultdict[str, list[dict[str, object]]] = defaultdict(list)
+    def settle_calls(self, tools: Collection[str]) -> None:
+        """Answer the open calls of these tools: the graph has come to its end, and no client runs them."""
+        self._emitter.settle_calls_of(tools)
 
-    def add(self, message: BaseMessage, metadata: Mapping[str, object]) -> None:
-        """Count one finished call, from its whole message and the metadata of its start."""
-        if not isinstance(message, AIMessage) or not message.usage_metadata:
-            return
-        provider = message.response_metadata.get("model_provider") or metadata.get("ls_provider")
-        model = message.response_metadata.get("model_name") or metadata.get("ls_model_name")
-        entry = agui.token_usage_from_langchain_metadata(
-            message.usage_metadata,
-            provider=vendor(provider) if isinstance(provider, str) else None,
-            model=model if isinstance(model, str) else None,
-        )
-        if entry is not None:
-            self._calls.append(entry)
-            fields = entry.model_dump(mode="json", by_alias=True, exclude_none=True)
-            self._by_task[namespace_of(metadata)].append(fields)
+    def emit_messages_snapshot(self, interrupts: Sequence[Interrupt] = ()) -> None:
+        """Emit the whole conversation as the graph's state holds it. Nothing may follow but the terminal event.
 
-    def take_calls(self, namespace: str) -> list[dict[str, object]]:
-        """Return the usage of each call that a task has made since this was last asked, in the form of the wire."""
-        return self._by_task.pop(namespace, [])
-
-    def total(self) -> TokenUsages:
-        """Return the usage of all calls."""
-        return agui.aggregate_token_usage(self._calls) or None
-
-
-class _Step(NamedTuple):
-    """An open step: its event, the node, which of the node's open steps it is, and the namespace of the node's task."""
-
-    event: agui.StepStartedEvent
-    node: str
-    number: int
-    namespace: str
-
-
-class Steps:
-    """The open steps of one run: one for each run of a node. Their ends carry the tokens of their model calls."""
-
-    def __init__(self, sink: Sink, usage: Usage) -> None:
-        self._sink, self._usage = sink, usage
-        self._open: dict[Hashable, _Step] = {}
-        # By agent, the keys of its open steps by their names. By agent and node, the lowest number that may be free.
-        self._names: defaultdict[str | None, dict[str, Hashable]] = defaultdict(dict)
-        self._free: dict[tuple[str | None, str], int] = {}
-
-    def start(self, key: Hashable, node: str, subagent_run_id: str | None = None, namespace: str = "") -> None:
-        """Open a step for `node`, as "name (2)" while the same agent has a step of that name open.
-
-        `key` is what `finish` closes it by, `namespace` the checkpoint namespace of the node's task.
+        Call it only where the input holds what the client has: a snapshot deletes what it leaves out. `interrupts` are
+        those that the run is about to end with; the subagents that raised them are suspended.
         """
-        names = self._names[subagent_run_id]
-        for number in count(self._free.get((subagent_run_id, node), 1)):
-            name = node if number == 1 else f"{node} ({number})"
-            if name not in names:
-                break
-        self._free[subagent_run_id, node] = number + 1
-        names[name] = key
-        event = agui.StepStartedEvent(step_name=name, subagent_run_id=subagent_run_id)
-        self._open[key] = _Step(event, node, number, namespace)
-        self._sink.event(event.model_copy())
+        if not self.finished:
+            self._settle()
+            self.subagents.close_all(interrupts)
+            self.state.settle()
+            self._emit_snapshot()
 
-    def replay(self, sink: Sink) -> None:
-        """Emit to a new reader the open steps, outermost first."""
-        for step in self._open.values():
-            sink.event(step.event.model_copy())
+    def _emit_snapshot(self) -> None:
+        # Its messages are valid already; to check them once more takes a fifth of the time of encoding them.
+        self._sink.event(agui.MessagesSnapshotEvent.model_construct(messages=self._stored.snapshot()))
 
-    def finish(self, key: Hashable) -> None:
-        """Close the step of `key`, if it is open."""
-        if (step := self._open.pop(key, None)) is not None:
-            name, subagent_run_id = step.event.step_name, step.event.subagent_run_id
-            del self._names[subagent_run_id][name]
-            self._free[subagent_run_id, step.node] = min(self._free[subagent_run_id, step.node], step.number)
-            calls = self._usage.take_calls(step.namespace)
-            metadata = {"usage": calls} if calls else None  # as in RUN_FINISHED, with an entry for each model call
-            event = agui.StepFinishedEvent(step_name=name, subagent_run_id=subagent_run_id, metadata=metadata)
-            self._sink.event(event)
+    def finish_run(self, interrupts: Sequence[Interrupt] | None = None) -> None:
+        """End a run that has completed, or paused at `interrupts`; by default those that were raised in it."""
+        if self.finished:
+            return
+        self._settle()
+        if interrupts is None:
+            calls = open_tool_calls(self._stored.now)
+            raised = [interrupt_requests(one, calls, self._redact) for one in self.subagents.raised_interrupts]
+            interrupts = self.subagents.attribute_interrupts(
+                [request.interrupt for requests in raised for request in requests]
+            )
+        self.subagents.close_all(interrupts)
+        if interrupts:
+            self._emit_finished(agui.RunFinishedInterruptOutcome(type="interrupt", interrupts=list(interrupts)))
+        else:
+            pending = self._emitter.pending_calls() or None
+            outcome = agui.RunFinishedSuccessOutcome(type="success", pending_tool_call_ids=pending)
+            self._emit_finished(outcome, self.output.result)
 
-    def close(self, subagent_run_id: str | None = None) -> None:
-        """Close the open steps of a subagent, or (None) of all, innermost first."""
-        for key in reversed([*(self._open if subagent_run_id is None else self._names[subagent_run_id].values())]):
-            self.finish(key)
+    def cancel_run(self) -> None:
+        """End a run that was stopped on purpose."""
+        if not self.finished:
+            self._break_off()
+            self._emit_finished(agui.RunFinishedCancelledOutcome(type="cancelled"))
+
+    def fail_run(self, error: BaseException, otherwise: ErrorCode = ErrorCode.GRAPH_ERROR) -> None:
+        """End a run that failed. The client gets a code and a safe text, the log gets the exception."""
+        code = self.errors.classify(error, otherwise)
+        usage = self.usage.total()
+        event = run_error(self._input, error, code, usage, expose=self._expose_errors, fields=self._log_fields)
+        if self.finished:
+            return
+        try:
+            self._break_off()
+        except Exception:
+            logger.exception("Run %.80r: closing its open messages failed", self._input.run_id)
+        self.finished = True
+        self._sink.event(event)
+
+    def use_state_as_result(self) -> None:
+        """Make what clients see of the graph's values the result, unless there is one: no message shows its output."""
+        if self.output.result is None:
+            self.output.result = self.state.graph_values or None
+
+    def _emit_finished(self, outcome: agui.RunFinishedOutcome, result: object = None) -> None:
+        thread_id, run_id, usage = self._input.thread_id, self._input.run_id, self.usage.total()
+        event = agui.RunFinishedEvent(thread_id=thread_id, run_id=run_id, outcome=outcome, result=result, usage=usage)
+        self._sink.event(event)
+        self.finished = True
+
+    def _settle(self) -> None:
+        client_tools = {tool.name for tool in self._input.tools or ()}
+        self.messages.withdraw_kept_elsewhere()
+        self._emitter.settle_calls(self._ended_subagents, client_tools)
+        self._close()
+
+    def _break_off(self) -> None:
+        self._close()
+        self.messages.withdraw_kept_elsewhere(interrupted)
+        self._emit_withdrawals()
+        self.subagents.stop_all()
+
+    def _close(self) -> None:
+        self.messages.close()
+        self.steps.close()
+        self.output.close()
+        self.state.drop_previews()
+
+    def pause(self, interrupts: Sequence[GraphInterrupt], subagent: SubagentRun | None = None) -> None:
+        """Note that the graph has paused: at `interrupt()` calls, or (none given) at a static breakpoint."""
+        self.paused = True
+        self.subagents.record_interrupts(interrupts, subagent)
+
+    def remove_client_results(self, interrupts: Sequence[Interrupt]) -> None:
+        """Take from the client its own results of calls that the graph is about to answer (CopilotKit makes them)."""
+        calls = {one.tool_call_id for one in self.subagents.attribute_interrupts(interrupts)}
+        if self._conversation.remove_results(calls):
+            self._emit_snapshot()
+
+    # -- models -------------------------------------------------------------------------------------------------
+
+    def start_model_call(self, call: ModelCall) -> None:
+        """A model call begins."""
+        if (call.structured and self.messages.keeps_messages()) or (self._hides_inner and call.in_tool):
+            return  # its message is emitted whole, if a node returns it
+        if not call.hidden and not self.subagents.hides(call.subagent):
+            self.messages.start_model_call(call)
+            self._emit_withdrawals()
+            self.state.expect(read_predictions(call.metadata))
+
+    def end_model_call(self, call: ModelCall, message: BaseMessage) -> None:
+        """A model call has returned `message`."""
+        self.usage.add(message, call.metadata)
+        if (provider := maker_of(message.response_metadata)) is not None:
+            self.providers.add(provider)
+        self.messages.end_model_call(call, message)
+
+    def fail_model_call(self, call: ModelCall, error: BaseException) -> None:
+        """A model call failed: close its message at once, whether or not the run goes on without it."""
+        self.errors.record(error, ErrorCode.MODEL_ERROR)
+        self.state.drop_previews(self.messages.fail_model_call(call))
+
+    def remember_model_message(self, call: ModelCall, message: BaseMessage) -> None:
+        """Note what a model call has returned, for `CopyDetector`. Any thread may call this."""
+        if not call.hidden and not self.subagents.hides(call.subagent):
+            self.messages.copies.add(namespace_of(call.metadata), message, call.subagent)
+
+    def load_thread(self, thread: Thread) -> None:
+        """Take the thread as the checkpoint holds it: none of it is new, nor is what the run starts from."""
+        self._known_graphs.clear()
+        self.messages.load_thread(thread.messages)
+        self._stored.find_gone(thread.past)
+
+    def set_initial_messages(self, messages: Sequence[BaseMessage]) -> None:
+        """Take the messages that the root graph starts from: none of them is new."""
+        self._known_graphs.add(())
+        self.messages.set_initial(messages)
+
+    # -- nodes and subagents ----------------------------------------------------------------------------------------
+
+    def start_node(self, run_id: UUID, node: str, subagent: SubagentRun | None = None, namespace: str = "") -> None:
+        """A node begins, maybe once more. `namespace` is the checkpoint namespace of its task."""
+        self.messages.withdraw(namespace)  # its first attempt is not kept
+        self._emit_withdrawals()
+        if not self.subagents.hides(subagent):
+            self.steps.start(run_id, node, self.subagents.announce(subagent), namespace)
+
+    def end_node(
+        self, run_id: UUID, output: NodeOutput, inputs: NodeInput, subagent: SubagentRun | None, namespace: str
+    ) -> None:
+        """A node has ended; see `MessageTracker.end_node`."""
+        if not self.subagents.hides(subagent):
+            self.messages.end_node(output, inputs, subagent, namespace)
+            self._emit_withdrawals()
+            self.steps.finish(run_id)
+
+    def _emit_withdrawals(self) -> None:
+        if self.messages.take_withdrawn():
+            self._emit_snapshot()
+
+    def end_subagent(self, subagent: SubagentRun, error: BaseException | None = None) -> None:
+        """A subagent has ended: well, or with `error`."""
+        if isinstance(error, GraphInterruptError | GraphDrained):
+            self.subagents.suspend(subagent)
+        elif error is None or isinstance(error, GraphBubbleUp):  # it has handed over to the graph around it
+            self._ended_subagents.add(subagent.id)
+            self.subagents.finish(subagent)
+        else:
+            self._emitter.abandon(subagent.id)
+            if isinstance(error, asyncio.CancelledError | GeneratorExit | KeyboardInterrupt | RunStopped):
+                self.subagents.fail(subagent.id)
+            else:
+                code = self.errors.classify(error)
+                message = str(error) if self._expose_errors else code.message
+                self.subagents.fail(subagent.id, message, code.value)
+
+    def _close_subagent(self, subagent_run_id: str) -> None:
+        self.messages.close(subagent_run_id)
+        self.steps.close(subagent_run_id)
+
+    # -- state --------------------------------------------------------------------------------------------------
+
+    def update_graph(
+        self, namespace: Namespace, values: object, messages: Sequence[BaseMessage], subagent: SubagentRun | None = None
+    ) -> None:
+        """Take the state of a graph after a superstep; the first one of each graph is what it started from."""
+        if namespace and self.subagents.hidden:  # the first one arrives before its subagent is known
+            return
+        first = namespace not in self._known_graphs
+        if first and not namespace:
+            self.set_initial_messages(messages)
+        elif first:
+            self._known_graphs.add(namespace)
+            self.messages.mark_known(messages)
+        else:
+            self.messages.emit_new(messages, subagent)
+        self.state.values(namespace, values, self.subagents.announce(subagent))
+        if namespace:
+            return
+        if not first:
+            self.messages.update(messages)
+        if as_mapping(values) is None and not extract_messages(values, ""):
+            self.output.set_result(values)  # a functional-API graph that returns a bare value
+
+    def record_part(self, part: Mapping[str, object]) -> None:
+        """Emit a part of the graph's stream as a `RAW` event, if that is wanted."""
+        if self._emit_raw:
+            self._sink.event(agui.RawEvent(event=to_jsonable(dict(part)), source="langgraph"))
+
+    def record_task(self, namespace: Namespace, task: Mapping[str, object]) -> bool:
+        """Take a task of the graph at `namespace`, as the stream reports it. Return whether it has ended."""
+        ended = "result" in task or "error" in task
+        if ended:
+            self.state.task_end(namespace, str(task["id"]), task.get("result"))
+        else:
+            self.state.task_start(namespace)
+        return ended
+
+    def save_client_state(self, cache: ClientStateCache, *, unread: bool, behind: bool) -> None:
+        """Record what a client knows of the state when it leaves; see `Subscription` for `unread` and `behind`."""
+        state = self.state
+        if unread:
+            cache.record_left(self._input.run_id, state.previewed, None if behind else state.copy)
+        elif state.up_to_date:  # else the run was refused, and its client knows no more than before
+            cache.record_received(self._input.run_id)

@@ -11,10 +11,10 @@ from typing import Any, Final, NamedTuple, TypeAlias, cast
 
 from ag_ui.core import BaseEvent, StateDeltaEvent, StateSnapshotEvent
 
+from langgraph_agui.kernel.telemetry import count_dropped, run_logger
 from langgraph_agui.protocol.diff import Operation, changes, escaped, weigh
 from langgraph_agui.protocol.sse import MAX_FRAME
 from langgraph_agui.protocol.wire import JsonValue, size_of, to_jsonable
-from langgraph_agui.telemetry import count_dropped, run_logger
 
 logger = run_logger(__name__)
 

@@ -11,17 +11,17 @@ from typing import Final
 
 from ag_ui import core as agui
 
-from langgraph_agui.configs import task_id
+from langgraph_agui.kernel.configs import task_id
+from langgraph_agui.kernel.quoting import printable, quoted_list
+from langgraph_agui.kernel.telemetry import count_dropped, run_logger
 from langgraph_agui.messages.blocks import BlockKind
 from langgraph_agui.messages.extract import as_mapping
+from langgraph_agui.nodes import PredictState, emission_in, predicted_values, predictions_in
 from langgraph_agui.protocol.patch import PatchError, apply_patch
 from langgraph_agui.protocol.wire import JsonValue, is_same, json_equal, to_jsonable
-from langgraph_agui.quoting import printable, quoted_list
+from langgraph_agui.readers.sinks import Sink, Writer
 from langgraph_agui.state.client_state import ClientStateCache, preview_history
 from langgraph_agui.state.contract import StateContract
-from langgraph_agui.state.options import PredictState, emission_in, predicted_values, predictions_in
-from langgraph_agui.telemetry import count_dropped, run_logger
-from langgraph_agui.translate.event_sinks import Sink, Writer
 from langgraph_agui.translate.state_change import NOTHING, Maybe, Nothing, StateChange, Step, step_to_value
 
 logger = run_logger(__name__)

@@ -16,7 +16,7 @@ from langchain_core.messages import AIMessage
 from langgraph_agui.messages.assistant_turn import AssistantTurn, Block
 from langgraph_agui.messages.blocks import BlockDelta, BlockKind
 from langgraph_agui.messages.conversation import Conversation
-from langgraph_agui.translate.event_sinks import PIECE, Sink, Writer
+from langgraph_agui.readers.sinks import PIECE, Sink, Writer
 from langgraph_agui.translate.subagents import subagent_sink
 
 

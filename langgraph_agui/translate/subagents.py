@@ -12,13 +12,13 @@ from ag_ui import core as agui
 from ag_ui.core import BaseEvent, Interrupt
 from langgraph.types import Interrupt as GraphInterrupt
 
-from langgraph_agui.interrupts.used import graph_id
+from langgraph_agui.interrupts.used_answers import graph_id
 from langgraph_agui.messages.blocks import BlockKind
 from langgraph_agui.messages.conversation import Conversation
 from langgraph_agui.messages.encrypted_values import AGENT, MessageSource
+from langgraph_agui.options import Subagents
 from langgraph_agui.protocol.wire import clean_text
-from langgraph_agui.settings import Subagents
-from langgraph_agui.translate.event_sinks import Sink, Writer
+from langgraph_agui.readers.sinks import Sink, Writer
 
 
 @dataclass(frozen=True, slots=True)

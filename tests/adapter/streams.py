@@ -11,9 +11,9 @@ from uuid import uuid4
 from ag_ui.core import BaseEvent, Event, Message, RunAgentInput, UserMessage
 
 from langgraph_agui import LangGraphAgent
+from langgraph_agui.compat.old_clients import OldClientSink
 from langgraph_agui.protocol import Fold, Verifier, fold
-from langgraph_agui.translate.event_sinks import EventSink, Unmerged
-from langgraph_agui.translate.old_clients import OldClientSink
+from langgraph_agui.readers.sinks import EventSink, Unmerged
 from tests.agreement import record_stream
 
 

@@ -11,7 +11,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, MessagesState, StateGraph
 
 from langgraph_agui import LangGraphAgent
-from langgraph_agui.translate import stream_sequencer
+from langgraph_agui.translate.local import sequencer as stream_sequencer
 from tests.adapter.models import Scripted
 from tests.adapter.streams import record_run, run_input
 from tests.waiting import PATIENCE

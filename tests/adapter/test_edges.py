@@ -138,7 +138,7 @@ async def test_raw_parts_are_told_when_asked_for() -> None:
     graph = chain_of(talker(Scripted(["answer"])))
     assert "RAW" not in (await record_run(LangGraphAgent(graph=graph), run_input("hi"))).types
     graph = chain_of(talker(Scripted(["answer"])))
-    recorded = await record_run(LangGraphAgent(graph=graph, emit_raw=True), run_input("hi"))
+    recorded = await record_run(LangGraphAgent(graph=graph, emit_raw_events=True), run_input("hi"))
     assert {event.event["type"] for event in recorded.of("RAW")} >= {"values", "updates", "tasks"}
     assert {event.source for event in recorded.of("RAW")} == {"langgraph"}
 

@@ -20,7 +20,7 @@ from langgraph.pregel.remote import RemoteGraph
 from langgraph.types import Send
 
 from langgraph_agui import AGUIMiddleware, LangGraphAgent, agui_context, frontend_tools
-from langgraph_agui.frontend import forwarded_props, frontend_config, is_frontend_call
+from langgraph_agui.nodes import forwarded_props, frontend_config, is_frontend_call
 from tests.adapter.frontends import LOCATE, PAINT, PLACE, Offered, agent_of, answered, client_tool, ended, go, lookup
 from tests.adapter.graphs import Chat
 from tests.adapter.models import call
@@ -142,7 +142,7 @@ class Metadata(BaseCallbackHandler):
 async def test_the_model_sees_the_context_and_nobody_else_does() -> None:
     model, saver, traced = Offered(["ok"]), InMemorySaver(), Metadata()
     graph = agent_of(model, lookup, saver=saver, system_prompt="Be brief.").graph
-    agent = LangGraphAgent(graph=graph, config={"callbacks": [traced]}, emit_raw=True)
+    agent = LangGraphAgent(graph=graph, config={"callbacks": [traced]}, emit_raw_events=True)
     recorded = await go(agent, "hi", context=[PLACE], forwarded_props={"canary-4711": "canary-4711"})
     ended(recorded)
     system = model.seen[0][0]

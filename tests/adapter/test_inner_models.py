@@ -18,7 +18,7 @@ from langgraph.graph.message import add_messages
 from langgraph.types import RetryPolicy
 from typing_extensions import TypedDict
 
-from langgraph_agui import LangGraphAgent
+from langgraph_agui import ClientOptions, LangGraphAgent
 from tests.adapter.graphs import chain_of
 from tests.adapter.models import Scripted, call, calling, part, text_chunk, thinking
 from tests.adapter.streams import RecordedRun, record_run, run_input, user
@@ -211,7 +211,9 @@ async def test_a_tools_model_is_seen_live_and_gone_when_its_node_has_ended() -> 
 
 async def test_inner_models_can_be_hidden() -> None:
     graph, _ = in_a_tool(None)
-    recorded = await record_run(LangGraphAgent(graph, inner_models="hidden"), run_input(user("hi")))
+    recorded = await record_run(
+        LangGraphAgent(graph, clients=ClientOptions(models_in_tools="hidden")), run_input(user("hi"))
+    )
     assert "Inner" not in str(recorded.events)
     assert recorded.types.count("MESSAGES_SNAPSHOT") == 1
     assert not recorded.of("REASONING_START")

@@ -161,7 +161,7 @@ async def test_a_run_that_goes_on_reaches_its_checkpoint(sse: bool) -> None:
 
 
 async def test_a_slow_reader_gets_everything() -> None:
-    agent = LangGraphAgent(scripted_agent([f"{n} " for n in range(200)]).graph, merge_fragments=False)
+    agent = LangGraphAgent(scripted_agent([f"{n} " for n in range(200)]).graph)
     kinds, words = [], []
     async for event in agent.run(run_input("hi")):
         kinds.append(event.type.value)

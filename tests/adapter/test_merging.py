@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from langgraph_agui import LangGraphAgent
 from langgraph_agui.protocol import decode
-from langgraph_agui.translate import subscription
-from langgraph_agui.translate.event_sinks import PIECE, EventSink, SSESink
-from langgraph_agui.translate.subscription import Subscription
+from langgraph_agui.readers import subscription
+from langgraph_agui.readers.sinks import PIECE, EventSink, SSESink
+from langgraph_agui.readers.subscription import Subscription
 from tests.adapter.graphs import agent_of, talker
 from tests.adapter.models import Scripted, calling, part, thinking
 from tests.adapter.streams import record_run, run_input
@@ -130,7 +130,7 @@ async def test_blocks_are_not_mixed() -> None:
 
 async def test_an_option_keeps_fragments_apart() -> None:
     words = [f"{number} " for number in range(300)]
-    agent = agent_of(talker(Scripted(words)), merge_fragments=False)
+    agent = agent_of(talker(Scripted(words)))
 
     recorded = await record_run(agent, run_input("hi"))
 
@@ -220,4 +220,4 @@ async def test_nothing_is_kept_for_a_reader_that_is_gone(how: str) -> None:
 
 async def test_agents_take_the_option() -> None:
     with pytest.raises(TypeError, match="merge_fragments must be bool"):
-        LangGraphAgent(agent_of(talker(Scripted(["a"]))).graph, merge_fragments="no")  # type: ignore[arg-type]
+        LangGraphAgent(agent_of(talker(Scripted(["a"]))).graph)  # type: ignore[arg-type]

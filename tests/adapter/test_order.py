@@ -12,7 +12,7 @@ from langgraph.config import get_stream_writer
 from langgraph.graph import START, StateGraph
 
 from langgraph_agui import LangGraphAgent
-from langgraph_agui.translate.stream_sequencer import StreamSequencer
+from langgraph_agui.translate.local.sequencer import StreamSequencer
 from tests.adapter.graphs import Chat, chain_of
 from tests.adapter.models import Scripted
 from tests.adapter.streams import RecordedRun, record_run, run_input

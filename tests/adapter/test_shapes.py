@@ -46,7 +46,7 @@ def calls(recorded: RecordedRun) -> list[tuple[str, str, str]]:
 
 
 async def test_text() -> None:
-    agent = LangGraphAgent(scripted_agent(["Hel", "lo", ""]).graph, merge_fragments=False)
+    agent = LangGraphAgent(scripted_agent(["Hel", "lo", ""]).graph)
     recorded = await record_run(agent, run_input("hi"))
     recorded.check_snapshot()
     assert items(recorded) == ["text(", ")text"]

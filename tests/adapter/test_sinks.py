@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from ag_ui.core import ReasoningMessageContentEvent, TextMessageContentEvent, ToolCallArgsEvent
 
-from langgraph_agui.translate.event_sinks import EventSink, Unmerged
+from langgraph_agui.readers.sinks import EventSink, Unmerged
 
 KINDS = [
     ("text", TextMessageContentEvent, "message_id"),

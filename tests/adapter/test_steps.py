@@ -81,7 +81,7 @@ async def test_the_end_of_a_step_has_the_tokens_of_its_model_calls() -> None:
 
 @pytest.mark.parametrize("node", [talker, sync_talker])
 async def test_a_step_opens_before_what_its_node_streams(node: Any) -> None:
-    agent = agent_of(node(Scripted(["a", "b"]), "one"), merge_fragments=False)
+    agent = agent_of(node(Scripted(["a", "b"]), "one"))
     recorded = await record_run(agent, run_input("hi"))
     recorded.check_snapshot()
     assert steps(recorded) == ["+one", "a", "b", "-one"]
@@ -132,7 +132,7 @@ async def test_sync_fan_out() -> None:
     for name in ("one", "two", "three"):
         builder.add_node(name, sync_talker(Scripted([f"{name}-a", 0.01, f"{name}-b"]), name))
         builder.add_edge(START, name)
-    recorded = await record_run(LangGraphAgent(graph=builder.compile(), merge_fragments=False), run_input("hi"))
+    recorded = await record_run(LangGraphAgent(graph=builder.compile()), run_input("hi"))
     recorded.check_snapshot()
     found = steps(recorded)
     for name in ("one", "two", "three"):

@@ -17,7 +17,7 @@ from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.func import entrypoint
 
-from langgraph_agui import AGUICallbackHandler, LangGraphAgent, ReasoningOptions, ThinkTagSplitter
+from langgraph_agui import AGUICallbackHandler, LangGraphAgent, ReasoningOptions, ThinkTags
 from tests.adapter.canary import CANARY, SEAL, check_events, found
 from tests.adapter.graphs import Chat, agent_of, chain_of, sync_talker, talker
 from tests.adapter.models import Scripted, call, text_chunk
@@ -28,7 +28,7 @@ from tests.providers.server import ProviderServer
 from tests.providers.tools import get_weather
 from tests.providers.turns import Call, Text, turn
 
-TAGS = ThinkTagSplitter()
+TAGS = True
 SPLIT = ReasoningOptions(think_tags=TAGS)
 HIDDEN = ReasoningOptions(visibility="hidden", seal=SEAL, think_tags=TAGS)
 
@@ -142,7 +142,7 @@ async def test_blocks_of_text() -> None:
 
 @whole
 async def test_a_template_that_opens_the_reasoning(whole: bool) -> None:
-    opened = ReasoningOptions(think_tags=ThinkTagSplitter(opened=True))
+    opened = ReasoningOptions(think_tags=ThinkTags(opened=True))
     model = Scripted(["Hm.\n</th", "ink>\n\nYes."], ["</think>More"], disable_streaming=whole)
     recorded, sent = await turns(agent_of(talker(model), reasoning=opened), model)
     assert seen(recorded) == ["r:Hm.", "t:Yes."]
@@ -151,7 +151,7 @@ async def test_a_template_that_opens_the_reasoning(whole: bool) -> None:
 
 @whole
 async def test_other_tags(whole: bool) -> None:
-    options = ReasoningOptions(think_tags=ThinkTagSplitter("[THINK]", "[/THINK]"))
+    options = ReasoningOptions(think_tags=ThinkTags("[THINK]", "[/THINK]"))
     model = Scripted(["[THINK]Hm.[/TH", "INK]Yes."], ["More"], disable_streaming=whole)
     recorded, sent = await turns(agent_of(talker(model), reasoning=options), model)
     assert seen(recorded) == ["r:Hm.", "t:Yes."]
@@ -268,7 +268,7 @@ class Kept(Chat):
 @pytest.mark.parametrize("opened", [False, True])
 async def test_state_and_results(keep: Any, opened: bool) -> None:
     """The same text in another place: it is known by its tags."""
-    tags = ThinkTagSplitter(opened=opened)
+    tags = ThinkTags(opened=opened)
     options = ReasoningOptions(visibility="hidden", seal=SEAL, think_tags=tags)
     model = Scripted([SECRET.removeprefix("<think>") if opened else SECRET])
 
@@ -294,7 +294,7 @@ async def test_state_and_results(keep: Any, opened: bool) -> None:
 @pytest.mark.parametrize("opened", [False, True])
 async def test_tags_in_several_blocks(opened: bool, ends: bool) -> None:
     """One block opens the reasoning, another closes it; or none does."""
-    options = ReasoningOptions(visibility="hidden", seal=SEAL, think_tags=ThinkTagSplitter(opened=opened))
+    options = ReasoningOptions(visibility="hidden", seal=SEAL, think_tags=ThinkTags(opened=opened))
     begin, end = "" if opened else "<think>", "</think>" if ends else ""
     texts = [f"{begin}{CANARY}", f"{CANARY}{end}", "A jacket." if ends else CANARY]
     model = Scripted([text_chunk(text, place) for place, text in enumerate(texts)])

@@ -13,7 +13,7 @@ from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
-from langgraph_agui import LangGraphAgent
+from langgraph_agui import LangGraphAgent, TrustOptions
 from tests.adapter.graphs import Chat, agent_of
 from tests.adapter.models import Scripted, call, text_chunk, thinking
 from tests.adapter.streams import RecordedRun, dumped, record_run, run_input
@@ -38,7 +38,7 @@ def thinker(saver: Any) -> tuple[LangGraphAgent, Scripted]:
     first = [thinking("hm", 0), thinking(index=0, signature="s"), text_chunk("Look", 1), call("look", "c1", 2)]
     model = Scripted(first, [text_chunk("Found", 0)], [thinking("so", 0), text_chunk("Second", 1)])
     graph = create_agent(model, [look], checkpointer=saver)
-    return LangGraphAgent(graph, unknown_threads="ignore"), model
+    return LangGraphAgent(graph, trust=TrustOptions(history="ignore")), model
 
 
 async def turn(agent: LangGraphAgent, *messages: Any, **fields: Any) -> RecordedRun:

@@ -13,7 +13,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 from langgraph.types import Command
 
-from langgraph_agui import LangGraphAgent, ReasoningOptions, ReasoningSeal, ThinkTagSplitter
+from langgraph_agui import LangGraphAgent, ReasoningOptions, ReasoningSeal
 from tests.adapter.canary import CANARY, HIDDEN, SEAL, THOUGHT, UNSEALED, check_events, receive_event, texts, thoughts
 from tests.adapter.graphs import Chat, agent_of, chain_of, sync_talker, talker
 from tests.adapter.models import Scripted, call, text_chunk, thinking
@@ -46,7 +46,9 @@ async def test_by_default_all_of_it_is_shown() -> None:
 def test_raw_events_are_refused(visibility: Any) -> None:
     with pytest.raises(ValueError, match="emit_raw"):
         LangGraphAgent(
-            graph=chain_of(talker(Scripted(THOUGHT))), emit_raw=True, reasoning=ReasoningOptions(visibility=visibility)
+            graph=chain_of(talker(Scripted(THOUGHT))),
+            emit_raw_events=True,
+            reasoning=ReasoningOptions(visibility=visibility),
         )
 
 
@@ -282,7 +284,7 @@ async def summed(provider: str, whole: bool, server: ProviderServer) -> tuple[Re
 
 @sync
 async def test_plain_text_has_no_opaque_values(sync: bool) -> None:
-    agent = agent_of((sync_talker if sync else talker)(Scripted(["Hel", "lo"])), merge_fragments=False)
+    agent = agent_of((sync_talker if sync else talker)(Scripted(["Hel", "lo"])))
     recorded = await record_run(agent, run_input("hi"))
     kinds = ["TEXT_MESSAGE_START", "TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_END"]
     steps = ["STEP_STARTED", *kinds, "STEP_FINISHED"]
@@ -323,7 +325,7 @@ async def test_off_sends_no_reasoning_events_at_all(seal: ReasoningSeal | None) 
 
     thought = [thinking(CANARY, 0), thinking(index=0, signature="S"), text_chunk("<think>so</think>Yes", 1)]
     model = Scripted([*thought, call("look", "c1", 2, q="x")], [text_chunk("Done", 0)])
-    options = ReasoningOptions(visibility="off", seal=seal, think_tags=ThinkTagSplitter())
+    options = ReasoningOptions(visibility="off", seal=seal, think_tags=True)
     agent = LangGraphAgent(create_agent(model, [look]), reasoning=options)
     recorded = await record_run(agent, run_input("hi"))
     assert not [kind for kind in recorded.types if kind.startswith("REASONING")]

@@ -13,7 +13,7 @@ from typing import Any
 
 from ag_ui.core import Interrupt, Message, ResumeEntry
 
-from langgraph_agui import LangGraphAgent
+from langgraph_agui import ApprovalOptions, LangGraphAgent
 from tests.adapter.streams import RecordedRun, record_run, run_input, user
 from tests.approvals.kinds import KINDS, happened
 
@@ -143,7 +143,7 @@ async def refuse_all(agent: LangGraphAgent, paused: Paused, answer: str) -> None
     await refuse(agent, paused, [*good, good[0]], "interrupt_duplicate")
     for one in good[:-1]:
         await refuse(agent, paused, [one], "interrupt_unanswered")
-    late = LangGraphAgent(agent.graph, approval_timeout=timedelta(0))
+    late = LangGraphAgent(agent.graph, approvals=ApprovalOptions(timeout=timedelta(0)))
     await refuse(late, paused, good, "interrupt_expired")
     recorded = await paused.resume(agent, [], user("never mind"))
     assert recorded.last.code == "interrupt_unanswered"

@@ -13,7 +13,7 @@ from langgraph.graph import START, StateGraph
 from langgraph.types import interrupt
 from typing_extensions import TypedDict
 
-from langgraph_agui import Approval, LangGraphAgent
+from langgraph_agui import Approval, ApprovalOptions, LangGraphAgent
 from tests.adapter.models import call
 from tests.adapter.streams import record_run, run_input, user
 from tests.approvals.dialogues import Dialogue, cancelled, resolved
@@ -271,7 +271,7 @@ async def test_a_timeout_for_all(mode: Mode, file: Path) -> None:
     since = datetime.fromisoformat(stored.created_at or "")
     ends = {datetime.fromisoformat(question.expires_at or "") for question in shown.outcome.interrupts}  # type: ignore[union-attr]
     assert ends == {since + timedelta(minutes=5)}
-    dialogue.agent = LangGraphAgent(dialogue.graph, approval_timeout=timedelta(0))
+    dialogue.agent = LangGraphAgent(dialogue.graph, approvals=ApprovalOptions(timeout=timedelta(0)))
     late = await dialogue.send(resume=resolved((one, True), (two, True)))
     assert late.last.code == "interrupt_expired"
     recorded = await dialogue.send(resume=cancelled(one, two))

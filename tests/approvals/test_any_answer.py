@@ -11,7 +11,7 @@ from ag_ui.core import ResumeEntry
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from langgraph_agui.errors import ErrorCode
+from langgraph_agui.kernel.errors import ErrorCode
 from tests.approvals.clients import ending
 from tests.approvals.dialogues import Dialogue
 from tests.approvals.kinds import Mode

@@ -12,7 +12,7 @@ from langchain_core.messages import ToolMessage as LCToolMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
-from langgraph_agui import AGUIMiddleware, LangGraphAgent
+from langgraph_agui import AGUIMiddleware, ApprovalOptions, LangGraphAgent
 from tests.adapter.histories import assert_valid
 from tests.adapter.models import Piece, Scripted, call
 from tests.adapter.streams import user
@@ -82,7 +82,7 @@ async def test_a_message_beside_an_answer_whose_run_pauses_again(whole: bool) ->
 
 
 async def test_a_message_that_waits_is_heard_when_the_pause_is_given_up() -> None:
-    steps = Steps(input_while_paused="cancel_and_continue")
+    steps = Steps(approvals=ApprovalOptions(when_paused="cancel"))
     (one,) = await steps.client.ask(user("spend 2", "u1"))
     await steps.client.send(user("also", "u2"), resume=resolved((one.id, True)))
     recorded = await steps.client.send(user("never mind", "u3"))
@@ -137,7 +137,7 @@ async def test_a_new_message_over_an_open_call_of_the_client() -> None:
 
 
 async def test_connect_shows_the_convention_s_call_behind_the_conversation() -> None:
-    steps = Steps(approvals="tool_call")
+    steps = Steps(approvals=ApprovalOptions(ask_by="tool_call"))
     await steps.client.send(user("hi", "u1"))
     await steps.client.send(user("spend 1", "u2"))
     steps.client.held = []

@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import interrupt
 
-from langgraph_agui import LangGraphAgent
+from langgraph_agui import ApprovalOptions, LangGraphAgent
 from tests.adapter.graphs import chain_of
 from tests.adapter.models import Scripted, call
 from tests.adapter.streams import record_run, run_input, user
@@ -71,7 +71,7 @@ async def test_what_is_no_approval_stays_an_interrupt_in_the_convention() -> Non
         answers.append(interrupt({"question": "Which one?"}))
         return {}
 
-    agent = LangGraphAgent(chain_of(node, checkpointer=InMemorySaver()), approvals="tool_call")
+    agent = LangGraphAgent(chain_of(node, checkpointer=InMemorySaver()), approvals=ApprovalOptions(ask_by="tool_call"))
     recorded = await record_run(agent, run_input("hi", thread="t"))
     (one,) = recorded.last.outcome.interrupts
     assert recorded.of("TOOL_CALL_START") == []

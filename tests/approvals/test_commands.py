@@ -20,8 +20,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.types import interrupt
 
-from langgraph_agui import LangGraphAgent
-from langgraph_agui.conventions.interrupts import on_interrupt_events
+from langgraph_agui import ApprovalOptions, ClientOptions, LangGraphAgent
+from langgraph_agui.compat.interrupts import on_interrupt_events
 from tests.adapter.graphs import chain_of
 from tests.adapter.models import Scripted, call
 from tests.adapter.streams import RecordedRun, record_run, run_input, user
@@ -155,7 +155,7 @@ async def test_one_answer_to_several_interrupts_is_refused(kind: str, tmp_path: 
 @pytest.mark.parametrize("form", ["legacy", "both"])
 async def test_a_message_while_paused_repeats_the_question_and_waits(form: Any, tmp_path: Path) -> None:
     file = tmp_path / "happened"
-    agent = LangGraphAgent(KINDS["batched"](InMemorySaver()), interrupts=form)
+    agent = LangGraphAgent(KINDS["batched"](InMemorySaver()), approvals=ApprovalOptions(ask_by=form))
     first = await record_run(agent, run_input(user(str(file)), thread="t", protocol_version=None))
     late = user(f"{file}.late", "late")
     for _ in range(2):
@@ -198,7 +198,7 @@ async def test_a_graph_gets_what_the_text_of_an_answer_says(sent: Any, schema: A
         got.append(interrupt("Which?", response_schema=schema) if schema else interrupt("Which?"))
         return {}
 
-    agent = LangGraphAgent(chain_of(ask, checkpointer=InMemorySaver()), interrupts="legacy")
+    agent = LangGraphAgent(chain_of(ask, checkpointer=InMemorySaver()), approvals=ApprovalOptions(ask_by="events"))
     first = await record_run(agent, run_input("hi", thread="t", protocol_version=None))
     given = run_input(*first.messages, thread="t", protocol_version=None, forwarded_props=command(sent))
     done = await record_run(agent, given)
@@ -220,7 +220,7 @@ async def test_a_graph_gets_what_the_text_of_an_answer_says(sent: Any, schema: A
 async def test_how_clients_are_asked(
     form: Any, protocol: str | None, legacy: bool, outcome: bool, tmp_path: Path
 ) -> None:
-    agent = LangGraphAgent(KINDS["batched"](InMemorySaver()), interrupts=form)
+    agent = LangGraphAgent(KINDS["batched"](InMemorySaver()), approvals=ApprovalOptions(ask_by=form))
     given = run_input(user(str(tmp_path / "happened")), thread="t", protocol_version=protocol)
     recorded = await record_run(agent, given)
     assert bool(asked(recorded)) == legacy
@@ -288,7 +288,7 @@ async def test_two_approvals_inside_one_subagent(subagents: Any, tmp_path: Path)
 
     file = tmp_path / "happened"
     graph = as_tool(spender("batched", model=Scripted(script=twice)), 1, InMemorySaver())
-    agent = LangGraphAgent(graph, subagents=subagents)
+    agent = LangGraphAgent(graph, clients=ClientOptions(subagents=subagents))
     first = await record_run(agent, run_input(user(str(file)), thread="t"))
     props = command({"decisions": [{"type": "approve"}]})
     given = run_input(*first.messages, thread="t", forwarded_props=props)

@@ -11,7 +11,7 @@ import pytest
 from langchain_core.messages import BaseMessage, ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
-from langgraph_agui import LangGraphAgent
+from langgraph_agui import ApprovalOptions, LangGraphAgent
 from tests.adapter.models import Piece, Scripted, call
 from tests.approvals.clients import Client, asked, ending
 from tests.approvals.dialogues import resolved
@@ -51,7 +51,7 @@ class Asker:
 @each_value()
 async def test_the_time_counts_from_the_question_itself(wrapped: str, mode: Mode, saver: Any, tmp_path: Any) -> None:
     asker = Asker(mode)
-    client = Client(LangGraphAgent(WRAPPED[wrapped](asker, saver), approval_timeout=HOUR))
+    client = Client(LangGraphAgent(WRAPPED[wrapped](asker, saver), approvals=ApprovalOptions(timeout=HOUR)))
     questions = await client.ask(str(tmp_path / "happened"))
     for number in range(2):
         (one,) = questions
@@ -67,7 +67,7 @@ async def test_the_time_counts_from_the_question_itself(wrapped: str, mode: Mode
 async def test_a_subagent_that_thinks_for_long_leaves_time_to_answer(tmp_path: Any) -> None:
     asker = Asker("batched", delay=2.1)
     graph = as_tool(asker(None), 1, InMemorySaver())
-    client = Client(LangGraphAgent(graph, approval_timeout=timedelta(seconds=2)))
+    client = Client(LangGraphAgent(graph, approvals=ApprovalOptions(timeout=timedelta(seconds=2))))
     (first,) = await client.ask(str(tmp_path / "happened"))
     (second,) = await client.ask(resume=resolved((first.id, {"approved": False})))
     assert ending(await client.send(resume=resolved((second.id, {"approved": False})))) == "success"
@@ -75,7 +75,7 @@ async def test_a_subagent_that_thinks_for_long_leaves_time_to_answer(tmp_path: A
 
 async def test_it_runs_out(tmp_path: Any) -> None:
     graph = as_tool(Asker("batched")(None), 1, InMemorySaver())
-    client = Client(LangGraphAgent(graph, approval_timeout=timedelta(seconds=0.05)))
+    client = Client(LangGraphAgent(graph, approvals=ApprovalOptions(timeout=timedelta(seconds=0.05))))
     (one,) = await client.ask(str(tmp_path / "happened"))
     await asyncio.sleep(0.06)
     assert ending(await client.send(resume=resolved((one.id, {"approved": False})))) == "interrupt_expired"

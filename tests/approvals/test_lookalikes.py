@@ -9,7 +9,7 @@ from langchain_core.messages import AIMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import interrupt
 
-from langgraph_agui import LangGraphAgent
+from langgraph_agui import ApprovalOptions, LangGraphAgent
 from langgraph_agui.interrupts.decisions import ALL_DECISIONS
 from tests.adapter.graphs import Chat, chain_of
 from tests.approvals.clients import Client, asked, ending
@@ -68,7 +68,7 @@ async def test_it_can_be_cancelled(value: dict[str, Any]) -> None:
 
 @ALL
 async def test_it_is_an_interrupt_in_the_convention_too(value: dict[str, Any]) -> None:
-    client, answers = client_of(value, approvals="tool_call")
+    client, answers = client_of(value, approvals=ApprovalOptions(ask_by="tool_call"))
     recorded = await client.send("go")
     (one,) = asked(recorded)
     assert recorded.of("TOOL_CALL_START") == []

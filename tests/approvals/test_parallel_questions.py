@@ -15,7 +15,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 from langgraph.types import interrupt
 
-from langgraph_agui import LangGraphAgent
+from langgraph_agui import ApprovalOptions, LangGraphAgent
 from tests.adapter.graphs import Chat
 from tests.adapter.models import Piece, Scripted, call
 from tests.approvals.clients import Client, asked, ending
@@ -126,7 +126,7 @@ async def test_a_message_beside_a_cancel_of_what_is_closed_while_others_are_open
     """The cancel changes nothing: the message is refused, or heard, as it is without."""
     both = Both()
     both.broken = False
-    client = Client(LangGraphAgent(both.graph(), input_while_paused=policy))
+    client = Client(LangGraphAgent(both.graph(), approvals=ApprovalOptions(when_paused=policy)))
     first = await client.ask("go")
     await client.ask(resume=answers(first))
     recorded = await client.send("more", resume=cancelled(*(one.id for one in first)))

@@ -14,7 +14,7 @@ from langchain_core.messages import HumanMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
-from langgraph_agui import LangGraphAgent
+from langgraph_agui import ApprovalOptions, LangGraphAgent
 from tests.adapter.histories import assert_valid
 from tests.adapter.models import Scripted
 from tests.adapter.streams import record_run, run_input, user
@@ -58,7 +58,7 @@ async def test_a_new_message_cancels_what_is_open(mode: Mode, tmp_path: Path) ->
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_a_new_message_cancels_every_kind_of_pause(kind: str, tmp_path: Path) -> None:
-    agent = LangGraphAgent(KINDS[kind](InMemorySaver()), input_while_paused="cancel_and_continue")
+    agent = LangGraphAgent(KINDS[kind](InMemorySaver()), approvals=ApprovalOptions(when_paused="cancel"))
     files = [tmp_path / "happened.one", tmp_path / "happened.two"]
     held: list[Any] = []
     for file in files:

@@ -12,7 +12,7 @@ from ag_ui.core import ResumeEntry
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
-from langgraph_agui import LangGraphAgent
+from langgraph_agui import ApprovalOptions, LangGraphAgent
 from tests.adapter.streams import user
 from tests.approvals.clients import Client, asked, ending
 from tests.approvals.dialogues import cancelled, resolved
@@ -193,7 +193,7 @@ async def test_who_asks_is_told_before_and_the_record_is_made_after(tmp_path: Pa
             raise PermissionError
 
     file, saver = tmp_path / "happened", Full()
-    client = Client(LangGraphAgent(KINDS["per_call"](saver), on_approval=on_approval))
+    client = Client(LangGraphAgent(KINDS["per_call"](saver), approvals=ApprovalOptions(on_answer=on_approval)))
     answers = approvals(await client.ask(str(file)))
     saver.written = 0
     assert ending(await client.send(resume=answers)) == "approval_refused"

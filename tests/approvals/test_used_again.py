@@ -11,8 +11,8 @@ from langchain_core.messages import AIMessage, ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import interrupt
 
-from langgraph_agui import LangGraphAgent
-from langgraph_agui.conventions.interrupts import on_interrupt_events
+from langgraph_agui import ApprovalOptions, LangGraphAgent
+from langgraph_agui.compat.interrupts import on_interrupt_events
 from tests.adapter.graphs import chain_of
 from tests.adapter.models import Scripted
 from tests.adapter.streams import user
@@ -141,7 +141,7 @@ async def test_a_command_sent_again_by_another_run_answers_nothing_that_is_asked
     kind: str, form: str, tmp_path: Path
 ) -> None:
     file, saver = tmp_path / "happened", Full()
-    client = Client(LangGraphAgent(KINDS[kind](saver), input_while_paused="cancel_and_continue"))
+    client = Client(LangGraphAgent(KINDS[kind](saver), approvals=ApprovalOptions(when_paused="cancel")))
     questions, used = await client.ask(user(str(file), "u1")), []
     for times in (1, 2):
         used.append(by_command(questions, form))

@@ -11,7 +11,7 @@ from langchain.agents import create_agent
 from langchain_core.messages import AIMessageChunk
 from langchain_core.tools import tool
 
-from langgraph_agui import LangGraphAgent
+from langgraph_agui import ClientOptions, LangGraphAgent
 from tests.adapter.models import Scripted, call, text_chunk, thinking, used
 from tests.adapter.streams import RecordedRun, dumped, record_run, run_input
 from tests.callbacks.hearing import ReceivedEvents, call_by, into_client, ways
@@ -98,7 +98,9 @@ async def both(way: str, make: Any, mode: str = "attributed") -> tuple[ReceivedE
     received = ReceivedEvents(subagents=mode)
     await call_by(way, make(), ASKED, received.config)
     received.check()
-    return received, await record_run(LangGraphAgent(graph=make(), subagents=mode), run_input("hi"))
+    return received, await record_run(
+        LangGraphAgent(graph=make(), clients=ClientOptions(subagents=mode)), run_input("hi")
+    )
 
 
 @ways

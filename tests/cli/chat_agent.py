@@ -17,7 +17,7 @@ from langchain_core.tools import ToolException, tool
 from langgraph.checkpoint.memory import InMemorySaver
 
 from langgraph_agui import LangGraphAgent
-from langgraph_agui.cli.serve import build_app
+from langgraph_agui.devtools.cli.serve import build_app
 from langgraph_agui.middleware import AGUIMiddleware
 from tests.adapter.models import Scripted, Turn, call, text_chunk, thinking, used
 from tests.http.serving import serving

@@ -17,7 +17,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import interrupt
 
 from langgraph_agui import LangGraphAgent
-from langgraph_agui.cli.serve import build_app
+from langgraph_agui.devtools.cli.serve import build_app
 from tests.adapter.models import Scripted, Turn, call, text_chunk, thinking
 from tests.cli.demo_server import environment
 from tests.cli.terminal import Terminal, chatting

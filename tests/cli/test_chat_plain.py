@@ -16,9 +16,9 @@ from langgraph.types import interrupt
 from typer.testing import CliRunner
 
 from langgraph_agui import LangGraphAgent
-from langgraph_agui.cli.app import app
-from langgraph_agui.cli.serve import build_app
 from langgraph_agui.client import AGUISession
+from langgraph_agui.devtools.cli.app import app
+from langgraph_agui.devtools.cli.serve import build_app
 from langgraph_agui.interrupts.decisions import answer_schema
 from langgraph_agui.protocol import verify
 from tests.cli.chat_agent import EVIL, ChatAgent, chat_agent

@@ -18,7 +18,7 @@ import pytest
 from typer.testing import CliRunner
 
 from langgraph_agui import __version__
-from langgraph_agui.cli.app import app
+from langgraph_agui.devtools.cli.app import app
 from langgraph_agui.protocol import verify
 from tests.agreement import record_stream
 from tests.cli.demo_server import environment, running
@@ -346,7 +346,7 @@ def test_a_local_server_answers_only_to_local_names(demo_url):
 
 
 def test_without_the_extra_one_line_names_it():
-    code = "import sys; sys.modules['typer'] = None; from langgraph_agui.cli import main; main()"
+    code = "import sys; sys.modules['typer'] = None; from langgraph_agui.devtools.cli import main; main()"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment(), check=False)
     assert done.returncode == 1
     assert done.stderr == 'typer is missing: pip install "langgraph-agui[cli]"\n'

@@ -9,7 +9,7 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langgraph.types import Command
 
 from langgraph_agui import LangGraphAgent
-from langgraph_agui.cli.demo import SUGGESTIONS, DemoModel, build_demo_graph, get_weather
+from langgraph_agui.devtools.demo import SUGGESTIONS, DemoModel, build_demo_graph, get_weather
 from tests.adapter.streams import record_run, run_input
 
 THREAD: Any = {"configurable": {"thread_id": "t"}}

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from langgraph_agui.cli.app import app
+from langgraph_agui.devtools.cli.app import app
 from tests.deep import deep
 
 UNREAD = "client tools: nothing binds those that a client brings, so no model can call them"
@@ -32,7 +32,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.types import interrupt
 
 from langgraph_agui import AGUIMiddleware, LangGraphAgent, ReasoningOptions, ThinkTagSplitter
-from langgraph_agui.models import ReasoningChatDeepSeek
+from langgraph_agui.chat_models import ReasoningChatDeepSeek
 
 KEY = "test-key"
 thinking = {"type": "enabled", "budget_tokens": 2048}
@@ -167,7 +167,7 @@ def test_a_model_that_loses_reasoning() -> None:
     ]
     assert lines[7] == (
         "  → langchain-deepseek never sends reasoning back. "
-        "Use ReasoningChatDeepSeek from langgraph_agui.models, with the same arguments."
+        "Use ReasoningChatDeepSeek from langgraph_agui.chat_models, with the same arguments."
     )
     assert lines[-1] == "1 of 1 model should be changed."
 

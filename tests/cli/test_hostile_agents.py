@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from langgraph_agui.cli.app import app
+from langgraph_agui.devtools.cli.app import app
 from tests.cli.chat_agent import EVIL
 from tests.cli.terminal import chatting
 from tests.client.servers import answering, recording, server

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from langgraph_agui.cli.loading import load_model
+from langgraph_agui.devtools.cli.loading import load_model
 
 
 @pytest.fixture(autouse=True)

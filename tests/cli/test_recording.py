@@ -12,8 +12,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from langgraph_agui import LangGraphAgent
-from langgraph_agui.cli.app import app
-from langgraph_agui.cli.demo import build_demo_graph
+from langgraph_agui.devtools.cli.app import app
+from langgraph_agui.devtools.demo import build_demo_graph
 from tests.adapter.streams import run_input
 from tests.deep import deep
 

@@ -20,9 +20,9 @@ from langgraph.graph import START, MessagesState, StateGraph
 from typer.testing import CliRunner
 
 from langgraph_agui import LangGraphAgent
-from langgraph_agui.cli import loading, serve
-from langgraph_agui.cli.app import app
-from langgraph_agui.cli.formatting import CommandError
+from langgraph_agui.devtools.cli import loading, serve
+from langgraph_agui.devtools.cli.app import app
+from langgraph_agui.devtools.cli.formatting import CommandError
 from langgraph_agui.protocol.sse import decode
 from tests.adapter.streams import RecordedRun, run_input
 from tests.cli.demo_server import environment, running

@@ -28,9 +28,9 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from langgraph_agui import LangGraphAgent
-from langgraph_agui.cli.app import app
-from langgraph_agui.cli.serve import build_app
-from langgraph_agui.cli.view import LiveView, PlainView
+from langgraph_agui.devtools.cli.app import app
+from langgraph_agui.devtools.cli.serve import build_app
+from langgraph_agui.devtools.cli.view import LiveView, PlainView
 from langgraph_agui.protocol import verify
 from tests.adapter.streams import record_run, run_input
 from tests.http.serving import serving

@@ -22,9 +22,9 @@ from ag_ui.core import (
 )
 from rich.console import Console
 
-from langgraph_agui.cli import view as view_module
-from langgraph_agui.cli.formatting import MAX_RESULT
-from langgraph_agui.cli.view import LiveView, PlainView
+from langgraph_agui.devtools.cli import view as view_module
+from langgraph_agui.devtools.cli.formatting import MAX_RESULT
+from langgraph_agui.devtools.cli.view import LiveView, PlainView
 
 
 def shown(*events) -> str:

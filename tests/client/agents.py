@@ -81,7 +81,7 @@ def remote(agent: Any, *, meets: bool = False) -> Iterator[Remote]:
     `meets`: it answers calls of a tool that the client has too, which the strict rules do not expect.
     """
     if not isinstance(agent, LangGraphAgent):
-        agent = LangGraphAgent(graph=agent, merge_fragments=False)
+        agent = LangGraphAgent(graph=agent)
     app = FastAPI()
     app.include_router(agui_router(agent, "/agent"))
     exchanges: list[tuple[bytes, bytes]] = []

@@ -22,7 +22,7 @@ from langchain_core.messages import (
 )
 from langgraph.checkpoint.memory import InMemorySaver
 
-from langgraph_agui import LangGraphAgent
+from langgraph_agui import LangGraphAgent, TrustOptions
 from langgraph_agui.client import AGUIChatModel
 from tests.adapter.models import Scripted, call, text_chunk, thinking
 from tests.adapter.streams import dumped
@@ -87,7 +87,7 @@ def test_a_conversation_is_one_thread(kept: str, saver: Any) -> None:
     ]
     scripted = Scripted(*turns)
     graph = tooled(scripted, get_weather, checkpointer=saver() if saver else None)
-    with remote(LangGraphAgent(graph=graph, client_instructions="accept")) as agent:
+    with remote(LangGraphAgent(graph=graph, trust=TrustOptions(instructions="accept"))) as agent:
         held: list[BaseMessage] = [SystemMessage("Be kind.")]
         for question in ("a", "b", "b"):
             held = KEPT[kept]([*held, HumanMessage(question)])

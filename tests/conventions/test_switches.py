@@ -12,7 +12,7 @@ import pytest
 
 import langgraph_agui
 from langgraph_agui import LangGraphAgent, make_json_safe
-from langgraph_agui.conventions.switches import _HOOKS, read_options
+from langgraph_agui.compat.switches import _HOOKS, read_options
 from tests.adapter.graphs import chain_of, talker
 from tests.adapter.models import Scripted
 from tests.adapter.streams import user

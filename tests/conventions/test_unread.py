@@ -13,7 +13,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import interrupt
 
 from langgraph_agui import AGUIMiddleware, LangGraphAgent
-from langgraph_agui.frontend import agui_context, forwarded_props, frontend_tools
+from langgraph_agui.nodes import agui_context, forwarded_props, frontend_tools
 from tests.adapter.graphs import Chat, chain_of
 from tests.adapter.models import Scripted
 from tests.adapter.streams import record_run, run_input
@@ -76,7 +76,7 @@ GRAPHS: dict[str, tuple[Any, set[str]]] = {
 
 
 def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
-    return [one.getMessage() for one in caplog.records if one.name == "langgraph_agui.capabilities"]
+    return [one.getMessage() for one in caplog.records if one.name == "langgraph_agui.runs.capabilities"]
 
 
 @pytest.mark.parametrize("name", GRAPHS)

@@ -22,7 +22,7 @@ from griffe import (
 )
 
 # Where the defaults of options stand.
-_DEFAULTS = {"langgraph_agui.conventions.switches.AgentOptions": "langgraph_agui.settings.RunSettings"}
+_DEFAULTS = {"langgraph_agui.compat.switches.AgentOptions": "langgraph_agui.runs.context.RunSettings"}
 
 
 class UnpackOptions(Extension):

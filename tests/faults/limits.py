@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from langgraph_agui import InputLimits
 from langgraph_agui.client import ClientLimits
-from langgraph_agui.settings import RunSettings
+from langgraph_agui.options import RunSettings
 from tests.tables import line
 
 

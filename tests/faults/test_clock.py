@@ -13,6 +13,7 @@ from typing import Self
 
 import pytest
 
+from langgraph_agui import ApprovalOptions
 from langgraph_agui.protocol import wire
 from tests.faults.cases import Case, each
 from tests.faults.test_hanging import Hanging
@@ -57,7 +58,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 @each(CASES)
 def test_the_clock_jumps(case: Case, clock: Clock) -> None:
-    hanging = Hanging(approval_timeout=HOUR)
+    hanging = Hanging(approvals=ApprovalOptions(timeout=HOUR))
     by = DAY if case.fault.endswith("ahead") else -DAY
     with serving(hanging.app()) as served:
         visitor = Visitor(served)

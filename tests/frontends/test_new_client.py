@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from examples.frontends import server
-from langgraph_agui import LangGraphAgent
+from langgraph_agui import ClientOptions, LangGraphAgent
 from tests.frontends.building import PAGES, build, page_with_new_client
 from tests.frontends.pages import FrontEnd, NewClientAssistantUI, NewClientCopilotKit, site
 
@@ -29,7 +29,7 @@ def kind(request: pytest.FixtureRequest) -> type[FrontEnd]:
 
 @pytest.fixture
 def front(kind: type[FrontEnd], browser: Browser) -> Iterator[FrontEnd]:
-    agent = LangGraphAgent(graph=server.graph, client_protocol="0.x")
+    agent = LangGraphAgent(graph=server.graph, clients=ClientOptions(protocol="0.x"))
     with site(kind, agent) as served, served.opened(browser) as front:
         yield front
 

@@ -23,7 +23,7 @@ from langgraph.graph.message import add_messages
 from langgraph.types import interrupt
 from typing_extensions import TypedDict
 
-from langgraph_agui import AGUIMiddleware, LangGraphAgent, agui_router
+from langgraph_agui import AGUIMiddleware, ApprovalOptions, LangGraphAgent, agui_router
 from tests.adapter.graphs import chain_of
 from tests.adapter.models import Scripted, call, text_chunk, thinking
 from tests.http.serving import Served, serving
@@ -230,7 +230,7 @@ def test_an_approval(front: Front, approved: bool) -> None:
 
 @pytest.mark.parametrize("approved", [True, False])
 def test_an_approval_by_the_outcome(answering: Front, approved: bool) -> None:
-    answering.use(LangGraphAgent(transferring(), interrupts="outcome"))
+    answering.use(LangGraphAgent(transferring(), approvals=ApprovalOptions(ask_by="outcome")))
     run = answering.run("send 5")
     assert run.custom == []
     [asked] = interrupts_of(run)
@@ -241,7 +241,7 @@ def test_an_approval_by_the_outcome(answering: Front, approved: bool) -> None:
 
 @pytest.mark.parametrize("approved", [True, False])
 def test_an_approval_as_a_tool_call(front: Front, approved: bool) -> None:
-    front.use(LangGraphAgent(transferring(), approvals="tool_call"))
+    front.use(LangGraphAgent(transferring(), approvals=ApprovalOptions(ask_by="tool_call")))
     first = front.run("send 5")
     asked = first.messages[-1]["toolCalls"][0]
     assert asked["function"]["name"] == "request_approval"
@@ -268,7 +268,11 @@ def test_a_question(front: Front) -> None:
 
 
 def test_a_question_by_the_outcome(answering: Front) -> None:
-    answering.use(LangGraphAgent(chain_of(ask, state=Board, checkpointer=InMemorySaver()), interrupts="outcome"))
+    answering.use(
+        LangGraphAgent(
+            chain_of(ask, state=Board, checkpointer=InMemorySaver()), approvals=ApprovalOptions(ask_by="outcome")
+        )
+    )
     run = answering.run("hi")
     assert run.custom == []
     [asked] = interrupts_of(run)

@@ -12,7 +12,7 @@ from ag_ui.core import UserMessage
 from fastapi import FastAPI
 from langchain.agents import create_agent
 
-from langgraph_agui import LangGraphAgent, agui_router
+from langgraph_agui import LangGraphAgent, TrustOptions, agui_router
 from langgraph_agui.client import AGUIClient, AGUISession
 from langgraph_agui.protocol import decode
 from langgraph_agui.protocol.schema import parse_input
@@ -95,7 +95,7 @@ HISTORIES: dict[str, tuple[list[Wire], list[Any]]] = {
 def test_our_server_reads_old_histories(name: str, served: Served, caplog: pytest.LogCaptureFixture) -> None:
     held, expected = HISTORIES[name]
     model = Scripted(["Bye."])
-    agent = LangGraphAgent(create_agent(model), client_instructions="accept")
+    agent = LangGraphAgent(create_agent(model), trust=TrustOptions(instructions="accept"))
     served.config.app.include_router(agui_router(agent, f"/{id(agent)}"))  # type: ignore[union-attr]
     given = {
         **json.loads(run_input(thread="t").model_dump_json(by_alias=True)),

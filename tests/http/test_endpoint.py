@@ -26,7 +26,7 @@ COMMENT = b": keep-alive\n\n"
 
 def talking(**options: Any) -> LangGraphAgent:
     graph = flat(Talker(**{"words": 3, "pause": 0, "said_as": "answer", **options}))
-    return LangGraphAgent(graph=graph, merge_fragments=False)  # which fragments wait together is a matter of time
+    return LangGraphAgent(graph=graph)  # which fragments wait together is a matter of time
 
 
 def app_of(agent: LangGraphAgent, **options: Any) -> FastAPI:

@@ -15,7 +15,7 @@ from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.types import interrupt
 
 from langgraph_agui import LangGraphAgent, StateOptions, agui_router
-from langgraph_agui.state.options import emit_state
+from langgraph_agui.nodes import emit_state
 from tests.http.raw import Answer, ask
 from tests.http.serving import Served, serving
 
@@ -48,7 +48,7 @@ def served() -> Iterator[Served]:
     app = FastAPI()
     agent = LangGraphAgent(builder.compile(checkpointer=InMemorySaver()))
     app.include_router(agui_router(agent, "/saved"))
-    warned = LangGraphAgent(builder.compile(), state=StateOptions(refused="warn"))
+    warned = LangGraphAgent(builder.compile(), state=StateOptions(forbidden_change="ignore"))
     app.include_router(agui_router(warned, "/unsaved"))
     with serving(app) as served:
         yield served

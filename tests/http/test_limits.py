@@ -14,8 +14,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, MessagesState, StateGraph
 
 from langgraph_agui import InputLimits, LangGraphAgent, ReasoningOptions, agui_router
+from langgraph_agui.kernel.seal import RejectReason
 from langgraph_agui.messages.encrypted_values import EncryptedValueCodec
-from langgraph_agui.messages.options import RejectReason
 from langgraph_agui.protocol.limits import check_json, read_json_in_text
 from langgraph_agui.protocol.wire import ProtocolError
 from tests.http.raw import Answer, ask

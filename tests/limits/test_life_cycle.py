@@ -14,7 +14,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.graph import START, MessagesState, StateGraph
 
-from langgraph_agui import LangGraphAgent, add_langgraph_fastapi_endpoint, agui_router
+from langgraph_agui import LangGraphAgent, RunLimits, add_langgraph_fastapi_endpoint, agui_router
 from langgraph_agui.protocol.sse import decode
 from tests.adapter.streams import RecordedRun, run_input
 from tests.faults.checkpointer import Troubled
@@ -96,7 +96,7 @@ def test_an_agent_of_two_applications_serves_until_both_have_ended() -> None:
 
 
 def test_what_is_shown_while_the_store_hangs_is_bounded_and_ends() -> None:
-    agent = LangGraphAgent(flat(Talker(), saver := Troubled()), max_concurrent_runs=2)
+    agent = LangGraphAgent(flat(Talker(), saver := Troubled()), limits=RunLimits(runs=2))
     saver.at, saver.hangs = 1, True
     with serving(mounted(agent)) as served, Connection(served.port) as connection:
         given = run_input(thread="t")
@@ -123,7 +123,7 @@ def test_runs_may_end_by_themselves_while_the_agent_drains() -> None:
 
 def test_a_run_that_is_too_many_is_answered_with_429() -> None:
     model = Talker(words=1, silent=True)
-    agent = LangGraphAgent(flat(model, InMemorySaver()), max_concurrent_runs=1, max_readers=1)
+    agent = LangGraphAgent(flat(model, InMemorySaver()), limits=RunLimits(runs=1, readers=1))
     with serving(mounted(agent)) as served, Connection(served.port) as connection:
         begin(served, connection)
         for path, code in (("/agent", "too_many_runs"), ("/agent/connect", "too_many_readers")):

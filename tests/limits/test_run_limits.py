@@ -15,9 +15,9 @@ from langchain_core.messages import AIMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 
-from langgraph_agui import LangGraphAgent
-from langgraph_agui.settings import RunOptions, RunSettings
-from langgraph_agui.threads.locks import ThreadLease, ThreadLocks
+from langgraph_agui import LangGraphAgent, RunLimits
+from langgraph_agui.options import RunOptions, RunSettings
+from langgraph_agui.runs.locks import ThreadLease, ThreadLocks
 from tests.adapter.models import Scripted
 from tests.adapter.streams import RecordedRun, collect, record_run, run_input
 from tests.deep import deep
@@ -46,7 +46,7 @@ async def going_on(agent: LangGraphAgent, thread: str = "t") -> AsyncIterator[No
 @pytest.mark.parametrize("limit", SOON)
 async def test_a_run_that_takes_too_long_is_stopped(limit: float | timedelta) -> None:
     model = Talker()
-    agent = LangGraphAgent(flat(model, InMemorySaver()), run_timeout=limit)
+    agent = LangGraphAgent(flat(model, InMemorySaver()), limits=RunLimits(total=limit))
     assert end_of(await record_run(agent, run_input("go", thread="t"))) == TIMED_OUT
     assert model.meter.ended.wait(PATIENCE)
     model.words = 2
@@ -56,7 +56,10 @@ async def test_a_run_that_takes_too_long_is_stopped(limit: float | timedelta) ->
 @pytest.mark.parametrize("shape", SHAPES)
 async def test_models_of_every_graph_are_stopped(shape: str) -> None:
     model = Talker()
-    assert end_of(await record_run(LangGraphAgent(SHAPES[shape](model), run_timeout=0.2), run_input("go"))) == TIMED_OUT
+    assert (
+        end_of(await record_run(LangGraphAgent(SHAPES[shape](model), limits=RunLimits(total=0.2)), run_input("go")))
+        == TIMED_OUT
+    )
     await eventually(model.meter.ended.is_set, "the model stops")
 
 
@@ -69,14 +72,14 @@ async def test_a_node_that_hangs_in_a_thread_ends_its_run() -> None:
 
     graph = StateGraph(MessagesState).add_node(hang).add_edge(START, "hang").compile(checkpointer=InMemorySaver())
     try:
-        recorded = await record_run(LangGraphAgent(graph, run_timeout=0.1), run_input("go"))
+        recorded = await record_run(LangGraphAgent(graph, limits=RunLimits(total=0.1)), run_input("go"))
     finally:
         release.set()
     assert end_of(recorded) == TIMED_OUT
 
 
 async def test_silence_ends_a_run() -> None:
-    agent = LangGraphAgent(flat(Talker(words=3, silent=True)), idle_timeout=timedelta(seconds=0.2))
+    agent = LangGraphAgent(flat(Talker(words=3, silent=True)), limits=RunLimits(idle=timedelta(seconds=0.2)))
     recorded = await record_run(agent, run_input("go"))
     assert end_of(recorded) == TIMED_OUT
     assert len(recorded.of("TEXT_MESSAGE_CONTENT")) == 3
@@ -84,13 +87,13 @@ async def test_silence_ends_a_run() -> None:
 
 @deep  # it lasts longer than the silence that it is allowed
 async def test_a_run_that_is_never_silent_for_so_long_goes_on() -> None:
-    agent = LangGraphAgent(flat(Talker(words=24, pause=0.1)), idle_timeout=2)
+    agent = LangGraphAgent(flat(Talker(words=24, pause=0.1)), limits=RunLimits(idle=2))
     assert end_of(await record_run(agent, run_input("go"))) == ("RUN_FINISHED", None)
 
 
 async def test_waiting_for_the_thread_is_no_part_of_the_run() -> None:
     model = Talker(words=1, silent=True)
-    agent = LangGraphAgent(flat(model, InMemorySaver()), on_busy="wait", run_timeout=0.5, idle_timeout=0.5)
+    agent = LangGraphAgent(flat(model, InMemorySaver()), on_busy="wait", limits=RunLimits(total=0.5, idle=0.5))
     first, second = (asyncio.create_task(collect(agent.run(run_input("go", thread="t")))) for _ in range(2))
     assert (await first)[-1].type.value == "RUN_ERROR"
     assert not second.done()
@@ -99,7 +102,7 @@ async def test_waiting_for_the_thread_is_no_part_of_the_run() -> None:
 
 async def test_no_more_runs_than_the_agent_may_have() -> None:
     model = Talker(words=1, silent=True)
-    agent = LangGraphAgent(flat(model), max_concurrent_runs=2)
+    agent = LangGraphAgent(flat(model), limits=RunLimits(runs=2))
     async with going_on(agent, "a"):
         async with going_on(agent, "b"):
             refused = await record_run(agent, run_input("go", thread="c"))
@@ -118,13 +121,13 @@ async def test_no_more_runs_than_the_agent_may_have_where_locks_take_time(monkey
         return await acquire(locks, thread_id, max_waiting)
 
     monkeypatch.setattr(ThreadLocks, "acquire", slow)
-    agent = LangGraphAgent(flat(Talker(words=1), InMemorySaver()), max_concurrent_runs=2)
+    agent = LangGraphAgent(flat(Talker(words=1), InMemorySaver()), limits=RunLimits(runs=2))
     ends = await asyncio.gather(*(record_run(agent, run_input("go")) for _ in range(5)))
     assert sorted(map(end_of, ends), key=str) == [("RUN_ERROR", "too_many_runs")] * 3 + [("RUN_FINISHED", None)] * 2
 
 
 async def test_no_more_runs_wait_than_may() -> None:
-    agent = LangGraphAgent(flat(Talker(silent=True), InMemorySaver()), on_busy="wait", max_waiting=1)
+    agent = LangGraphAgent(flat(Talker(silent=True), InMemorySaver()), on_busy="wait", limits=RunLimits(waiting=1))
     async with going_on(agent):
         waiting = asyncio.create_task(collect(agent.run(run_input("go", thread="t"))))
         await asyncio.sleep(0)
@@ -134,7 +137,7 @@ async def test_no_more_runs_wait_than_may() -> None:
 
 
 async def test_no_more_clients_follow_a_run_than_may() -> None:
-    agent = LangGraphAgent(flat(Talker(silent=True), InMemorySaver()), max_readers=2)
+    agent = LangGraphAgent(flat(Talker(silent=True), InMemorySaver()), limits=RunLimits(readers=2))
     async with going_on(agent):
         second = agent.connect(run_input(thread="t"))
         await anext(second)

@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessageChunk
 from langchain_core.outputs import ChatGenerationChunk
 from langgraph.checkpoint.memory import InMemorySaver
 
-from langgraph_agui import LangGraphAgent, agui_router
+from langgraph_agui import LangGraphAgent, RunLimits, agui_router
 from langgraph_agui.protocol import Verifier
 from langgraph_agui.protocol.sse import decode
 from tests.adapter.streams import RecordedRun, collect, run_input
@@ -47,7 +47,9 @@ LET_GO = [("RUN_ERROR", "reader_too_slow")]
 def test_a_client_that_does_not_read_is_let_go(on_disconnect: Literal["cancel", "continue"]) -> None:
     model = loud(20_000)  # more in the whole than the buffers of kernel and server hold for a reader, by far
     app, given = FastAPI(), run_input("go", thread="t")
-    agent = LangGraphAgent(flat(model, InMemorySaver()), max_unread=1_000_000, on_disconnect=on_disconnect)
+    agent = LangGraphAgent(
+        flat(model, InMemorySaver()), limits=RunLimits(unread=1_000_000), on_disconnect=on_disconnect
+    )
     app.include_router(agui_router(agent, "/agent"))
     with serving(app) as served, Connection(served.port, receive_buffer=65_536) as connection:
         connection.send("POST", "/agent", body_of(given))
@@ -65,7 +67,7 @@ def test_a_client_that_does_not_read_is_let_go(on_disconnect: Literal["cancel", 
 
 
 async def test_who_joins_and_does_not_read_disturbs_nobody() -> None:
-    agent = LangGraphAgent(flat(loud(), InMemorySaver()), max_unread=100_000)
+    agent = LangGraphAgent(flat(loud(), InMemorySaver()), limits=RunLimits(unread=100_000))
     events = agent.run(given := run_input("go", thread="t"))
     received = [await anext(events)]
     joined = agent.connect(joiner := run_input(thread="t"))
@@ -78,7 +80,7 @@ async def test_who_joins_and_does_not_read_disturbs_nobody() -> None:
 
 async def test_a_program_that_does_not_read_is_let_go() -> None:
     model = loud()
-    events = LangGraphAgent(flat(model), max_unread=100_000).run(given := run_input("go"))
+    events = LangGraphAgent(flat(model), limits=RunLimits(unread=100_000)).run(given := run_input("go"))
     received = [await anext(events)]
     await eventually(model.meter.ended.is_set, "the run stops")
     assert model.meter.produced < WORDS
@@ -87,7 +89,7 @@ async def test_a_program_that_does_not_read_is_let_go() -> None:
 
 async def test_large_events_count_at_once() -> None:
     model = loud(200_000)
-    events = LangGraphAgent(flat(model), max_unread=1_000_000).run(run_input("go"))
+    events = LangGraphAgent(flat(model), limits=RunLimits(unread=1_000_000)).run(run_input("go"))
     await anext(events)
     await eventually(model.meter.ended.is_set, "the run stops")
     assert model.meter.produced < 20
@@ -97,5 +99,7 @@ async def test_large_events_count_at_once() -> None:
 async def test_what_waits_is_counted_anew_for_who_reads() -> None:
     """A reader gets more in the whole than may wait for it."""
     given = run_input("go")
-    recorded = RecordedRun(await collect(LangGraphAgent(flat(loud()), max_unread=100_000).run(given)), given)
+    recorded = RecordedRun(
+        await collect(LangGraphAgent(flat(loud()), limits=RunLimits(unread=100_000)).run(given)), given
+    )
     assert left(recorded.events) == [("RUN_FINISHED", None)]

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
-from langgraph_agui import ReasoningOptions, ReasoningSeal, ThinkTagSplitter
+from langgraph_agui import ReasoningOptions, ReasoningSeal
 
 Json = dict[str, Any]
 
@@ -234,7 +234,7 @@ CASES: dict[str, Case] = {
     ),
     "think tags": Case(
         [answer("lc_run--5", "groq", "<think>The weather first.</think>Sunny in Paris, all day.")],
-        ReasoningOptions(think_tags=ThinkTagSplitter()),
+        ReasoningOptions(think_tags=True),
     ),
     "call arguments": Case(
         [

@@ -25,7 +25,7 @@ from langgraph_agui import (
     agui_messages_to_langchain,
     langchain_messages_to_agui,
 )
-from langgraph_agui.errors import RunInputError
+from langgraph_agui.kernel.errors import RunInputError
 from langgraph_agui.messages.client_media import ClientMedia
 from langgraph_agui.messages.file_formats import recognise
 from langgraph_agui.protocol.schema import known_messages, parse_input

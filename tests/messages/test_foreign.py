@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
 from langgraph_agui import agui_messages_to_langchain, for_provider
-from langgraph_agui.messages.options import ReasoningOptions, ReasoningSeal
+from langgraph_agui.kernel.seal import ReasoningSeal
+from langgraph_agui.options import ReasoningOptions
 from tests.messages.shapes import MARK, OPAQUE, SHAPES, answers, decoded
 from tests.providers.cases import BY_ID
 from tests.providers.fixtures import provider_server as provider_server

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from langgraph_agui import agui_messages_to_langchain, langchain_messages_to_agui
-from langgraph_agui.messages.options import ReasoningOptions
 from langgraph_agui.messages.template import VisibleText
+from langgraph_agui.options import ReasoningOptions
 from tests.messages.shapes import encoded, json_values, words
 
 Json = dict[str, Any]

@@ -9,8 +9,8 @@ from langchain_core.messages import HumanMessage, ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, MessagesState, StateGraph
 
-from langgraph_agui import LangGraphAgent
-from langgraph_agui.errors import RunInputError
+from langgraph_agui import LangGraphAgent, TrustOptions
+from langgraph_agui.kernel.errors import RunInputError
 from langgraph_agui.messages.client_media import ClientMedia
 from langgraph_agui.messages.media_urls import is_public
 from langgraph_agui.protocol.schema import parse_input
@@ -164,7 +164,9 @@ async def test_what_the_server_has_is_not_asked_again(provider_server: ProviderS
     saver = InMemorySaver()
     first = user(1, image(f"{network.url}/secret"))
     provider_server.script("google", turn(Text("seen")), turn(Text("yes")))
-    assert (await run(make_agent(provider_server, saver, media_urls="any"), first)).type.value == "RUN_FINISHED"
+    assert (
+        await run(make_agent(provider_server, saver, trust=TrustOptions(media_urls="any")), first)
+    ).type.value == "RUN_FINISHED"
     strict = make_agent(provider_server, saver)
     assert (await run(strict, first, user(2))).type.value == "RUN_FINISHED"
     edited = {**first, "content": [image(f"{network.url}/secret"), image(f"{network.url}/secret")]}
@@ -173,4 +175,4 @@ async def test_what_the_server_has_is_not_asked_again(provider_server: ProviderS
 
 def test_an_unknown_policy(provider_server: ProviderServer) -> None:
     with pytest.raises(ValueError, match="media_urls must be one of 'public', 'any', 'none', not 'local'"):
-        make_agent(provider_server, media_urls="local")
+        make_agent(provider_server, trust=TrustOptions(media_urls="local"))

@@ -9,8 +9,8 @@ from langchain.chat_models import init_chat_model
 from langchain_anthropic import ChatAnthropic
 from langchain_core.messages import AIMessage
 
+from langgraph_agui.chat_models.find import providers_in, walk
 from langgraph_agui.messages.to_langchain import ProviderFilter
-from langgraph_agui.models.find import providers_in, walk
 from tests.adapter.models import Scripted
 
 CLAUDE = ChatAnthropic(model="claude-sonnet-4-5", api_key="none")  # type: ignore[call-arg,arg-type]

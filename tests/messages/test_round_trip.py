@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, ToolMessage
 
 from langgraph_agui import agui_messages_to_langchain, langchain_messages_to_agui
+from langgraph_agui.kernel.seal import ReasoningSeal
 from langgraph_agui.messages.envelope import RETURNED
-from langgraph_agui.messages.options import ReasoningOptions, ReasoningSeal, ThinkTagSplitter, Visibility
+from langgraph_agui.options import ReasoningOptions, Visibility
 from langgraph_agui.protocol import to_jsonable
 from tests.deep import example_count
 from tests.messages.shapes import (
@@ -180,8 +181,8 @@ OPTIONS = {
     "full": FULL,
     "summary": ReasoningOptions(visibility="summary", seal=SEAL),
     "hidden": ReasoningOptions(visibility="hidden", seal=SEAL),
-    "tags": ReasoningOptions(seal=SEAL, think_tags=ThinkTagSplitter()),
-    "hidden tags": ReasoningOptions(visibility="hidden", seal=SEAL, think_tags=ThinkTagSplitter()),
+    "tags": ReasoningOptions(seal=SEAL, think_tags=True),
+    "hidden tags": ReasoningOptions(visibility="hidden", seal=SEAL, think_tags=True),
     "metadata": ReasoningOptions(seal=SEAL, metadata=True),
 }
 
@@ -201,7 +202,7 @@ def test_without_a_seal_hidden_reasoning_stays_and_its_message_is_plain(
     data: st.DataObject, visibility: Visibility, tags: bool
 ) -> None:
     messages = {message.id: message for message in data.draw(turns(tagged=tags))}
-    options = ReasoningOptions(visibility=visibility, think_tags=ThinkTagSplitter() if tags else None)
+    options = ReasoningOptions(visibility=visibility, think_tags=True if tags else None)
     held = wire([*messages.values()], options)
     assert not thoughts_in(held, RAW)
     if visibility == "hidden":
@@ -336,7 +337,7 @@ def test_values_are_small_where_the_client_holds_the_words() -> None:
         AIMessage(tags, id="e"),
         ToolMessage([{"type": "text", "text": long["text"]}], tool_call_id="none", id="f"),
     ]
-    held = check_same(recorded, ReasoningOptions(think_tags=ThinkTagSplitter()))  # without a seal: these go without
+    held = check_same(recorded, ReasoningOptions(think_tags=True))  # without a seal: these go without
     values = [entity["encryptedValue"] for entity in held if "encryptedValue" in entity]
     assert len(values) == 7
     assert max(map(len, values)) < 700

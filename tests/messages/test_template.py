@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from langgraph_agui.messages.options import InvalidEnvelope
+from langgraph_agui.kernel.seal import InvalidEnvelope
 from langgraph_agui.messages.template import VisibleText
 from tests.messages.shapes import json_values, words
 

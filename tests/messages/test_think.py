@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from langgraph_agui.messages.blocks import BlockDelta
-from langgraph_agui.messages.options import ThinkTagSplitter
+from langgraph_agui.messages.think_tags import ThinkTagSplitter
 
 
 def feed_all(splitter: ThinkTagSplitter, *chunks: str) -> list[BlockDelta]:

@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
 from langgraph_agui import agui_messages_to_langchain, langchain_messages_to_agui
+from langgraph_agui.kernel.seal import ReasoningSeal, RejectReason
 from langgraph_agui.messages.encrypted_values import EncryptedValueCodec, Holder
 from langgraph_agui.messages.envelope import GEMINI_SIGNATURES
-from langgraph_agui.messages.options import ReasoningOptions, ReasoningSeal, RejectReason
+from langgraph_agui.options import ReasoningOptions
 from tests.messages import golden
 from tests.messages.shapes import OPAQUE, decoded, encoded
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
-from langgraph_agui import models
+from langgraph_agui import chat_models as models
 from tests.providers.models import KEY
 from tests.providers.reading import stream_whole
 from tests.providers.tools import get_weather

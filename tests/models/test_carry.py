@@ -16,9 +16,9 @@ from langchain_openai.chat_models.base import BaseChatOpenAI
 from langchain_openrouter import ChatOpenRouter
 from langchain_xai import ChatXAI
 
-from langgraph_agui import models
+from langgraph_agui import chat_models as models
+from langgraph_agui.chat_models import Finding, examine
 from langgraph_agui.messages.blocks import read_blocks
-from langgraph_agui.models import Finding, examine
 from tests.deep import each_value
 from tests.models.playing import REPLAYING, make_replaying
 from tests.providers.cases import BY_ID
@@ -87,7 +87,7 @@ def test_the_classes_that_replay(provider: str, provider_server: ProviderServer)
 def test_a_class_that_loses_reasoning_is_told_ours(provider: str, name: str, provider_server: ProviderServer) -> None:
     finding = examine(make_model(provider, provider_server))
     assert finding.wrong
-    assert any(f"{name} from langgraph_agui.models" in advice for advice in finding.advice)
+    assert any(f"{name} from langgraph_agui.chat_models" in advice for advice in finding.advice)
     assert name in models.__all__
 
 

@@ -25,8 +25,8 @@ from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode, create_react_agent
 
 from langgraph_agui import LangGraphAgent
-from langgraph_agui.models import find_models
-from langgraph_agui.models.find import Place, models_at, walk
+from langgraph_agui.chat_models import find_models
+from langgraph_agui.chat_models.find import Place, models_at, walk
 from tests.providers.models import KEY
 
 if TYPE_CHECKING:

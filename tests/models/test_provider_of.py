@@ -10,8 +10,8 @@ from langchain_core.language_models import GenericFakeChatModel
 from langchain_deepseek import ChatDeepSeek
 from langchain_openai import AzureChatOpenAI
 
-from langgraph_agui.messages.options import maker_of
-from langgraph_agui.models import provider_of
+from langgraph_agui.chat_models import provider_of
+from langgraph_agui.messages.providers import maker_of
 from tests.providers.models import KEY, PROVIDERS, VARIANTS, make_model
 from tests.providers.reading import stream_whole
 from tests.providers.turns import Text, turn

@@ -11,9 +11,9 @@ from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from pydantic import BaseModel
 
-from langgraph_agui import models
+from langgraph_agui import chat_models as models
+from langgraph_agui.chat_models import provider_of
 from langgraph_agui.messages.blocks import read_blocks
-from langgraph_agui.models import provider_of
 from tests.models.playing import REPLAYING, ask, assistant_messages, make_replaying, play
 from tests.providers.cases import BY_ID
 from tests.providers.models import KEY, make_model
@@ -315,7 +315,7 @@ import sys
 packages = {PACKAGES!r}
 for package in packages.values():
     sys.modules[package.replace("-", "_")] = None
-from langgraph_agui import models
+from langgraph_agui import chat_models as models
 assert models.find_models(None) == []
 for name, package in packages.items():
     try:

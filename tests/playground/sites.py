@@ -11,7 +11,7 @@ import httpx2
 from playwright.sync_api import expect
 
 from langgraph_agui import LangGraphAgent
-from langgraph_agui.cli.serve import build_app
+from langgraph_agui.devtools.cli.serve import build_app
 from tests.http.serving import serving
 
 if TYPE_CHECKING:

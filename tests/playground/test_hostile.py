@@ -9,7 +9,7 @@ import pytest
 from langchain.agents import create_agent
 from playwright.sync_api import expect
 
-from langgraph_agui import playground
+from langgraph_agui.devtools import playground
 from tests.adapter.models import Scripted
 from tests.deep import deep
 from tests.playground.sites import ask, shown

@@ -13,7 +13,7 @@ import httpx2
 import pytest
 from fastapi import FastAPI
 
-from langgraph_agui.playground import playground_router
+from langgraph_agui.devtools.playground import playground_router
 from tests.deep import deep
 from tests.http.serving import serving
 
@@ -203,7 +203,7 @@ def test_the_page_names_its_agents(client):
 WITHOUT = """
 import sys
 sys.modules["markdown_it"] = sys.modules["pygments"] = None
-from langgraph_agui.playground.answers import render_texts
+from langgraph_agui.devtools.playground.answers import render_texts
 print(render_texts(b'{"texts": ["# <One>\\\\n\\\\n\\\\n*two*\\\\nthree"]}')["html"])
 """
 

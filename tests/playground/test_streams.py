@@ -192,7 +192,7 @@ def test_a_page_under_a_prefix_finds_its_files_and_its_agent():
     from fastapi import FastAPI
     from fastapi.testclient import TestClient
 
-    from langgraph_agui.playground import playground_router
+    from langgraph_agui.devtools.playground import playground_router
 
     inner, outer = FastAPI(), FastAPI()
     inner.include_router(playground_router("/agent", title="<i>", suggestions=["<b>"]), prefix="/ui")

@@ -15,7 +15,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from playwright.sync_api import expect
 
 from langgraph_agui import LangGraphAgent
-from langgraph_agui.cli.serve import build_app
+from langgraph_agui.devtools.cli.serve import build_app
 from langgraph_agui.middleware import AGUIMiddleware
 from tests.adapter.models import Scripted, call, text_chunk
 from tests.cli.chat_agent import GatedModel

@@ -21,8 +21,8 @@ from langgraph.types import interrupt
 from playwright.sync_api import Browser, Page, expect
 
 from langgraph_agui import LangGraphAgent
-from langgraph_agui.cli.demo import SUGGESTIONS, build_demo_graph
-from langgraph_agui.cli.serve import build_app
+from langgraph_agui.devtools.cli.serve import build_app
+from langgraph_agui.devtools.demo import SUGGESTIONS, build_demo_graph
 from langgraph_agui.middleware import AGUIMiddleware
 from tests.adapter.models import Scripted, call, text_chunk
 from tests.deep import deep

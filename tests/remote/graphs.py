@@ -19,7 +19,7 @@ from langgraph.types import Send, interrupt
 from typing_extensions import TypedDict
 
 from langgraph_agui import emit_state
-from langgraph_agui.frontend import frontend_tools
+from langgraph_agui.nodes import frontend_tools
 from tests.adapter.graphs import chain_of, talker
 from tests.adapter.models import Scripted, call, calling, part, text_chunk, thinking, used
 

@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 from langgraph.pregel.remote import RemoteGraph
 
-from langgraph_agui import LangGraphAgent
+from langgraph_agui import ClientOptions, LangGraphAgent
 from langgraph_agui.graphs import adapt_graph
 from tests.adapter.streams import RecordedRun, record_run, run_input, user
 from tests.adapter.test_inner_models import position, shown
@@ -58,7 +58,7 @@ def _heard(messages: list[Any]) -> list[Any]:
 
 
 async def test_a_tools_model_is_seen_live_and_gone_when_its_node_has_ended(server: str) -> None:
-    agent = agent_of(server, "in_a_tool", merge_fragments=False)
+    agent = agent_of(server, "in_a_tool")
     stream = await recorded(agent, user("hi"), thread=str(uuid4()))
     words, snapshot = position(stream, "Inner words"), stream.types.index("MESSAGES_SNAPSHOT")
     assert words < snapshot < position(stream, "I heard ")
@@ -66,7 +66,9 @@ async def test_a_tools_model_is_seen_live_and_gone_when_its_node_has_ended(serve
 
 
 async def test_inner_models_can_be_hidden(server: str) -> None:
-    stream = await recorded(agent_of(server, "in_a_tool", inner_models="hidden"), user("hi"), thread=str(uuid4()))
+    stream = await recorded(
+        agent_of(server, "in_a_tool", clients=ClientOptions(models_in_tools="hidden")), user("hi"), thread=str(uuid4())
+    )
     assert "Inner" not in str(stream.events)
     assert not stream.of("REASONING_START")
 

@@ -11,7 +11,7 @@ from ag_ui.core import ToolMessage
 from langgraph.pregel.remote import RemoteGraph
 from langgraph_sdk.client import get_client
 
-from langgraph_agui import LangGraphAgent
+from langgraph_agui import LangGraphAgent, TrustOptions
 from langgraph_agui.graphs import adapt_graph
 from tests.adapter.streams import RecordedRun, dumped, record_run, run_input, user
 from tests.deep import deep
@@ -84,7 +84,7 @@ async def test_its_reasoning_is_imported(server: str) -> None:
 @deep
 @lost
 async def test_it_can_be_ignored(lost: Lost, server: str) -> None:
-    agent, thread = agent_of(server, "text", unknown_threads="ignore"), await lost(server)
+    agent, thread = agent_of(server, "text", trust=TrustOptions(history="ignore")), await lost(server)
     first = await recorded(agent, user("one", "u1"), thread=str(uuid4()))
     second = await recorded(agent, *first.messages, user("two", "u2"), thread=thread)
     assert second.messages[-1].content == "I heard human:one / human:two"

@@ -38,7 +38,7 @@ pytestmark = pytest.mark.xdist_group("remote")
 @pytest.fixture
 def agent(server: str) -> Agents:
     def make(name: str, **options: Any) -> LangGraphAgent:
-        return LangGraphAgent(graph=RemoteGraph(name, url=server), merge_fragments=False, **options)
+        return LangGraphAgent(graph=RemoteGraph(name, url=server), **options)
 
     return make
 
@@ -185,7 +185,7 @@ async def test_what_the_output_does_not_show_stays_on_the_server(agent: Agents) 
     seen = RecordedRun([event async for event in narrow.connect(given)], given)
     assert seen.state == {"notes": ["n"]}
     forged = await recorded(
-        agent("narrow", state=StateOptions(refused="error")), "go", thread=thread, state={"file": "x"}
+        agent("narrow", state=StateOptions(forbidden_change="refuse")), "go", thread=thread, state={"file": "x"}
     )
     assert (forged.last.type, forged.last.code) == ("RUN_ERROR", "state_refused")
 

@@ -13,7 +13,7 @@ from langgraph.pregel.remote import RemoteGraph
 
 from langgraph_agui import LangGraphAgent, agui_router
 from langgraph_agui.graphs import RemoteGraphAdapter
-from langgraph_agui.translate.remote_runner import RemoteGraphRunner
+from langgraph_agui.translate.server.stream import RemoteGraphRunner
 from tests.adapter.streams import RecordedRun, record_run, run_input
 from tests.deep import deep
 from tests.http.serving import serving

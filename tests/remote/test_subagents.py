@@ -9,7 +9,7 @@ import pytest
 from ag_ui.core import ResumeEntry
 from langgraph.pregel.remote import RemoteGraph
 
-from langgraph_agui import LangGraphAgent
+from langgraph_agui import ClientOptions, LangGraphAgent
 from tests.adapter.streams import RecordedRun, record_run, run_input
 from tests.deep import deep, each_value
 from tests.remote.subagent_graphs import ENDING, FAILING, PAUSING
@@ -46,7 +46,7 @@ asks = pytest.mark.parametrize("how", PAUSING)
 @pytest.fixture
 def agent(server: str) -> Agents:
     def make(name: str, mode: Mode = "attributed") -> LangGraphAgent:
-        return LangGraphAgent(graph=RemoteGraph(f"subagents_{name}", url=server), subagents=mode)
+        return LangGraphAgent(graph=RemoteGraph(f"subagents_{name}", url=server), clients=ClientOptions(subagents=mode))
 
     return make
 

@@ -18,7 +18,7 @@ from langchain_core.messages import (
 )
 from langgraph.types import Command, Overwrite
 
-from langgraph_agui.graphs.remote import server_config
+from langgraph_agui.graphs.server import server_config
 from langgraph_agui.messages.extract import MessageDecoder, decode_message, encode_for_server
 from tests.adapter.models import add, call, calling, part, thinking, used
 

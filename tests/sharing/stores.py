@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from psycopg_pool import AsyncConnectionPool
 
-from langgraph_agui.run_store import PostgresRunStore, RedisRunStore, RunStore
+from langgraph_agui.workers import PostgresRunStore, RedisRunStore, RunStore
 
 Server: TypeAlias = "Callable[[], AbstractAsyncContextManager[RunStore]]"
 

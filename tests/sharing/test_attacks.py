@@ -11,11 +11,11 @@ from ag_ui.core import RunErrorEvent, StepStartedEvent
 from langgraph.checkpoint.memory import InMemorySaver
 from redis.asyncio import Redis
 
+from langgraph_agui import RunLimits
 from langgraph_agui.protocol.sse import encode
-from langgraph_agui.run_store import Entry
-from langgraph_agui.sharing import published
-from langgraph_agui.translate.event_sinks import EventSink
-from langgraph_agui.translate.run_events import run_started
+from langgraph_agui.readers.sinks import EventSink
+from langgraph_agui.translate.lifecycle import run_started
+from langgraph_agui.workers import Entry, published
 from tests.adapter.models import Scripted, text_chunk
 from tests.adapter.streams import RecordedRun, dumped, run_input, user
 from tests.sharing.stores import Server, postgres, redis
@@ -118,7 +118,7 @@ async def test_an_entry_that_is_not_written(server: Server) -> None:
 async def test_a_store_that_is_too_slow(server: Server) -> None:
     """Who followed the run is let go; who comes after that gets all of it."""
     model = stepping([text_chunk("x", 1)] * 600)
-    async with pair_on(server, model, max_unread=20_000) as pair:
+    async with pair_on(server, model, limits=RunLimits(unread=20_000)) as pair:
         reading = asyncio.create_task(read(await pair.begin()))
         reader, _ = pair.join()
         await until_joined(reader)
@@ -147,7 +147,7 @@ async def test_a_store_that_is_too_slow(server: Server) -> None:
 
 async def test_a_thread_of_more_than_may_wait(server: Server) -> None:
     given = run_input(user("x" * 59_900, "u1"), thread="t", run="live")
-    async with pair_on(server, stepping(WORDS), max_unread=60_000) as pair:
+    async with pair_on(server, stepping(WORDS), limits=RunLimits(unread=60_000)) as pair:
         live = await pair.begin(given)
         reader, own = pair.join()
         first = await until_joined(reader)

@@ -13,15 +13,14 @@ import pytest
 from ag_ui.core import BaseEvent, RunAgentInput, StepStartedEvent
 from langgraph.checkpoint.memory import InMemorySaver
 
-from langgraph_agui import LangGraphAgent
-from langgraph_agui.errors import RunInputError, StateError
+from langgraph_agui import LangGraphAgent, RunLimits
+from langgraph_agui.kernel.errors import RunInputError, StateError
 from langgraph_agui.protocol import fold
 from langgraph_agui.protocol.sse import encode
-from langgraph_agui.run_store import Entry, RedisRunStore, RunStore
-from langgraph_agui.sharing import published
-from langgraph_agui.translate.event_sinks import EventSink
-from langgraph_agui.translate.run_events import run_started
-from langgraph_agui.translate.subscription import Subscription
+from langgraph_agui.readers.sinks import EventSink
+from langgraph_agui.readers.subscription import Subscription
+from langgraph_agui.translate.lifecycle import run_started
+from langgraph_agui.workers import Entry, RedisRunStore, RunStore, published
 from tests.adapter.models import Scripted, calling, part, text_chunk, thinking
 from tests.adapter.streams import RecordedRun, dumped, run_input, user
 from tests.deep import deep, representatives
@@ -240,7 +239,7 @@ async def test_a_long_run_is_written_from_its_beginning_again(server: Server, mo
 
 async def test_many_clients_of_a_worker_read_the_run_once(server: Server) -> None:
     model = gated(4)
-    async with pair_on(server, model, max_readers=100) as pair:
+    async with pair_on(server, model, limits=RunLimits(readers=100)) as pair:
         live = await pair.begin()
         await model.hung.wait()
         joined = [pair.join() for _ in range(100)]
@@ -262,7 +261,7 @@ async def test_many_clients_of_a_worker_read_the_run_once(server: Server) -> Non
 async def test_followers_need_no_room_of_other_clients(server: Server) -> None:
     """`max_concurrent_runs` limits the runs of a worker and the threads that it shows, not who follows elsewhere."""
     model = gated(4)
-    async with pair_on(server, model, max_concurrent_runs=2) as pair:
+    async with pair_on(server, model, limits=RunLimits(runs=2)) as pair:
         live = await pair.begin()
         await model.hung.wait()
         joined = [pair.join() for _ in range(2)]
@@ -277,7 +276,7 @@ async def test_followers_need_no_room_of_other_clients(server: Server) -> None:
 
 async def test_a_reader_that_never_reads_disturbs_nobody(server: Server) -> None:
     model = Scripted([text_chunk("Well", 1), 0.1, *[0.001, text_chunk("x" * 1000, 1)] * 400])
-    async with pair_on(server, model, max_unread=600_000) as pair:
+    async with pair_on(server, model, limits=RunLimits(unread=600_000)) as pair:
         reading = asyncio.create_task(read(await pair.begin()))
         lazy, own_lazy = pair.join()
         good, own = pair.join()

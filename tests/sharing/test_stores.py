@@ -14,7 +14,7 @@ from psycopg_pool import AsyncConnectionPool
 from redis.asyncio import Redis
 
 from langgraph_agui import LangGraphAgent
-from langgraph_agui.run_store import Entry, PostgresRunStore, RedisRunStore, RunStore
+from langgraph_agui.workers import Entry, PostgresRunStore, RedisRunStore, RunStore
 from tests.adapter.graphs import agent_of, talker
 from tests.adapter.models import Scripted
 from tests.sharing.stores import Server, postgres, redis

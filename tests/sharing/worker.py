@@ -29,8 +29,8 @@ from psycopg.rows import dict_row
 from psycopg_pool import AsyncConnectionPool
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from langgraph_agui import LangGraphAgent, agui_router
-from langgraph_agui.run_store import PostgresRunStore, RedisRunStore
+from langgraph_agui import LangGraphAgent, RunLimits, agui_router
+from langgraph_agui.workers import PostgresRunStore, RedisRunStore
 from tests.adapter.histories import assert_valid
 from tests.adapter.models import Scripted, call, calling, part, text_chunk, thinking
 
@@ -186,8 +186,8 @@ def owns(request: Request, thread_id: str) -> bool:
 async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     async with connections(os.environ["DATABASE_URL"]) as pool, store_on(pool, os.environ["REDIS_URL"]) as store:
         graph = graph_on(pool)
-        agent = LangGraphAgent(graph, on_disconnect="continue", max_readers=200, run_store=store)
-        narrow = LangGraphAgent(graph, on_disconnect="continue", max_unread=UNREAD, run_store=store)
+        agent = LangGraphAgent(graph, on_disconnect="continue", limits=RunLimits(readers=200), run_store=store)
+        narrow = LangGraphAgent(graph, on_disconnect="continue", limits=RunLimits(unread=UNREAD), run_store=store)
         app.include_router(agui_router(agent, "/agent"))
         app.include_router(agui_router(narrow, "/narrow"))
         app.include_router(agui_router(agent, "/guarded", dependencies=[Depends(signed_in)], authorize_thread=owns))

@@ -45,13 +45,13 @@ from pydantic.dataclasses import dataclass as pydantic_dataclass
 from pydantic_core import core_schema
 from typing_extensions import ReadOnly, TypeAliasType, TypedDict
 
-from langgraph_agui.errors import CodedError, RunInputError
 from langgraph_agui.graphs import RemoteGraphAdapter, adapt_graph
-from langgraph_agui.messages.options import ReasoningOptions
+from langgraph_agui.kernel.errors import CodedError, RunInputError
 from langgraph_agui.messages.redaction import redact
+from langgraph_agui.nodes import PredictState, Private
+from langgraph_agui.options import ReasoningOptions, StateOptions
 from langgraph_agui.protocol.wire import to_jsonable
 from langgraph_agui.state.contract import StateContract
-from langgraph_agui.state.options import PredictState, Private, StateOptions
 from tests.adapter.models import Scripted
 from tests.deep import example_count
 

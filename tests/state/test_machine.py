@@ -225,7 +225,7 @@ class World:
         for name in "abc":
             builder.add_conditional_edges(name, self._route, [*"abc", END])
         builder.add_conditional_edges(START, self._enter, [*"abc", END])
-        options = StateOptions(exclude={"scratch"}, client_keys={"title"}, emit=emit, predict=PREDICT)
+        options = StateOptions(exclude={"scratch"}, client_keys={"title"}, send=emit, predict=PREDICT)
         self.agent = LangGraphAgent(graph=builder.compile(checkpointer=saver), state=options)
 
     # Asynchronous, because a thread would end its node at a time of its own.

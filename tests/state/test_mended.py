@@ -406,7 +406,7 @@ async def test_no_preview_stays_with_a_client_that_comes_back_to_a_run(emit: Any
         await asyncio.sleep(0.05)
         return {"messages": [AIMessage("done")]}
 
-    agent = agent_of(first, second, on_disconnect="continue", state=StateOptions(emit=emit))
+    agent = agent_of(first, second, on_disconnect="continue", state=StateOptions(send=emit))
     client = Client(agent, {"mine": 1})
     await client.leave("hi", lambda state: "progress" in state)
     if joins == "when it is over":
@@ -456,7 +456,7 @@ async def test_who_joins_early_holds_in_the_end_what_the_graph_holds(emit: Any) 
         await asyncio.sleep(0.02)
         return {"log": [len(state["doc"])]}
 
-    agent = agent_of(node, on_disconnect="continue", state=StateOptions(emit=emit, client_keys={"tab"}))
+    agent = agent_of(node, on_disconnect="continue", state=StateOptions(send=emit, client_keys={"tab"}))
     edit = "edit " * 100  # so that changes beside it are smaller than the whole
     first, second = Client(agent, {"doc": edit}), Client(agent, {"doc": "stale", "tab": 2})
     recorded, received = await joined_at_once(agent, first, second)
@@ -470,7 +470,7 @@ async def test_who_joins_early_is_not_told_what_another_client_has_sent() -> Non
     async def node(state: Paper) -> dict[str, Any]:
         return {}
 
-    agent = agent_of(node, on_disconnect="continue", state=StateOptions(refused="error"))
+    agent = agent_of(node, on_disconnect="continue", state=StateOptions(forbidden_change="refuse"))
     first, second = Client(agent, {"doc": "edit", "unknown": "guess"}), Client(agent, {"tab": 2})
     recorded, received = await joined_at_once(agent, first, second)
     assert code(recorded) == code(received) == "state_refused"
@@ -489,7 +489,7 @@ def writing(*values: Any, **options: Any) -> LangGraphAgent:
         emit_state({"doc": 5})
         return {"doc": next(rest), "messages": [AIMessage("done")]}
 
-    return agent_of(node, state_schema=Typed, state=StateOptions(**options))
+    return agent_of(node, state=StateOptions(**options, schema=Typed))
 
 
 async def test_a_value_that_does_not_fit_leaves_nothing_of_a_preview() -> None:

@@ -73,7 +73,7 @@ async def test_a_client_holds_what_fits_and_goes_on_with_that(
         return {"small": "small", **later}
 
     graph = chain_of(first, second, state=Large, checkpointer=InMemorySaver())
-    agent = LangGraphAgent(graph, state=StateOptions(emit=emit))
+    agent = LangGraphAgent(graph, state=StateOptions(send=emit))
     left_out = {"a"} if name.endswith("too large") else set()
     shown = {"small": "small", **{key: value for key, value in later.items() if key not in left_out}}
 

@@ -65,7 +65,7 @@ ODD_STEPS = [
 
 @pytest.mark.parametrize("emit", ["delta", "snapshot"])
 async def test_odd_keys_and_values_replay_in_the_node_client(emit: Any, node_client: NodeClient) -> None:
-    agent = LangGraphAgent(steps(*ODD_STEPS), state=StateOptions(emit=emit))
+    agent = LangGraphAgent(steps(*ODD_STEPS), state=StateOptions(send=emit))
     given = run_input("hi", state={"mine": {"~/": [[None]]}}, run="r", thread="t")
     recorded = await record_run(agent, given)
     assert recorded.last.type.value == "RUN_FINISHED", recorded.last
@@ -170,6 +170,6 @@ async def test_nobody_writes_a_private_key() -> None:
     ):
         recorded = await record_run(agent, run_input("hi", state={"secret": "forged", "trail": ["forged"]}))
         assert recorded.state["shown"] == [None, []]
-    refusing = LangGraphAgent(builder.compile(), state=StateOptions(refused="error"))
+    refusing = LangGraphAgent(builder.compile(), state=StateOptions(forbidden_change="refuse"))
     recorded = await record_run(refusing, run_input("hi", state={"secret": "forged"}))
     assert (recorded.last.type.value, recorded.last.code) == ("RUN_ERROR", "state_refused")

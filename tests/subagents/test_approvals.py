@@ -8,7 +8,7 @@ import pytest
 from ag_ui.core import Interrupt
 from langgraph.checkpoint.memory import InMemorySaver
 
-from langgraph_agui import LangGraphAgent
+from langgraph_agui import ClientOptions, LangGraphAgent
 from tests.adapter.streams import RecordedRun
 from tests.approvals.clients import Client, asked
 from tests.approvals.dialogues import cancelled, resolved
@@ -183,7 +183,7 @@ async def test_asked_twice_by_the_same_invocation(mode: Mode) -> None:
 @pytest.mark.parametrize("answer", ANSWERS)
 @each_value()
 async def test_other_modes_ask_without_an_owner(mode: Mode, shown: str, answer: str) -> None:
-    paused = Paused(mode, subagents=shown)
+    paused = Paused(mode, clients=ClientOptions(subagents=shown))
     recorded = await paused.client.send("hi")
     (question,) = asked(recorded)
     check_no_subagents(recorded)

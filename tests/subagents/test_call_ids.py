@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
-from langgraph_agui import LangGraphAgent
+from langgraph_agui import ClientOptions, LangGraphAgent
 from tests.adapter.graphs import chain_of
 from tests.adapter.models import Piece, Scripted, call, text_chunk
 from tests.approvals.clients import Client, asked
@@ -76,7 +76,7 @@ savers = pytest.mark.parametrize("stored", [False, True], ids=["no_checkpointer"
 @each_value()
 async def test_every_call_has_its_result_and_the_model_its_history(build: Any, mode: Any, stored: bool) -> None:
     graph, boss = build(InMemorySaver() if stored else None)
-    client = Client(LangGraphAgent(graph=graph, subagents=mode))
+    client = Client(LangGraphAgent(graph=graph, clients=ClientOptions(subagents=mode)))
     for text in ("hi", "again"):
         recorded = await client.send(text)
         recorded.check_snapshot()
@@ -97,7 +97,7 @@ async def test_an_approval_names_no_other_call_where_subagents_are_not_told_apar
     for mode, told_calls in (("inline", 2), ("hidden", 1)):
         guard = HumanInTheLoopMiddleware({"look": True})
         graph, _ = in_tools(InMemorySaver(), middleware=[guard])
-        client = Client(LangGraphAgent(graph=graph, subagents=mode))  # type: ignore[arg-type]
+        client = Client(LangGraphAgent(graph=graph, clients=ClientOptions(subagents=mode)))  # type: ignore[arg-type]
         recorded = await client.send("hi")
         (question,), calls = asked(recorded), recorded.of("TOOL_CALL_START")
         assert calls[0].tool_call_id == "look:0"

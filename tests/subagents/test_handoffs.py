@@ -13,7 +13,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 from langgraph.types import Command
 
-from langgraph_agui import LangGraphAgent
+from langgraph_agui import ClientOptions, LangGraphAgent
 from tests.adapter.graphs import Chat
 from tests.adapter.models import Scripted
 from tests.approvals.clients import Client
@@ -66,7 +66,7 @@ savers = pytest.mark.parametrize("stored", [False, True], ids=["no_checkpointer"
 @each_value()
 async def test_nothing_is_left_pending(handing: Any, mode: Any, stored: bool) -> None:
     graph, models = build(InMemorySaver() if stored else None, handing)
-    client = Client(LangGraphAgent(graph=graph, subagents=mode))
+    client = Client(LangGraphAgent(graph=graph, clients=ClientOptions(subagents=mode)))
     alone, expected = build(InMemorySaver(), handing)
     for text in ("hi", "again"):
         recorded = await client.send(text)
@@ -83,7 +83,7 @@ async def test_nothing_is_left_pending(handing: Any, mode: Any, stored: bool) ->
 @each_value()
 async def test_its_own_result_is_told(handing: Any, mode: Any) -> None:
     graph, _ = build(None, handing)
-    recorded = await Client(LangGraphAgent(graph=graph, subagents=mode)).send("hi")
+    recorded = await Client(LangGraphAgent(graph=graph, clients=ClientOptions(subagents=mode))).send("hi")
     assert [message.content for message in recorded.messages if message.role == "tool"] == ["handed over"]
     assert {event.content for event in recorded.of("TOOL_CALL_RESULT")} == {"handed over"}
     assert len(recorded.of("TOOL_CALL_START")) == 1

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
-from langgraph_agui import LangGraphAgent
+from langgraph_agui import ClientOptions, LangGraphAgent
 from langgraph_agui.protocol import fold
 from tests.adapter.streams import RecordedRun, collect, dumped, record_run, run_input
 from tests.approvals.clients import Client
@@ -83,7 +83,9 @@ async def test_a_failure_of_the_run() -> None:
 @pytest.mark.parametrize("handled", [True, False])
 async def test_failures_in_other_modes(handled: bool, mode: Any) -> None:
     built = failing(handled=handled)
-    recorded = await record_run(LangGraphAgent(graph=built.graph, subagents=mode), run_input("hi"))
+    recorded = await record_run(
+        LangGraphAgent(graph=built.graph, clients=ClientOptions(subagents=mode)), run_input("hi")
+    )
     check_no_subagents(recorded)
     assert recorded.last.type.value == ("RUN_FINISHED" if handled else "RUN_ERROR")
 
@@ -102,7 +104,7 @@ async def test_a_failure_stops_those_who_work_beside_it() -> None:
     }
     events: list[Any] = []
     given = run_input("hi")
-    agent = LangGraphAgent(graph=graph, merge_fragments=False)
+    agent = LangGraphAgent(graph=graph)
     running = asyncio.create_task(read_into(events, agent.run(given)))
     await until(lambda: sum(event.type.value == "REASONING_MESSAGE_CONTENT" for event in events) >= 4)
     begun = True

@@ -11,7 +11,7 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 import langgraph_agui
-from langgraph_agui import LangGraphAgent
+from langgraph_agui import ClientOptions, LangGraphAgent
 from tests.adapter.graphs import chain_of
 from tests.adapter.streams import RecordedRun, collect, run_input
 
@@ -36,7 +36,7 @@ async def work_for(pairs: int, mode: Any) -> int:
         calls += what == "call" and frame.f_code.co_filename.startswith(OURS)
 
     inner = chain_of(report, name="inner")
-    agent, given = LangGraphAgent(graph=chain_of(inner), subagents=mode), run_input("hi")
+    agent, given = LangGraphAgent(graph=chain_of(inner), clients=ClientOptions(subagents=mode)), run_input("hi")
     before = sys.getprofile()
     sys.setprofile(count)
     try:

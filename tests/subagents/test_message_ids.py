@@ -13,7 +13,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, Huma
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
-from langgraph_agui import LangGraphAgent
+from langgraph_agui import ClientOptions, LangGraphAgent
 from tests.adapter.graphs import chain_of, talker
 from tests.adapter.models import Piece, Scripted, calling, part
 from tests.approvals.clients import Client
@@ -97,7 +97,7 @@ pieces = pytest.mark.parametrize("whole", [False, True], ids=["streamed", "whole
 async def test_the_models_are_given_what_they_would_have_been(build: Any, mode: Any, stored: bool, whole: bool) -> None:
     graph, boss = build(InMemorySaver() if stored else None, disable_streaming=whole)
     alone, model = build(InMemorySaver(), disable_streaming=whole)
-    client = Client(LangGraphAgent(graph=graph, subagents=mode))
+    client = Client(LangGraphAgent(graph=graph, clients=ClientOptions(subagents=mode)))
     for text in ("hi", "again", "more"):
         recorded = await client.send(text)
         recorded.check_snapshot()

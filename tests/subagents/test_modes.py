@@ -10,7 +10,7 @@ import pytest
 from ag_ui.core import Event, Message
 from langgraph.checkpoint.memory import InMemorySaver
 
-from langgraph_agui import LangGraphAgent
+from langgraph_agui import ClientOptions, LangGraphAgent
 from tests.adapter.streams import RecordedRun, plain, record_run, run_input
 from tests.deep import deep
 from tests.subagents.graphs import GRAPHS, Build, few_graphs
@@ -21,7 +21,7 @@ graphs = pytest.mark.parametrize("build", GRAPHS.values(), ids=GRAPHS)
 
 
 async def received(build: Build, mode: Mode, saver: Any = None) -> RecordedRun:
-    agent = LangGraphAgent(graph=build(saver).graph, subagents=mode)
+    agent = LangGraphAgent(graph=build(saver).graph, clients=ClientOptions(subagents=mode))
     recorded = await record_run(agent, run_input("hi", thread="t"))
     assert recorded.last.type.value == "RUN_FINISHED", recorded.last
     return recorded
@@ -133,4 +133,4 @@ async def test_attributed_is_the_default() -> None:
 def test_another_mode_is_refused() -> None:
     graph = GRAPHS["async_tools"](None).graph
     with pytest.raises(ValueError, match="subagents"):
-        LangGraphAgent(graph=graph, subagents="nested")  # type: ignore[arg-type]
+        LangGraphAgent(graph=graph, clients=ClientOptions(subagents="nested"))  # type: ignore[arg-type]

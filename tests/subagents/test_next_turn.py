@@ -9,7 +9,7 @@ from ag_ui.core import UserMessage
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
-from langgraph_agui import LangGraphAgent
+from langgraph_agui import ClientOptions, LangGraphAgent
 from tests.adapter.histories import assert_valid
 from tests.adapter.streams import user
 from tests.approvals.clients import Client
@@ -45,7 +45,7 @@ async def without_us(build: Build, *turns: str) -> list[list[BaseMessage]]:
 
 
 def client_of(built: Built, mode: str = "attributed") -> Client:
-    return Client(LangGraphAgent(graph=built.graph, subagents=mode))  # type: ignore[arg-type]
+    return Client(LangGraphAgent(graph=built.graph, clients=ClientOptions(subagents=mode)))  # type: ignore[arg-type]
 
 
 @savers

@@ -10,7 +10,7 @@ from fastapi import FastAPI
 from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import BaseModel
 
-from langgraph_agui import LangGraphAgent, agui_router
+from langgraph_agui import ClientOptions, LangGraphAgent, agui_router
 from tests.adapter.streams import record_run, run_input
 from tests.approvals.kinds import Mode
 from tests.deep import deep, each_value
@@ -38,7 +38,7 @@ async def test_every_graph(shown: Any, node_client: NodeClient) -> None:
     builds = [*GRAPHS.values(), lambda _: failing(handled=True), lambda _: failing(handled=False)]
     recorded = []
     for build in builds:
-        agent = LangGraphAgent(graph=build(None).graph, subagents=shown)
+        agent = LangGraphAgent(graph=build(None).graph, clients=ClientOptions(subagents=shown))
         recorded.append(await record_run(agent, run_input("hi", thread="t")))
     requests = [
         {
@@ -63,7 +63,7 @@ async def test_every_graph(shown: Any, node_client: NodeClient) -> None:
 @each_value()
 def test_three_turns_over_http(name: str, shown: Any, stored: bool, node_client: NodeClient) -> None:
     built, app = GRAPHS[name](InMemorySaver() if stored else None), FastAPI()
-    app.include_router(agui_router(LangGraphAgent(graph=built.graph, subagents=shown), "/agent"))
+    app.include_router(agui_router(LangGraphAgent(graph=built.graph, clients=ClientOptions(subagents=shown)), "/agent"))
     key = f"subagents-{name}-{shown}-{stored}"
     with serving(app) as served:
 
@@ -86,7 +86,7 @@ def test_three_turns_over_http(name: str, shown: Any, stored: bool, node_client:
 def test_an_approval_over_http(mode: Mode, shown: Any, node_client: NodeClient) -> None:
     done: list[str] = []
     built, app = guarded(InMemorySaver(), mode, done), FastAPI()
-    app.include_router(agui_router(LangGraphAgent(graph=built.graph, subagents=shown), "/agent"))
+    app.include_router(agui_router(LangGraphAgent(graph=built.graph, clients=ClientOptions(subagents=shown)), "/agent"))
     with serving(app) as served:
 
         def run(**request: Any) -> ClientRun:

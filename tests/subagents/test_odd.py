@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
-from langgraph_agui import LangGraphAgent
+from langgraph_agui import ClientOptions, LangGraphAgent
 from tests.adapter.streams import record_run, run_input
 from tests.subagents.graphs import Build
 from tests.subagents.odd_graphs import ODD, retried
@@ -44,7 +44,9 @@ async def test_owners(build: Build, stored: bool) -> None:
 @odd
 async def test_hidden(build: Build) -> None:
     built = build(InMemorySaver())
-    recorded = await record_run(LangGraphAgent(graph=built.graph, subagents="hidden"), run_input("hi", thread="t"))
+    recorded = await record_run(
+        LangGraphAgent(graph=built.graph, clients=ClientOptions(subagents="hidden")), run_input("hi", thread="t")
+    )
     recorded.check_snapshot()
     check_no_subagents(recorded)
     assert {speaker for speaker, _ in sayings(recorded.events)} == {"boss"} | built.shared

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
-from langgraph_agui import langchain_messages_to_agui
-from langgraph_agui.telemetry import add_run_fields
+from langgraph_agui import RunLimits, langchain_messages_to_agui
+from langgraph_agui.kernel.telemetry import add_run_fields
 from tests.adapter.graphs import Chat, agent_of, talker
 from tests.adapter.models import Scripted
 from tests.adapter.streams import RecordedRun, collect, record_run, run_input
@@ -62,7 +62,7 @@ async def test_each_run_has_a_correlation_id_of_its_own() -> None:
 
 
 async def test_a_refused_run(caplog: pytest.LogCaptureFixture) -> None:
-    agent = agent_of(talker(Scripted([60.0])), max_concurrent_runs=1)
+    agent = agent_of(talker(Scripted([60.0])), limits=RunLimits(runs=1))
     first: Any = agent.run(run_input("hi"))
     await anext(first)
     recorded = await record_run(agent, run_input("hi", thread="t", run="r"))
@@ -72,7 +72,7 @@ async def test_a_refused_run(caplog: pytest.LogCaptureFixture) -> None:
 
 
 async def test_a_run_that_is_refused_inside_another_one(caplog: pytest.LogCaptureFixture) -> None:
-    inner = agent_of(talker(Scripted([60.0])), max_concurrent_runs=1)
+    inner = agent_of(talker(Scripted([60.0])), limits=RunLimits(runs=1))
     first: Any = inner.run(run_input("hi"))
     await anext(first)
 

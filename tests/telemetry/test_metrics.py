@@ -19,6 +19,7 @@ from langgraph.types import interrupt
 from langgraph_agui import (
     LangGraphAgent,
     ReasoningOptions,
+    RunLimits,
     StateOptions,
     agui_messages_to_langchain,
     agui_router,
@@ -28,7 +29,7 @@ from langgraph_agui import (
 from langgraph_agui.middleware import AGUIMiddleware
 from langgraph_agui.protocol.schema import parse_input
 from langgraph_agui.protocol.sse import decode
-from langgraph_agui.translate.event_sinks import Broadcaster, SSESink, Unmerged
+from langgraph_agui.readers.sinks import Broadcaster, SSESink, Unmerged
 from tests.adapter.graphs import Chat, agent_of, chain_of, talker
 from tests.adapter.models import Scripted, call, text_chunk, thinking
 from tests.adapter.streams import RecordedRun, collect, record_run, run_input
@@ -99,7 +100,7 @@ async def test_errors_by_code(seen: Seen) -> None:
 
 
 async def test_refusals_are_errors_of_the_agent(seen: Seen) -> None:
-    agent = agent_of(talker(Scripted([60.0])), name=seen.agent, max_concurrent_runs=1)
+    agent = agent_of(talker(Scripted([60.0])), name=seen.agent, limits=RunLimits(runs=1))
     first: Any = agent.run(run_input("hi"))
     await anext(first)
     refused = await record_run(agent, run_input("hi"))
@@ -162,7 +163,7 @@ async def test_a_reader_that_leaves_or_is_forgotten(seen: Seen) -> None:
 
 
 async def test_a_reader_that_was_let_go(seen: Seen) -> None:
-    agent = agent_of(talker(Scripted(["x" * 50_000] * 4)), name=seen.agent, max_unread=100_000)
+    agent = agent_of(talker(Scripted(["x" * 50_000] * 4)), name=seen.agent, limits=RunLimits(unread=100_000))
     reader = await agent.begin(SSESink, run_input("hi"))
     await eventually(lambda: seen.value("agui.runs.active") == 0, "the end of the run")
     assert seen.values("agui.errors", "error.type") == {"reader_too_slow": 1}

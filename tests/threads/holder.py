@@ -10,8 +10,8 @@ import sys
 
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 
-from langgraph_agui.errors import RunInputError
-from langgraph_agui.threads import locks_for
+from langgraph_agui.kernel.errors import RunInputError
+from langgraph_agui.workers.locks_for import locks_for
 
 
 def say(word: str) -> None:

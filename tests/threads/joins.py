@@ -14,8 +14,8 @@ from langchain_core.tools import InjectedToolCallId, tool
 from langgraph.types import Command
 
 from langgraph_agui import LangGraphAgent
-from langgraph_agui.translate.event_sinks import EventSink, Outlet, Unmerged
-from langgraph_agui.translate.subscription import Subscription
+from langgraph_agui.readers.sinks import EventSink, Outlet, Unmerged
+from langgraph_agui.readers.subscription import Subscription
 from tests.adapter.models import Scripted, calling, part, text_chunk, thinking
 from tests.adapter.streams import RecordedRun, run_input, user
 

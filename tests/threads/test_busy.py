@@ -10,7 +10,7 @@ from ag_ui.core import ResumeEntry, RunErrorEvent
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import interrupt
 
-from langgraph_agui import LangGraphAgent
+from langgraph_agui import ApprovalOptions, LangGraphAgent
 from tests.adapter.graphs import Chat, agent_of, talker
 from tests.adapter.models import Scripted
 from tests.adapter.streams import RecordedRun, collect, record_run, run_input, user
@@ -178,7 +178,7 @@ async def test_also_after_an_approval_that_raised() -> None:
     def refuse(_: Any) -> None:
         raise ValueError("no")
 
-    agent = agent_of(ask, checkpointer=InMemorySaver(), on_approval=refuse)
+    agent = agent_of(ask, checkpointer=InMemorySaver(), approvals=ApprovalOptions(on_answer=refuse))
     paused = await record_run(agent, run_input("go", thread="t"))
     answer = ResumeEntry(interrupt_id=paused.last.outcome.interrupts[0].id, status="resolved", payload="b")
     for _ in range(3):

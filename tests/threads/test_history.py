@@ -16,6 +16,7 @@ from ag_ui.core import (
 from langchain_core.messages import HumanMessage, RemoveMessage
 from langchain_core.messages import SystemMessage as LCSystemMessage
 
+from langgraph_agui import TrustOptions
 from tests.adapter.graphs import agent_of, talker
 from tests.adapter.models import Scripted, call
 from tests.adapter.streams import dumped, user
@@ -119,7 +120,7 @@ def forged() -> list[Any]:
 @pytest.mark.parametrize("before", [True, False])
 @pytest.mark.parametrize("turns", [0, 1])
 async def test_forged_messages_do_not_enter(saver: Any, turns: int, before: bool) -> None:
-    thread = talk(saver, unknown_threads="ignore")
+    thread = talk(saver, trust=TrustOptions(history="ignore"))
     held: list[Any] = (await thread.say("one look")).messages if turns else []
     await thread.say(*([*forged(), *held] if before else [*held, *forged()]), "two")
     for seen in [*thread.model.seen, await thread.stored()]:
@@ -141,7 +142,7 @@ async def test_a_known_message_with_other_words_is_not_believed(saver: Any) -> N
 @pytest.mark.parametrize("policy", ["accept", "ignore"])
 @pytest.mark.parametrize("stored", [True, False])
 async def test_instructions_of_the_client(saver: Any, policy: Literal["accept", "ignore"], stored: bool) -> None:
-    thread = talk(saver if stored else None, client_instructions=policy)
+    thread = talk(saver if stored else None, trust=TrustOptions(instructions=policy))
     given: list[Any] = [
         SystemMessage(id="s", role="system", content="be brief"),
         DeveloperMessage(id="d", role="developer", content="be kind"),

@@ -13,8 +13,8 @@ from langgraph.types import interrupt
 
 from langgraph_agui import LangGraphAgent
 from langgraph_agui.protocol import decode, fold
-from langgraph_agui.translate.event_sinks import EventSink, SSESink
-from langgraph_agui.translate.subscription import Subscription
+from langgraph_agui.readers.sinks import EventSink, SSESink
+from langgraph_agui.readers.subscription import Subscription
 from tests.adapter.graphs import Chat, chain_of, talker
 from tests.adapter.models import Scripted, text_chunk, thinking
 from tests.adapter.streams import RecordedRun, dumped, plain, run_input, user

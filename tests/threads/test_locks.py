@@ -12,10 +12,10 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 
-from langgraph_agui.errors import ErrorCode, RunInputError
-from langgraph_agui.threads import locks_for
-from langgraph_agui.threads.locks import ThreadLease, ThreadLocks
-from langgraph_agui.threads.postgres_locks import PostgresLocks
+from langgraph_agui.kernel.errors import ErrorCode, RunInputError
+from langgraph_agui.runs.locks import ThreadLease, ThreadLocks
+from langgraph_agui.workers.locks_for import locks_for
+from langgraph_agui.workers.postgres_locks import PostgresLocks
 from tests.waiting import PATIENCE
 
 

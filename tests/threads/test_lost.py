@@ -12,7 +12,7 @@ from langchain_core.messages import BaseMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
-from langgraph_agui import AGUIMiddleware, LangGraphAgent
+from langgraph_agui import AGUIMiddleware, LangGraphAgent, TrustOptions
 from tests.adapter.models import Scripted, call, text_chunk, thinking
 from tests.adapter.streams import record_run, run_input, user
 
@@ -62,7 +62,7 @@ async def test_it_can_be_ignored() -> None:
     first = await record_run(LangGraphAgent(create_agent(model, [look])), run_input(user("hi"), thread="t"))
     graph = create_agent(model, [look], checkpointer=InMemorySaver())
     await record_run(
-        LangGraphAgent(graph, unknown_threads="ignore"), run_input(*first.messages, user("bye"), thread="t")
+        LangGraphAgent(graph, trust=TrustOptions(history="ignore")), run_input(*first.messages, user("bye"), thread="t")
     )
     assert [message.type for message in model.seen[-1]] == ["human", "human"]
 

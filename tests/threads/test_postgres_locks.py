@@ -20,10 +20,10 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.rows import dict_row
 from psycopg_pool import AsyncConnectionPool
 
-from langgraph_agui.errors import ErrorCode, RunInputError, StateError
-from langgraph_agui.threads import locks_for
-from langgraph_agui.threads.locks import ThreadLocks
-from langgraph_agui.threads.postgres_locks import PostgresLocks, key_of
+from langgraph_agui.kernel.errors import ErrorCode, RunInputError, StateError
+from langgraph_agui.runs.locks import ThreadLocks
+from langgraph_agui.workers.locks_for import locks_for
+from langgraph_agui.workers.postgres_locks import PostgresLocks, key_of
 from tests.deep import deep
 from tests.waiting import PATIENCE, eventually
 

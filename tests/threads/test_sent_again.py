@@ -15,7 +15,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 
-from langgraph_agui import LangGraphAgent
+from langgraph_agui import ClientOptions, LangGraphAgent
 from tests.adapter.graphs import agent_of, talker
 from tests.adapter.models import Scripted
 from tests.adapter.streams import dumped, user
@@ -40,7 +40,7 @@ def graph_of(kind: str, model: Scripted, saver: Any) -> Any:
 
 def team(saver: Any, *, subagents: Any = "auto") -> Talk:
     model = echo()
-    return Talk(LangGraphAgent(graph_of("team", model, saver), subagents=subagents), model)
+    return Talk(LangGraphAgent(graph_of("team", model, saver), clients=ClientOptions(subagents=subagents)), model)
 
 
 def nodes(*after: Any) -> Callable[[Any], Talk]:

@@ -40,8 +40,8 @@ from langgraph_agui.client.langchain.to_agui_request import (
 )
 from langgraph_agui.client.limits import DEFAULT_LIMITS, ClientLimits
 from langgraph_agui.client.tools import agui_tool
+from langgraph_agui.kernel.telemetry import run_logger
 from langgraph_agui.protocol.wire import to_jsonable
-from langgraph_agui.telemetry import run_logger
 
 logger = run_logger(__name__)
 

@@ -22,7 +22,6 @@ from langgraph.prebuilt import ToolNode
 from langgraph.prebuilt.tool_node import ToolCallWithContext
 from langgraph.types import Command, Overwrite, Send
 
-from langgraph_agui.aio import run_sync
 from langgraph_agui.client.agent import AGUIClient
 from langgraph_agui.client.endpoint import resume_entries
 from langgraph_agui.client.errors import AgentError
@@ -36,6 +35,7 @@ from langgraph_agui.client.langchain.to_agui_request import (
     valid_answers,
 )
 from langgraph_agui.client.tools import LocalTools
+from langgraph_agui.kernel.aio import run_sync
 from langgraph_agui.messages.extract import as_mapping
 from langgraph_agui.messages.to_agui import caller_id, cancelled, interrupted
 from langgraph_agui.protocol.wire import json_equal, to_jsonable

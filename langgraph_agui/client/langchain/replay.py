@@ -22,11 +22,10 @@ from langgraph_agui.client.langchain.chat_model import usage_metadata
 from langgraph_agui.client.langchain.chunks import ChunkBuilder
 from langgraph_agui.client.langchain.event_history import EventHistory, fields_of
 from langgraph_agui.client.langchain.to_agui_request import AGUI
-from langgraph_agui.custom_events import dispatch_agent_output
 from langgraph_agui.messages.media import content_blocks
 from langgraph_agui.messages.to_agui import has_call
+from langgraph_agui.nodes import dispatch_agent_output, emit_state
 from langgraph_agui.protocol.event_order import Closing, ItemKind, Opening, item_of
-from langgraph_agui.state.options import emit_state
 
 
 class Replay:

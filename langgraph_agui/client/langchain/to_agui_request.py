@@ -36,15 +36,15 @@ from langchain_core.utils.json import parse_partial_json
 from langgraph.types import interrupt as langgraph_interrupt
 from pydantic import TypeAdapter
 
-from langgraph_agui.custom_events import CANCELLED
 from langgraph_agui.interrupts.decisions import APPROVING, schema_mismatch
+from langgraph_agui.kernel.quoting import quoted
+from langgraph_agui.kernel.telemetry import run_logger
 from langgraph_agui.messages.media import content_parts
 from langgraph_agui.messages.to_agui import FAILED_WITHOUT_TEXT, as_content, text_of
+from langgraph_agui.nodes import CANCELLED
 from langgraph_agui.protocol.message_store import MessageStore, StoredMessage
 from langgraph_agui.protocol.relaxed_schema import relaxed
 from langgraph_agui.protocol.wire import has_expired
-from langgraph_agui.quoting import quoted
-from langgraph_agui.telemetry import run_logger
 
 logger = run_logger(__name__)
 

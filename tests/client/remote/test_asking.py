@@ -17,8 +17,9 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.types import Command, interrupt
 
+from langgraph_agui import ApprovalOptions
 from langgraph_agui.client import RemoteAgent
-from langgraph_agui.custom_events import CANCELLED
+from langgraph_agui.nodes import CANCELLED
 from tests.adapter.models import Scripted, call, calling, part
 from tests.adapter.streams import RecordedRun, run_input
 from tests.client.remote.world import LATER, Client, Host, around, words
@@ -235,7 +236,7 @@ def test_without_jsonschema_the_agent_judges(host: Host, monkeypatch: pytest.Mon
 
 
 async def test_a_question_that_has_expired_is_cancelled(host: Host) -> None:
-    bank = Bank(host, *once(), approval_timeout=timedelta(seconds=0))
+    bank = Bank(host, *once(), approvals=ApprovalOptions(timeout=timedelta(seconds=0)))
     client = bank.client()
     await client.graph.ainvoke({"messages": "pay"}, client.config)
     await client.graph.ainvoke(Command(resume={"approved": True}), client.config)
@@ -297,7 +298,7 @@ async def test_a_question_of_a_remote_subagent(host: Host) -> None:
 async def test_a_new_turn_instead_of_an_answer(host: Host) -> None:
     bank = Bank(host, ["Hello."], *once())
     graph = around(RemoteAgent(bank.url, name="bank"), checkpointer=InMemorySaver())
-    client = Client(graph, input_while_paused="cancel_and_continue")
+    client = Client(graph, approvals=ApprovalOptions(when_paused="cancel"))
     await client.say("hi")
     await client.say("pay")
     assert len(client.open) == 1

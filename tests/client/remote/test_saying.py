@@ -23,7 +23,7 @@ from langgraph.graph.message import add_messages
 from langgraph.types import Command
 from pydantic import BaseModel
 
-from langgraph_agui import state_update
+from langgraph_agui import ClientOptions, state_update
 from langgraph_agui.client import RemoteAgent
 from tests.adapter.models import Scripted, call, calling, part, text_chunk, thinking, used
 from tests.adapter.streams import RecordedRun, run_input
@@ -177,7 +177,7 @@ async def test_a_result_is_told_before_the_model_is_asked_again(host: Host) -> N
 async def test_other_ways_to_show_subagents(host: Host, mode: Any) -> None:
     remote = create_agent(busy(), [look_up, photo, digest])
     graph = around(RemoteAgent(host(remote), name="expert"), checkpointer=InMemorySaver())
-    client = Client(graph, subagents=mode, merge_fragments=False)
+    client = Client(graph, clients=ClientOptions(subagents=mode))
     recorded = await client.say("go")
     assert not recorded.of("SUBAGENT_STARTED")
     shown = [one.content for one in recorded.messages if isinstance(one, AssistantMessage)]

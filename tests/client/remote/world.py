@@ -29,7 +29,7 @@ class Host:
     def __call__(self, graph: Any, **options: Any) -> str:
         """The address of a graph's agent."""
         path = f"/{next(self._numbers)}"
-        self._app.include_router(agui_router(LangGraphAgent(graph, merge_fragments=False, **options), path))
+        self._app.include_router(agui_router(LangGraphAgent(graph, **options), path))
         return self.served.url(path)
 
 

@@ -11,7 +11,7 @@ def fastapi() -> None:
 
 
 def playground() -> None:
-    from langgraph_agui.playground import playground_router  # noqa: F401
+    from langgraph_agui.devtools.playground import playground_router  # noqa: F401
 
 
 def client() -> None:
@@ -35,11 +35,11 @@ def interrupts() -> None:
 
 
 def redis() -> None:
-    from langgraph_agui.run_store import RedisRunStore  # noqa: F401
+    from langgraph_agui.workers import RedisRunStore  # noqa: F401
 
 
 def postgres() -> None:
-    from langgraph_agui.run_store import PostgresRunStore  # noqa: F401
+    from langgraph_agui.workers import PostgresRunStore  # noqa: F401
 
 
 def a2ui() -> None:
@@ -47,7 +47,7 @@ def a2ui() -> None:
 
 
 def cli() -> None:
-    from langgraph_agui import cli
+    from langgraph_agui.devtools import cli
 
     sys.argv[1:] = ["--help"]
     try:

@@ -8,7 +8,7 @@ from langgraph.graph import START, StateGraph
 from typing_extensions import TypedDict
 
 from langgraph_agui import LangGraphAgent, add_langgraph_fastapi_endpoint
-from langgraph_agui.playground import playground_router
+from langgraph_agui.devtools.playground import playground_router
 from langgraph_agui.protocol import decode, fold, verify
 
 

@@ -12,7 +12,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 
 from langgraph_agui import LangGraphAgent
 from langgraph_agui.protocol import verify
-from langgraph_agui.run_store import RedisRunStore
+from langgraph_agui.workers import RedisRunStore
 
 entered = asyncio.Event()
 

@@ -1,0 +1,8 @@
+"""Chat models: which a graph has, what they can do with reasoning, and classes that send it back.
+
+The classes need the packages of their providers. Each is imported when its class is first used.
+"""
+
+from langgraph_agui.kernel.extras import lazy_names
+
+__getattr__, __dir__, __all__ = lazy_names(__name__, __file__)

@@ -1,0 +1,9 @@
+# The public names, and where each is: type checkers read this, and the package imports a name on its first use.
+
+from .deepseek import ReasoningChatDeepSeek as ReasoningChatDeepSeek
+from .find import find_models as find_models
+from .find import provider_of as provider_of
+from .groq import ReasoningChatGroq as ReasoningChatGroq
+from .mistral import ReasoningChatMistralAI as ReasoningChatMistralAI
+from .openai import ReasoningChatOpenAI as ReasoningChatOpenAI
+from .xai import ReasoningChatXAI as ReasoningChatXAI

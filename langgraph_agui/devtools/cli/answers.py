@@ -1,0 +1,182 @@
+"""What an interrupt takes for an answer: words, text, fields or JSON.
+
+In: interrupts with their JSON Schema, and what a person types. Out: payloads, or what was expected, in plain words.
+"""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING, Final, cast
+
+from ag_ui.core import Interrupt
+from pydantic_core import from_json
+
+from langgraph_agui.devtools.cli.formatting import json_text, one_line, printable
+from langgraph_agui.interrupts.decisions import invalid_answer
+from langgraph_agui.protocol.relaxed_schema import relaxed
+from langgraph_agui.protocol.wire import JsonValue
+
+if TYPE_CHECKING:
+    from jsonschema import ValidationError
+
+# How many answers or fields of an agent are offered, and how long ones; the others are typed as JSON.
+_MAX_WORDS: Final = 20
+_MAX_WORD: Final = 60
+_MAX_EXPECTED: Final = 400
+_APPROVED: Final[JsonValue] = {"approved": True}
+_YES_NO: Final[dict[str, JsonValue]] = {"y": True, "yes": True, "n": False, "no": False}
+_TYPES: Final = {
+    "string": "a text",
+    "number": "a number",
+    "integer": "a whole number",
+    "boolean": "true or false",
+    "array": "a list",
+    "object": "an object",
+    "null": "null",
+}
+
+
+class Action(Enum):
+    """What a word does that stands for no fixed payload. A text can follow it."""
+
+    EDIT = "edit"
+    RESPOND = "respond"
+    REJECT = "reject"
+    FILL = "fill"
+    CANCEL = "cancel"
+
+
+@dataclass(slots=True)
+class Choices:
+    """The answers that an interrupt takes besides JSON."""
+
+    # The payload or the action of each word, in the order in which they are offered.
+    words: "dict[str, JsonValue | Action]" = field(default_factory=dict)
+    # Whether any other line is an answer as it is.
+    text: bool = False
+    # What is to be typed as JSON; "" where a line that is JSON is a text too.
+    json: str = "any value"
+
+    def __post_init__(self) -> None:
+        self.words.setdefault("cancel", Action.CANCEL)  # the agent may offer a "cancel" of its own
+
+    def prompt(self) -> str:
+        """Return the line that offers the answers, such as `[a]pprove  [rej]ect  [res]pond  or JSON: `."""
+        if self.text:
+            return f"{', '.join([*self.words, *(['JSON'] if self.json else [])])} or text: "
+        sizes = [[n for n in range(1, len(word)) if self._matching(word[:n]) == [word]] for word in self.words]
+        words = [f"[{word[: n[0]]}]{word[n[0] :]}" if n else word for word, n in zip(self.words, sizes, strict=True)]
+        return printable(f"{'  '.join(words)}  or JSON: ".replace("\n", " "))
+
+    def find(self, line: str) -> tuple[str, str] | None:
+        """Return the word that `line` begins with, and the text after it; None if not exactly one word is meant.
+
+        A word can be abbreviated. Where any text is an answer, only a whole line is one of the words.
+        """
+        if self.text:
+            return (line.lower(), "") if line.lower() in self.words else None
+        if len(meant := self._matching(line)) == 1:
+            return meant[0], ""
+        start, _, rest = line.partition(" ")
+        takes_text = (Action.EDIT, Action.RESPOND, Action.REJECT)
+        meant = [word for word in self._matching(start) if self.words[word] in takes_text]
+        return (meant[0], rest.strip()) if len(meant) == 1 else None
+
+    def expected(self) -> str:
+        """Return which words and which JSON are answers."""
+        return f"Expected {', '.join(self.words)}, or JSON: {self.json}."
+
+    def _matching(self, start: str) -> list[str]:
+        if start in self.words:
+            return [start]
+        decision = {True: "approve", False: "reject"}.get(_YES_NO.get(start.lower()))  # type: ignore[call-overload]
+        if self.words.get(decision) in (_APPROVED, Action.REJECT):
+            return [decision]
+        return [word for word in self.words if word.startswith(start.lower())]
+
+
+def choices_of(interrupt: Interrupt) -> Choices:
+    """Return what `interrupt` takes: by its schema, or without one by its reason."""
+    schema = interrupt.response_schema or {}
+    if not schema and interrupt.reason == "tool_call":
+        return Choices({"approve": _APPROVED, "reject": Action.REJECT}, json=json_text(_APPROVED))
+    if not schema or schema.get("type") == "boolean":
+        # An agent that asks "Really?" takes any text for a yes, so a no has to be false.
+        asks = not schema and interrupt.reason == "input_required"
+        return Choices({"yes": True, "no": False}, text=asks, json="true or false" if schema else "any value")
+    expected = wanted(schema)
+    if words := [word for word in _list(schema.get("enum")) if isinstance(word, str) and len(word) <= _MAX_WORD]:
+        return Choices({word: word for word in words[:_MAX_WORDS]}, json=expected)
+    if schema.get("type") == "string":
+        return Choices(text=True, json="")
+    if decisions := _approval_words(schema.get("properties")):
+        return Choices(decisions, json=json_text({"approved": "approve" in decisions}))
+    return Choices({"fill": Action.FILL} if fields_of(schema) else {}, json=expected)
+
+
+def _approval_words(properties: object) -> "dict[str, JsonValue | Action]":
+    """Return the words of AG-UI's payload for approvals: `approved`, `editedArgs`, `message`."""
+    if not isinstance(properties, Mapping):
+        return {}
+    words: dict[str, JsonValue | Action] = {}
+    if "approved" in properties:
+        words["approve"] = _APPROVED
+        if "editedArgs" in properties:
+            words["edit"] = Action.EDIT
+        words["reject"] = Action.REJECT
+    decisions = properties.get("type")  # `LangGraphAgent` names the decisions that the graph takes
+    if isinstance(decisions, Mapping) and (allowed := _list(decisions.get("enum"))):
+        words = {word: payload for word, payload in words.items() if word in allowed}
+        if "respond" in allowed:
+            words["respond"] = Action.RESPOND
+    return words
+
+
+def fields_of(schema: Mapping[str, object]) -> dict[str, tuple[dict[str, object], bool]]:
+    """Return the fields of an object by name: the schema of each, and whether it may be left out. {} for other ones."""
+    plain = relaxed(schema)  # without references
+    found, needed = plain.get("properties"), _list(plain.get("required"))
+    fields = {name: one for name, one in found.items() if isinstance(one, dict)} if isinstance(found, Mapping) else {}
+    is_form = fields == found and len(fields) <= _MAX_WORDS
+    return {name: (one, name not in needed) for name, one in fields.items()} if is_form else {}
+
+
+def wanted(schema: Mapping[str, object], *, whole: bool = True) -> str:
+    """Return in words what a schema asks for; if `whole`, with the fields of an object."""
+    options = [schema["const"]] if "const" in schema else [*_list(schema.get("enum"))[:_MAX_WORDS]]
+    if options:
+        return one_line(" or ".join(json_text(one) for one in options), _MAX_EXPECTED)
+    branches = [one for one in _list(schema.get("anyOf")) if isinstance(one, dict)]
+    kinds = [one.get("type") for one in (*branches, schema)]
+    types = [_TYPES[one] for one in kinds if isinstance(one, str) and one in _TYPES]
+    fields = fields_of(schema).items() if whole else ()
+    named = [f"{name} ({wanted(one, whole=False)}{', optional' * optional})" for name, (one, optional) in fields]
+    return one_line(" or ".join(types or ["a value"]) + " with " * bool(named) + ", ".join(named), _MAX_EXPECTED)
+
+
+def mismatch(payload: JsonValue, schema: Mapping[str, object] | None) -> str | None:
+    """Return in words what a schema refuses in a payload; None if nothing, or if unknown: then the agent checks it."""
+    if (invalid := invalid_answer(payload, schema)) is None:
+        return None
+    error = cast("ValidationError", invalid.__cause__)
+    place = " for `" + one_line("/".join(map(str, error.absolute_path)), _MAX_WORD) + "`" if error.path else ""
+    if error.validator in ("type", "enum", "const", "anyOf") and isinstance(error.schema, dict):
+        return f"Expected {wanted(error.schema)}{place}."
+    return f"That does not fit{place}: {one_line(error.message, _MAX_EXPECTED)}."
+
+
+def read_value(line: str, schema: Mapping[str, object]) -> JsonValue:
+    """Return the value that a line means where a schema asks for one. Raises `ValueError` with what was expected."""
+    values: list[JsonValue] = [line, _YES_NO.get(line.lower(), line)]
+    if schema.get("type") != "string":
+        with suppress(ValueError):
+            values.insert(0, from_json(line, allow_inf_nan=False))
+    for value in values:
+        if (problem := mismatch(value, schema)) is None:
+            return value
+    raise ValueError(problem)
+
+
+def _list(value: object) -> list[JsonValue]:
+    return value if isinstance(value, list) else []

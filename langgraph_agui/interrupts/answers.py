@@ -1,0 +1,164 @@
+"""Answers checked before anything runs: what a client sends enters, what the graph is resumed with leaves.
+
+An answer counts only for a request that the thread's checkpoint holds open. The ids of requests are LangGraph's, which
+name one pause of one task, so an answer is for exactly the call and the arguments in the request, and counts once.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from ag_ui.core import ResumeEntry, RunAgentInput
+from langchain_core.runnables import RunnableConfig
+
+from langgraph_agui.interrupts.decisions import Decision, InvalidAnswer, log_approval, rejection
+from langgraph_agui.interrupts.pauses import InterruptRequest, PendingInterrupts
+from langgraph_agui.kernel.aio import awaited
+from langgraph_agui.kernel.errors import CodedError, ErrorCode, RunInputError
+from langgraph_agui.kernel.quoting import quoted_list
+from langgraph_agui.kernel.telemetry import run_logger
+from langgraph_agui.options import Approval, OnAnswer
+from langgraph_agui.protocol.wire import has_expired
+
+logger = run_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """What a set of answers means.
+
+    Attributes:
+        values: What each LangGraph interrupt is resumed with, by its id; nothing for a breakpoint.
+        abandoned: Whether the pause is abandoned: nothing of it runs.
+        decisions: What was decided about each request, in order.
+    """
+
+    values: dict[str, object] = field(default_factory=dict)
+    abandoned: bool = False
+    decisions: Sequence[tuple[InterruptRequest, ResumeEntry, Decision]] = ()
+
+    async def report(
+        self, on_answer: OnAnswer | None, run_input: RunAgentInput, config: RunnableConfig, context: object
+    ) -> None:
+        """Call `on_answer` for each answer, before the graph resumes; without it, each is logged.
+
+        Raises:
+            CodedError: It has raised: the answer is not accepted (`approval_refused`).
+        """
+        for request, entry, decision in self.decisions:
+            action = request.action
+            approval = Approval(
+                thread_id=run_input.thread_id,
+                run_id=run_input.run_id,
+                interrupt_id=request.id,
+                decision=decision.type,
+                payload=entry.payload,
+                tool_call_id=request.interrupt.tool_call_id,
+                name=action.name if action is not None else None,
+                args=action.args if action is not None else {},
+                edited_args=decision.edited_args,
+                config=config,
+                context=context,
+            )
+            try:
+                await awaited((on_answer or log_approval)(approval))
+            except Exception as error:
+                raise CodedError(ErrorCode.APPROVAL_REFUSED) from error
+
+
+@dataclass(frozen=True, slots=True)
+class CommandAnswers:
+    """Answers that come without the ids of what they answer.
+
+    Attributes:
+        entries: The same as entries of `resume`, for what is open now.
+        fingerprint: Distinguishes the same input, sent again, from another with the same content.
+    """
+
+    entries: Sequence[ResumeEntry]
+    fingerprint: str
+
+
+def resolve(entries: Sequence[ResumeEntry], pending: PendingInterrupts) -> Resolution:
+    """Check the answers to a pause and return what they mean.
+
+    A `cancelled` approval is a rejection, where the graph takes rejections. A `cancelled` request of a remote agent is
+    passed on to it. Any other cancelled request abandons the whole pause: then no other answer may let anything run.
+
+    Raises:
+        RunInputError: A request is answered twice, unknown, left out, expired, or answered with what does not fit.
+    """
+    answers = _by_request(entries, pending)
+    decisions = [(request, answers[request.id], _decide(request, answers[request.id])) for request in pending.requests]
+    kinds = {decision.type for _, _, decision in decisions}
+    if pending.at_breakpoint:
+        return Resolution(abandoned=kinds != {"approve"}, decisions=decisions)
+    if "cancel" in kinds:
+        if kinds - {"cancel", "reject"}:
+            message = "This interrupt cannot be rejected. To cancel it, cancel or reject all open interrupts."
+            raise RunInputError(ErrorCode.INTERRUPT_INVALID, message)
+        return Resolution(abandoned=True, decisions=decisions)
+    values = {request.graph_id: decision.value for request, _, decision in decisions if request.batch is None}
+    for batch in {request.batch for request in pending.requests if request.batch is not None}:
+        values[batch] = {"decisions": [decision.value for request, _, decision in decisions if request.batch == batch]}
+    return Resolution(values, decisions=decisions)
+
+
+def _by_request(entries: Sequence[ResumeEntry], pending: PendingInterrupts) -> dict[str, ResumeEntry]:
+    open_ = {request.id for request in pending.requests}
+    counts = Counter(entry.interrupt_id for entry in entries)
+    if unknown := counts.keys() - open_:
+        raise RunInputError(ErrorCode.INTERRUPT_UNKNOWN, f"No open interrupt has the id {min(unknown)!r}.")
+    if twice := [name for name, count in counts.items() if count > 1]:
+        raise RunInputError(ErrorCode.INTERRUPT_DUPLICATE, f"The interrupt {twice[0]!r} is answered more than once.")
+    if missing := open_ - counts.keys():
+        raise RunInputError(ErrorCode.INTERRUPT_UNANSWERED, f"The interrupt {min(missing)!r} is not answered.")
+    return {entry.interrupt_id: entry for entry in entries}
+
+
+def _decide(request: InterruptRequest, entry: ResumeEntry) -> Decision:
+    if entry.status == "cancelled":
+        takes_rejection = request.action is not None and "reject" in request.action.allowed
+        return rejection() if takes_rejection else request.if_cancelled or Decision("cancel", {})
+    if has_expired(request.interrupt):
+        raise RunInputError(ErrorCode.INTERRUPT_EXPIRED, f"The interrupt {request.id!r} can only be cancelled now.")
+    try:
+        return request.read(entry.payload)
+    except InvalidAnswer as error:
+        raise RunInputError(ErrorCode.INTERRUPT_INVALID, str(error)) from error
+
+
+# -- answers that are sent again --------------------------------------------------------------------------------------
+
+
+def unused(
+    entries: Sequence[ResumeEntry], mark: str, last_mark: object, pending: PendingInterrupts
+) -> list[ResumeEntry] | None:
+    """Return the answers that have not had their effect yet; None if they all had it before.
+
+    A client answers all that it knows of, also what is not open any more: after a failed run it has no other way
+    (AG-UI 1.0, resume). The same answers again, and cancelling what is closed, change nothing.
+
+    Args:
+        entries: The answers.
+        mark: The mark of the input that brings them.
+        last_mark: That of the last input with answers after which the graph has gone on.
+        pending: What the thread waits for.
+    """
+    if last_mark == mark or pending.used.has_input(mark):
+        return None
+    open_ = {request.id for request in pending.requests}
+    effective: list[ResumeEntry] = []
+    repeated, ignored = False, list[str]()
+    for entry in entries:
+        if entry.interrupt_id not in open_:
+            if entry.status == "cancelled":
+                ignored.append(entry.interrupt_id)
+                continue
+            if pending.used.has(entry):
+                repeated = True
+                continue
+        effective.append(entry)
+    if ignored:
+        logger.warning("Cancelled interrupts are not open and were ignored: %s.", quoted_list(ignored))
+    return None if repeated and not effective else effective

@@ -1,9 +1,0 @@
-"""Stores by which workers find each other's live runs, for `LangGraphAgent(run_store=...)`.
-
-What a run emits enters in one worker, and leaves in those whose clients follow it. Without a store, an agent knows the
-runs of its own process.
-"""
-
-from langgraph_agui.lazy import lazy_names
-
-__dir__, __getattr__ = lazy_names(__name__, __file__)

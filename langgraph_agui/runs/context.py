@@ -1,0 +1,106 @@
+"""What the runs of one agent share: its graph and its options, and what is made of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from ag_ui.core import RunAgentInput
+
+from langgraph_agui.compat.clients import ClientForm, client_form
+from langgraph_agui.compat.inputs import FilledKeys
+from langgraph_agui.compat.interrupts import question
+from langgraph_agui.graphs import GraphAdapter, Thread
+from langgraph_agui.interrupts.pauses import PendingInterruptReader
+from langgraph_agui.messages.to_langchain import HistoryConverter, ProviderFilter
+from langgraph_agui.nodes import SentInput
+from langgraph_agui.options import (
+    ApprovalOptions,
+    ClientOptions,
+    OnDisconnect,
+    ReasoningOptions,
+    RunLimits,
+    TrustOptions,
+)
+from langgraph_agui.state.client_state import ClientStateCaches
+from langgraph_agui.state.contract import StateContract
+
+# Key in the metadata of checkpoints: a JSON list of the graph's tools that the client of the run offered to run.
+OFFERED: Final = "agui_offered"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentContext:
+    """What the runs of one agent share.
+
+    Attributes:
+        name: The agent's name.
+        graph: The graph.
+        messages_key: The state channel that holds the conversation.
+        reasoning: An option of the agent, as are the next five.
+        approvals: How clients are asked.
+        clients: What clients get.
+        limits: How much a run may take.
+        trust: What is believed of a client's input.
+        on_disconnect: What happens to a run when its client leaves.
+        expose_errors: Whether clients get the texts of exceptions.
+        emit_raw: Whether the parts of the graph's stream are sent too.
+        contract: What clients see and may change of the state.
+        filled: The keys of the state that are filled with the client's tools and context.
+        providers: Keeps what other providers' models made from the graph's models. Learns from each run.
+        report_unread: Receives what a client sent when the graph has run, and warns of what nothing has read.
+        client_states: What this process knows of the state that clients hold.
+    """
+
+    name: str
+    graph: GraphAdapter
+    messages_key: str
+    reasoning: ReasoningOptions
+    approvals: ApprovalOptions
+    clients: ClientOptions
+    limits: RunLimits
+    trust: TrustOptions
+    on_disconnect: OnDisconnect
+    expose_errors: bool
+    emit_raw: bool
+    contract: StateContract
+    filled: FilledKeys
+    providers: ProviderFilter
+    report_unread: Callable[[SentInput], None]
+    client_states: ClientStateCaches = field(default_factory=ClientStateCaches)
+
+    def client_form(self, run_input: RunAgentInput) -> ClientForm:
+        """Return the form of the events for the client of an input."""
+        return client_form(run_input, self.clients, self.approvals)
+
+    def interrupt_reader(self) -> PendingInterruptReader:
+        """Return what reads the interrupts that threads of the graph wait for."""
+        show, timeout = self.contract.show, self.approvals.timeout
+        return PendingInterruptReader(self.graph, self.messages_key, show, timeout, question)
+
+    def own_tools(self, run_input: RunAgentInput, thread: Thread | None = None) -> frozenset[str]:
+        """Return the graph's tools that no client runs.
+
+        A client may run a tool that a model of the graph is bound to. It offers that tool with its run, and may not
+        offer it when it only looks at the thread.
+
+        Args:
+            run_input: What the client sent.
+            thread: The thread, whose last run may have offered tools too.
+        """
+        offered = self.offered_tools(run_input)
+        earlier = thread.metadata(OFFERED) if thread is not None else None
+        return self._tool_names().difference(offered, json.loads(earlier) if isinstance(earlier, str) else ())
+
+    def offered_tools(self, run_input: RunAgentInput) -> frozenset[str]:
+        """Return the graph's tools that a client offers to run."""
+        return self._tool_names().intersection(tool.name for tool in run_input.tools or ())
+
+    def _tool_names(self) -> frozenset[str]:
+        return self.graph.contents.tool_names if self.graph.contents is not None else frozenset()
+
+    def converter(self, thread_id: str) -> HistoryConverter:
+        """Return what converts the messages of a thread."""
+        return HistoryConverter(thread_id, self.reasoning, self.trust.instructions, self.providers)

@@ -1,0 +1,313 @@
+"""What a client's messages mean for a thread that the server owns, and conversations without gaps.
+
+A client's messages are understood by their ids, never by counts.
+
+The client's list and the thread's messages enter; what is new leaves, or from where the thread is to run again. A
+message with an id that the thread does not know is new if it is a user message, or the result of a call that the thread
+holds open. A list that ends with a known user message, without the answer to it, means "run again from there", with
+other content "edit and fork". Everything else is known already, was removed by the graph, or is forged.
+"""
+
+from collections import deque
+from collections.abc import Collection, Iterable, Sequence
+from typing import cast
+
+from ag_ui import core as agui
+from langchain_core.messages import AIMessage, BaseMessage, RemoveMessage, ToolCall, ToolMessage
+from langgraph.graph.message import REMOVE_ALL_MESSAGES
+
+from langgraph_agui.graphs import Thread
+from langgraph_agui.graphs.past import PastMessages
+from langgraph_agui.kernel.quoting import quoted_list
+from langgraph_agui.kernel.telemetry import count_dropped, run_logger
+from langgraph_agui.messages.extract import extract_other_messages
+from langgraph_agui.messages.to_agui import (
+    SettlingResult,
+    interrupted,
+    is_unanswered,
+    langchain_messages_to_agui,
+    open_tool_calls,
+    unanswered,
+)
+
+logger = run_logger(__name__)
+
+
+def last_asked(client: Sequence[agui.Message]) -> agui.UserMessage | None:
+    """Return the user message that a client's list ends with; None if an answer of the agent's follows, or a result.
+
+    Only such a list can ask for a run from a message that the thread has had. An earlier message that differs was not
+    edited by the user: the client has missed a change of the graph's (a redaction, a summary) or dropped what it no
+    longer shows. Reasoning, activities and what subagents said may remain of an answer that the client has taken away.
+    """
+    hidden = agui.ActivityMessage | agui.ReasoningMessage
+    said = (one for one in reversed(client) if one.subagent_run_id is None and not isinstance(one, hidden))
+    last = next(said, None)
+    return last if isinstance(last, agui.UserMessage) else None
+
+
+def visible_in(thread: Sequence[BaseMessage]) -> list[agui.UserMessage | agui.AssistantMessage | agui.ToolMessage]:
+    """Return what a client sees as said in messages of the thread: no reasoning, and no answer that is empty."""
+    messages = langchain_messages_to_agui(thread)
+    said = [one for one in messages if isinstance(one, agui.UserMessage | agui.AssistantMessage | agui.ToolMessage)]
+    return [one for one in said if one.content or (isinstance(one, agui.AssistantMessage) and one.tool_calls)]
+
+
+def holds(client: Sequence[agui.Message], message: agui.Message) -> bool:
+    """Return whether a client's list has a message of the thread, maybe under another id."""
+    return any(_is_same(one, message) for one in client)
+
+
+def has_seen(client: Sequence[agui.Message], thread: Sequence[BaseMessage], calls: Collection[str]) -> bool:
+    """Return whether a client's messages reach up to the thread's last one, and show these calls.
+
+    If not, it may have sent the answer to an earlier question again. A client that sends nothing of the agent's shows
+    nothing of what it has seen.
+
+    Args:
+        client: The client's messages.
+        thread: The thread's messages.
+        calls: The ids of calls that wait for an approval, the main agent's or a subagent's.
+    """
+    held = [message for message in client if isinstance(message, agui.AssistantMessage | agui.ToolMessage)]
+    if not held:
+        return True
+    turn = last_turn(thread)
+    seen = visible_in(turn)
+    visible = {call for message in seen for call in _call_ids(message)}
+    hidden = {call["id"] for call in calls_in(turn)} - visible
+    answers = [one for one in seen if isinstance(one, agui.AssistantMessage)]
+    results = [one for one in seen if isinstance(one, agui.ToolMessage) and one.tool_call_id not in hidden]
+    for last in (answers[-1:], results[-1:]):
+        if last and not holds(held, last[0]):
+            return False
+    known = {call for message in held for call in _call_ids(message)}
+    # Where two agents use one id, the client has a longer one.
+    return {*known, *(call.rpartition(":")[2] for call in known)}.issuperset(set(calls) - hidden)
+
+
+def _is_same(one: agui.Message, other: agui.Message) -> bool:
+    """Return whether a client's message is one of the thread's; nodes may return what was shown under another id."""
+    if one.id == other.id:
+        return True
+    if isinstance(one, agui.ToolMessage) and isinstance(other, agui.ToolMessage):
+        return one.tool_call_id == other.tool_call_id
+    if isinstance(one, agui.AssistantMessage) and isinstance(other, agui.AssistantMessage):
+        same_size = len(one.tool_calls or ()) == len(other.tool_calls or ())  # first: each message is asked
+        return same_size and (one.content, _call_ids(one)) == (other.content, _call_ids(other))
+    return False
+
+
+def _call_ids(message: agui.Message) -> list[str]:
+    return [call.id for call in message.tool_calls or ()] if isinstance(message, agui.AssistantMessage) else []
+
+
+def last_turn(thread: Sequence[BaseMessage]) -> Sequence[BaseMessage]:
+    """Return the messages of a thread from its last user message on; all, if it has none."""
+    return thread[max((index for index, message in enumerate(thread) if message.type == "human"), default=0) :]
+
+
+def calls_in(messages: Sequence[BaseMessage]) -> list[ToolCall]:
+    """Return the tool calls of messages, in order."""
+    return [call for message in messages if isinstance(message, AIMessage) for call in message.tool_calls]
+
+
+def start_of_new(
+    client: Sequence[agui.Message], before: Sequence[BaseMessage], thread: Sequence[BaseMessage] = ()
+) -> int:
+    """Return the index in a client's list of the first message that came with its answers.
+
+    Args:
+        client: The client's messages.
+        before: The messages of the thread when it was paused.
+        thread: Its messages now.
+    """
+    known = {message.id for message in (*before, *thread)}
+    settled = [
+        index
+        for index, message in enumerate(client)
+        if message.id in known
+        or message.subagent_run_id is not None
+        or not isinstance(message, agui.UserMessage | agui.ToolMessage)
+    ]
+    if settled:
+        return settled[-1] + 1
+    # The client sends only new messages, or the graph has removed all that the client has.
+    return 0 if before else len(client)
+
+
+def new_messages(
+    client: Sequence[agui.Message],
+    thread: Sequence[BaseMessage],
+    open_calls: Collection[str | None],
+    *,
+    instructions: bool,
+    past: PastMessages | None,
+    postponed: Collection[str] = (),
+) -> list[agui.Message]:
+    """Return what is to be appended to the thread, in the client's order.
+
+    A user message is new if no run of the thread has taken it, nothing behind it answers it, and the thread knows no
+    message behind it. So what the graph has removed stays removed, whether or not its client knows that.
+
+    Args:
+        client: The client's messages.
+        thread: The thread's.
+        open_calls: The calls that the client may answer.
+        instructions: Whether system and developer messages are accepted.
+        past: The messages that the thread has had; None if the server does not know the thread: then all user messages
+            are new.
+        postponed: Ids of messages that came with answers and have not run yet: they are new wherever they stand.
+    """
+    known = {message.id for message in thread}
+    answers = (agui.AssistantMessage, agui.ReasoningMessage)
+    accepted = (agui.UserMessage, agui.SystemMessage, agui.DeveloperMessage) if instructions else (agui.UserMessage,)
+    settled = [index for index, one in enumerate(client) if one.id in known or isinstance(one, answers)]
+    start = settled[-1] + 1 if settled else 0
+
+    def is_new(index: int, message_id: str) -> bool:
+        if past is None or message_id in postponed or past.is_unread(message_id):
+            return True
+        return index >= start and message_id not in past
+
+    waiting = set(open_calls)
+    new: list[agui.Message] = []
+    for index, message in enumerate(client):
+        # Messages of subagents are not the thread's.
+        if message.id in known or message.subagent_run_id is not None:
+            continue
+        if isinstance(message, accepted) and is_new(index, message.id):
+            new.append(message)
+        elif isinstance(message, agui.ToolMessage) and message.tool_call_id in waiting and not is_unanswered(message):
+            waiting.discard(message.tool_call_id)
+            new.append(message)
+    return new
+
+
+# -- gaps -------------------------------------------------------------------------------------------------------------
+#
+# A run that was killed, stopped or has failed leaves calls without results, a client that forgets leaves results
+# without calls. Providers refuse both, and the thread could never run again.
+
+
+def close_gaps(
+    messages: Sequence[BaseMessage], answer: SettlingResult = interrupted, answered: Collection[str | None] = ()
+) -> list[BaseMessage]:
+    """Return a conversation with its gaps closed.
+
+    A call that is unanswered though the conversation has gone on gets a result; a result that came too late goes behind
+    its call; a result that answers nothing, or what is answered already, is left out. The calls at the end may still be
+    answered.
+
+    Args:
+        messages: The conversation.
+        answer: Makes the missing results.
+        answered: Calls whose results the graph keeps elsewhere.
+    """
+    if not any(isinstance(one, ToolMessage) or (isinstance(one, AIMessage) and one.tool_calls) for one in messages):
+        return list(messages)
+    found = _find_results(messages)
+    used = {place for places in found.values() for place in places}
+    result: list[BaseMessage] = []
+    left_out: list[str] = []
+    last = max((index for index, message in enumerate(messages) if not isinstance(message, ToolMessage)), default=-1)
+    for index, message in enumerate(messages):
+        if isinstance(message, ToolMessage):
+            if index not in used:
+                left_out.append(message.tool_call_id)
+            continue
+        result.append(message)
+        if not isinstance(message, AIMessage):
+            continue
+        result += [messages[place] for place in found[index]]
+        if index < last:
+            open_ = [call for call in _without_result(message, messages, found[index]) if call["id"] not in answered]
+            result += [answer(call["id"] or "", call["name"], message.id or "") for call in open_]
+    if left_out:
+        logger.warning("Results that answer no open call were left out: %s.", quoted_list(left_out))
+        count_dropped("tool_result", len(left_out))
+    return result
+
+
+def results_elsewhere(thread: Thread, key: str) -> dict[str, ToolMessage]:
+    """Return the results that a thread keeps in other channels than that of its messages, by the ids of their calls."""
+    others = extract_other_messages(thread.state.values, key)
+    return {message.tool_call_id: message for message in others if isinstance(message, ToolMessage)}
+
+
+def shown_thread(thread: Thread, key: str, own_tools: Collection[str]) -> Thread:
+    """Return a thread with the messages that its runs have shown: if it has ended, each call has a result.
+
+    Only the calls at the end may still be answered, if they are for the client.
+
+    Args:
+        thread: The thread.
+        key: The channel of its messages.
+        own_tools: The tools that no client runs.
+    """
+    messages = thread.messages
+    if not thread.has_ended or not calls_in(messages):
+        return thread
+    found, left = _find_results(messages), {call["id"] for call in open_tool_calls(messages, at_end=True)}
+    results = results_elsewhere(thread, key)
+    shown: list[BaseMessage] = []
+    waiting: list[BaseMessage] = []
+    for index, message in enumerate(messages):
+        if not isinstance(message, ToolMessage):
+            shown += waiting
+            waiting = []
+        shown.append(message)
+        for call in _without_result(message, messages, found[index]) if isinstance(message, AIMessage) else ():
+            call_id, name = call["id"] or "", call["name"]
+            if call_id in results:
+                waiting.append(results[call_id])
+            elif call_id not in left or name in own_tools:
+                waiting.append(unanswered(call_id, name, message.id or ""))
+    return thread._replace(messages=[*shown, *waiting])
+
+
+def _without_result(message: AIMessage, messages: Sequence[BaseMessage], results: Iterable[int]) -> list[ToolCall]:
+    """Return the calls of a message that have none of the results at these places; of calls with one id, the first."""
+    answered = {cast("ToolMessage", messages[place]).tool_call_id for place in results}
+    first: dict[str | None, ToolCall] = {}
+    for call in message.tool_calls:
+        first.setdefault(call["id"], call)
+    return [call for call_id, call in first.items() if call_id not in answered]
+
+
+def _find_results(messages: Sequence[BaseMessage]) -> dict[int, list[int]]:
+    """Return the places of the results of each assistant message's calls, by its place.
+
+    A result is for the last call of its id before it. Of several results for one call the first counts.
+    """
+    found: dict[int, list[int]] = {}
+    # By id, the assistant messages whose calls of that id still have no result, since the last such call.
+    waiting: dict[str | None, deque[int]] = {}
+    for index, message in enumerate(messages):
+        if isinstance(message, ToolMessage):
+            if places := waiting.get(message.tool_call_id):
+                found[places.popleft()].append(index)
+        elif isinstance(message, AIMessage):
+            found[index] = []
+            calls = {call["id"] for call in message.tool_calls}
+            waiting.update((call_id, deque([index])) for call_id in calls)
+            for call in message.invalid_tool_calls:
+                if call["id"] not in calls:
+                    waiting.setdefault(call["id"], deque()).append(index)
+    return found
+
+
+def append_update(thread: Sequence[BaseMessage], whole: Sequence[BaseMessage], *, removes: bool) -> list[BaseMessage]:
+    """Return the update that turns a stored thread into the conversation `whole`.
+
+    Args:
+        thread: What is stored.
+        whole: What it is to become.
+        removes: Whether the channel can remove messages; if not, a gap inside the thread stays.
+    """
+    if list(whole[: len(thread)]) == list(thread):
+        return list(whole[len(thread) :])
+    if removes:
+        return [RemoveMessage(id=REMOVE_ALL_MESSAGES), *whole]
+    known = {id(message) for message in thread}
+    return [message for message in whole if id(message) not in known]

@@ -1,0 +1,390 @@
+"""One run of a graph: its task, its translation, and those who read it.
+
+`RunAgentInput` enters `Run`; its events leave through the subscriptions to it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from contextlib import suppress
+from functools import partial
+from typing import Any, TypeVar
+
+from ag_ui.core import Interrupt, RunAgentInput
+from langchain_core.messages import AIMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.errors import GraphDrained
+from langgraph.graph import END
+
+from langgraph_agui.compat.approval_tool import REQUEST_APPROVAL, split_approvals
+from langgraph_agui.interrupts.pauses import PendingInterrupts
+from langgraph_agui.kernel.aio import await_shielded, keep_alive, run_here, run_in_thread, seconds
+from langgraph_agui.kernel.configs import merge_run_configs
+from langgraph_agui.kernel.errors import CodedError, ErrorCode, RunInputError, as_state_error, is_data_refused
+from langgraph_agui.kernel.telemetry import RunWatch, count_dropped, run_logger
+from langgraph_agui.messages.to_agui import caller_id, cancelled, open_tool_calls
+from langgraph_agui.nodes import KEY, SentInput, frontend_config
+from langgraph_agui.options import ApprovalOptions
+from langgraph_agui.readers.sinks import Broadcaster, IdleTimer, JoinedSink, Sink
+from langgraph_agui.readers.subscription import Subscription
+from langgraph_agui.runs.context import OFFERED, AgentContext
+from langgraph_agui.runs.locks import ThreadLease, ThreadLocks
+from langgraph_agui.runs.plan import Abandon, Execute, Resume, RunPlan, RunPlanner, Show
+from langgraph_agui.state.client_state import RUN
+from langgraph_agui.translate.run_events import Translation
+from langgraph_agui.translate.server.stream import graph_runner_for
+from langgraph_agui.translate.state_view import StateView
+
+logger = run_logger(__name__)
+
+T = TypeVar("T")
+
+# Seconds that a reader who leaves waits for the graph to stop.
+_LEAVE_TIMEOUT = 1.0
+
+# The weight from which an input is read in a thread.
+_HEAVY = 5_000
+
+# Results that are emitted without a break.
+_BATCH = 500
+
+# Seconds after which a cancelled graph that still runs is cancelled again. `asyncio.wait_for` loses a cancellation that
+# meets its result (CPython before 3.12), and providers' packages use it.
+_CANCEL_INTERVAL = 0.4
+
+
+def start_translation(agent: AgentContext, run_input: RunAgentInput, sink: Sink) -> Translation:
+    """Return the translation of a run into `sink`, which has emitted `RUN_STARTED`."""
+    cache = agent.client_states.get(run_input.thread_id)
+    return Translation(
+        run_input,
+        sink,
+        StateView(run_input.state, agent.contract, sink.event, cache),
+        reasoning=agent.reasoning,
+        subagents=agent.client_form(run_input).subagents,
+        keeps_messages=partial(agent.graph.keeps_messages, agent.messages_key),
+        may_remove_messages=agent.graph.may_remove_messages(agent.messages_key),
+        hides_inner=agent.clients.models_in_tools == "hidden",
+        expose_errors=agent.expose_errors,
+        messages_key=agent.messages_key,
+        emit_raw=agent.emit_raw,
+    )
+
+
+def emit_pending(agent: AgentContext, pending: PendingInterrupts, translation: Translation) -> list[Interrupt]:
+    """Emit approvals as tool calls, if the agent decides so; return the interrupts for the run's outcome."""
+    if agent.approvals.ask_by != "tool_call":
+        return translation.subagents.attribute_interrupts([request.interrupt for request in pending.requests])
+    calls, interrupts = split_approvals(pending)
+    if calls:
+        translation.messages.emit_approval_calls(AIMessage("", tool_calls=calls))
+    return translation.subagents.attribute_interrupts(interrupts)
+
+
+class _PauseAbandoned(Exception):  # noqa: N818  # not an error: the client's wish
+    """The client has cancelled the pause of the thread and asks for nothing else: the run ends as cancelled."""
+
+
+class Run:
+    """A run. It starts when it is made: `RUN_STARTED` is emitted before the thread is loaded.
+
+    Args:
+        agent: What it shares with the agent's other runs.
+        run_input: What the client sent.
+        config: The run's configuration.
+        context: The graph's runtime context.
+        reader: The first reader. When it leaves, the run goes on or stops as the agent decides.
+        lease: The right to run in the thread. The run releases it before its terminal event.
+        locks: Where the run waits for that right if it has no lease; None if the graph keeps no threads.
+        weight: How much work the input is, see `clean_input`.
+
+    Attributes:
+        input: What the client sent.
+        task: Done when the graph has stopped, for whatever reason.
+        entered: Done when the run has its thread, or has ended.
+        run_ids: Its id, and those by which clients know it that have joined.
+    """
+
+    def __init__(
+        self,
+        agent: AgentContext,
+        run_input: RunAgentInput,
+        config: RunnableConfig,
+        context: object,
+        reader: Subscription[T],
+        lease: ThreadLease | None = None,
+        locks: ThreadLocks | None = None,
+        weight: int = 0,
+    ) -> None:
+        self._agent = agent
+        self._graph = agent.graph
+        self.input = run_input
+        self.run_ids = {run_input.run_id}
+        client_config = _client_config(run_input, agent.approvals)
+        self._sent: SentInput = client_config["configurable"][KEY]
+        metadata: dict[str, object] = {RUN: run_input.run_id}
+        if offered := agent.offered_tools(run_input):
+            metadata[OFFERED] = json.dumps(sorted(offered))
+        own: RunnableConfig = {"configurable": {"thread_id": run_input.thread_id}, "metadata": metadata}
+        self._config = merge_run_configs(client_config, config, own)
+        self._context = context
+        self._lease = lease
+        self._locks = locks
+        self._watch = RunWatch(agent.name, run_input)
+        self._broadcaster = Broadcaster(reader.sink, self._watch.event)
+        self._readers: list[Subscription[Any]] = [reader]
+        self._end_code: ErrorCode | None = None
+        self._timers: list[asyncio.TimerHandle | IdleTimer] = []
+        reader.on_leave = partial(self._first_reader_left, reader)
+        self._translation = self._watch.context.run(start_translation, agent, run_input, self._broadcaster)
+        self._planner = RunPlanner(agent, run_input, self._config, run_in_thread if weight > _HEAVY else run_here)
+        self._runner = graph_runner_for(self._graph, self._translation, self._translation_failed)
+        self.entered: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        name = f"agui-run-{run_input.run_id}"
+        self.task = asyncio.create_task(self._work(), name=name, context=self._watch.start())
+        self.task.add_done_callback(self._ended, context=self._watch.context)
+
+    @property
+    def finished(self) -> bool:
+        """Whether the terminal event was emitted."""
+        return self._translation.finished
+
+    def may_be_joined(self, run_input: RunAgentInput) -> bool:
+        """Return whether the input of `connect` asks for this run.
+
+        Raises:
+            RunInputError: It does, and as many clients follow the run as may (`too_many_readers`).
+        """
+        if self.finished or self.input.thread_id != run_input.thread_id:
+            return False
+        if not self._graph.has_checkpointer and self.input.run_id != run_input.run_id:
+            return False  # nobody guards the ids of threads that nobody keeps
+        if sum(not reader.left.is_set() for reader in self._readers) >= self._agent.limits.readers:
+            raise RunInputError(ErrorCode.TOO_MANY_READERS)
+        return True
+
+    def join(self, reader: Subscription[T], run_input: RunAgentInput) -> None:
+        """Add a reader: it gets what there is so far, then the rest. The run goes on when it leaves."""
+        self.run_ids.add(run_input.run_id)
+        sink = JoinedSink(reader.sink, run_input)
+        self._translation.replay(sink, run_input)
+        self._broadcaster.add(sink)
+        self._readers = [*(one for one in self._readers if not one.left.is_set()), reader]
+        self._translation.refresh_writers()
+
+        async def leave() -> None:
+            self._broadcaster.remove(sink)
+            if not self.task.done():
+                self._translation.refresh_writers()
+            if reader.unread:
+                self._save_client_state(reader)
+
+        reader.on_leave = leave
+
+    # -- stopping -------------------------------------------------------------------------------------------------
+
+    def stop(self) -> None:
+        """Stop the graph, from any thread; its readers still get the end of the run."""
+        self.task.get_loop().call_soon_threadsafe(self._stop)
+
+    async def end(self, code: ErrorCode, grace: float = 0) -> None:
+        """End the run with an error if it has not ended within `grace` seconds; wait until its readers have it.
+
+        They are given a short time. It must run in the event loop of the run.
+        """
+        await asyncio.wait({self.task}, timeout=grace)
+        self._end(code)
+        await asyncio.wait({self.task}, timeout=_LEAVE_TIMEOUT)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_LEAVE_TIMEOUT):
+                for reader in self._readers:
+                    await reader.left.wait()
+
+    def _end(self, code: ErrorCode) -> None:
+        if not self.task.done():
+            self._end_code = self._end_code or code
+            self._stop()
+
+    def _stop(self) -> None:
+        self._runner.stop()
+        keep_alive(asyncio.create_task(self._cancel_task()))
+
+    async def _cancel_task(self) -> None:
+        while not self.task.done():
+            self.task.cancel()
+            await asyncio.wait({self.task}, timeout=_CANCEL_INTERVAL)
+
+    async def _first_reader_left(self, reader: Subscription[T]) -> None:
+        self._save_client_state(reader)
+        if self.task.done():
+            return
+        if self._agent.on_disconnect == "cancel":
+            self._stop()
+            await asyncio.wait({self.task}, timeout=_LEAVE_TIMEOUT)
+        else:
+            keep_alive(self.task)
+
+    def _save_client_state(self, reader: Subscription[T]) -> None:
+        cache = self._agent.client_states.get(self.input.thread_id)
+        self._translation.save_client_state(cache, unread=reader.unread, behind=reader.behind)
+
+    def _translation_failed(self, error: Exception) -> None:
+        """End the run, rather than emit half of it."""
+        self._translation.fail_run(error, ErrorCode.INTERNAL)
+        self._stop()
+
+    def _ended(self, _task: asyncio.Task[None]) -> None:
+        try:
+            self._agent.providers.learn(self._translation.providers)
+            self._translation.cancel_run()  # if there was no terminal event: cancelled before the first step
+        finally:
+            for timer in self._timers:
+                timer.cancel()
+            for reader in self._readers:
+                reader.close()
+            if not self.entered.done():
+                self.entered.set_result(None)
+            if self._lease is not None:
+                self._lease.let_go()
+            self._watch.end()
+
+    def _start_timers(self) -> None:
+        """Start the clocks that end the run if it, or its silence, takes too long."""
+        limits, loop = self._agent.limits, self.task.get_loop()
+        if (total := seconds(limits.total)) is not None:
+            self._timers.append(loop.call_later(total, self._end, ErrorCode.RUN_TIMEOUT))
+        if (idle := seconds(limits.idle)) is not None:
+            watch = IdleTimer(idle, partial(self._end, ErrorCode.RUN_TIMEOUT))
+            self._broadcaster.add(watch)
+            self._timers.append(watch)
+
+    # -- running --------------------------------------------------------------------------------------------------
+
+    async def _work(self) -> None:
+        interrupts: list[Interrupt] | None = None
+        failure: BaseException | None = None
+        try:
+            interrupts = await self._run()
+        except (Exception, asyncio.CancelledError) as error:
+            failure = error
+        # A client that gets the terminal event may send the next input at once: release the thread before.
+        if self._lease is not None:
+            await await_shielded(self._lease.release())
+        if failure is None:
+            try:
+                self._translation.finish_run(interrupts)
+            except Exception as error:  # such as a result that no client takes
+                self._translation.fail_run(error, ErrorCode.INTERNAL)
+        elif self._end_code is not None:
+            self._translation.fail_run(CodedError(self._end_code))
+        elif isinstance(failure, asyncio.CancelledError | GraphDrained | _PauseAbandoned):
+            self._translation.cancel_run()
+        else:
+            self._translation.fail_run(as_state_error(failure, self._graph.store))
+
+    async def _run(self) -> list[Interrupt] | None:
+        """Carry out the plan for the input; return the interrupts at the end, None if the graph keeps no threads.
+
+        Raises:
+            _PauseAbandoned: The input cancels the pause of the thread, and brings nothing else.
+        """
+        if self._lease is None and self._locks is not None:
+            self._lease = await self._locks.acquire(self.input.thread_id, self._agent.limits.waiting)
+        self.entered.set_result(None)
+        self._start_timers()
+        plan = await self._planner.plan()
+        pending = await self._carry_out(plan)
+        if isinstance(plan, Resume | Abandon) and not pending:
+            followup = await self._planner.plan_followup(plan)
+            if isinstance(plan, Abandon) and isinstance(followup, Show):
+                self._translation.state.values((), followup.values)
+                self._translation.emit_messages_snapshot()
+                raise _PauseAbandoned
+            pending = await self._carry_out(followup)
+        interrupts = None if pending is None else emit_pending(self._agent, pending, self._translation)
+        if not pending:
+            self._translation.settle_calls(self._agent.own_tools(self.input))
+        self._translation.emit_messages_snapshot(interrupts or ())
+        if not self._graph.keeps_messages(self._agent.messages_key):
+            self._translation.use_state_as_result()
+        return interrupts
+
+    async def _carry_out(self, plan: RunPlan) -> PendingInterrupts | None:
+        """Carry out a plan; return what the thread waits for then, None if the graph keeps no threads."""
+        if isinstance(plan, Resume | Abandon):
+            await plan.resolution.report(self._agent.approvals.on_answer, self.input, self._config, self._context)
+        if isinstance(plan, Resume):
+            await plan.use.record(self._graph)
+        if plan.thread is not None:
+            self._translation.load_thread(plan.thread)
+        if isinstance(plan, Resume | Abandon):
+            self._translation.remove_client_results([request.interrupt for request, *_ in plan.resolution.decisions])
+        match plan:
+            case Show():
+                self._translation.state.values((), plan.values)
+                return plan.pending
+            case Execute():
+                # The stream answers no calls of the client's own tools (AG-UI 1.0, frontend tools).
+                client_tools = {tool.name for tool in self.input.tools or ()}
+                healed = [one for one in plan.healed if one.name not in client_tools]
+                for start in range(0, len(healed), _BATCH):
+                    self._translation.messages.emit_added_results(healed[start : start + _BATCH])
+                    await asyncio.sleep(0)  # other runs go on meanwhile: a hostile history has thousands
+                if plan.settle_first:
+                    await self._settle()
+                return await self._run_graph(plan.input, plan.config)
+            case Resume():
+                self._translation.state.resume_superstep(plan.superstep)
+                return await self._run_graph(plan.command, plan.config)
+            case Abandon():
+                await self._abandon(plan)
+                return PendingInterrupts()
+
+    async def _settle(self) -> None:
+        """End the last superstep of the thread, which was killed."""
+        try:
+            await self._graph.update_state(self._config, None, END)
+        except Exception as error:
+            if not is_data_refused(error):
+                raise
+            logger.warning("The store refuses what the thread's last step has written; it is left out.", exc_info=True)
+            count_dropped("pending_writes")
+
+    async def _run_graph(self, graph_input: object, config: RunnableConfig | None) -> PendingInterrupts | None:
+        context = self._agent.filled.runtime_context(self._context, self.input)
+        await self._runner.run(graph_input, merge_run_configs(self._config, config), context)
+        if not self._translation.paused:
+            self._agent.report_unread(self._sent)
+            return PendingInterrupts() if self._graph.has_checkpointer else None
+        if not self._graph.has_checkpointer:
+            remedy = "The graph paused, but has no checkpointer that keeps the thread. Compile it with one."
+            raise CodedError(ErrorCode.NO_CHECKPOINTER, remedy)
+        self._translation.paused = False
+        stored = await self._graph.load_state(self._config)
+        self._translation.state.values((), stored.values)  # with what the finished tasks have written
+        return await self._agent.interrupt_reader().read(stored, self._config)
+
+    async def _abandon(self, plan: Abandon) -> None:
+        """End the thread's pause: answer its calls as cancelled, and leave nothing of it to run."""
+        config = merge_run_configs(self._config, plan.config)
+        node = self._graph.node_without_branches(plan.node)
+        if plan.writes:
+            await self._graph.update_state(config, dict(plan.writes), node)
+        messages = plan.thread.messages
+        calls = [(call["id"] or "", call["name"]) for call in open_tool_calls(messages, at_end=True)]
+        if results := [cancelled(call_id, name, caller_id(messages, call_id)) for call_id, name in calls]:
+            try:
+                await self._graph.update_state(config, {self._agent.messages_key: results}, node)
+            except Exception:  # the update runs the graph's own routers, which may not expect these messages
+                logger.warning("The cancelled calls are answered with the next message", exc_info=True)
+            self._translation.messages.emit_added_results(results)
+        await self._graph.update_state(config, None, END)
+
+
+def _client_config(run_input: RunAgentInput, approvals: ApprovalOptions) -> RunnableConfig:
+    """Return what the client brings to the nodes; a tool that only stands for approvals is none of the model's."""
+    if approvals.ask_by == "tool_call":
+        tools = [tool for tool in run_input.tools or [] if tool.name != REQUEST_APPROVAL]
+        run_input = run_input.model_copy(update={"tools": tools})
+    return frontend_config(run_input)

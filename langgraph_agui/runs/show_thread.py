@@ -1,0 +1,88 @@
+"""`connect` where no run is going on: a thread as it stands enters, the events that show it leave."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TypeVar
+
+from ag_ui.core import RunAgentInput
+from langchain_core.runnables import RunnableConfig
+
+from langgraph_agui.interrupts.pauses import PendingInterrupts
+from langgraph_agui.kernel.aio import seconds
+from langgraph_agui.kernel.configs import merge_run_configs
+from langgraph_agui.kernel.errors import CodedError, ErrorCode, as_state_error
+from langgraph_agui.kernel.telemetry import run_context
+from langgraph_agui.readers.subscription import Subscription
+from langgraph_agui.runs.context import AgentContext
+from langgraph_agui.runs.history import shown_thread
+from langgraph_agui.runs.run import emit_pending, start_translation
+from langgraph_agui.state.client_state import state_version
+
+T = TypeVar("T")
+
+
+class ThreadSnapshot:
+    """Emits a thread's messages, state and open interrupts, as a run that runs nothing.
+
+    Args:
+        agent: What the runs of the agent share.
+        run_input: The thread, and what the client holds of it.
+        config: Configuration for reading the thread.
+        reader: Receives the events.
+
+    Attributes:
+        task: Done when the thread was shown.
+        shows_thread: Always true; see `FollowedRun`.
+    """
+
+    shows_thread = True
+
+    def __init__(
+        self, agent: AgentContext, run_input: RunAgentInput, config: RunnableConfig, reader: Subscription[T]
+    ) -> None:
+        self._agent = agent
+        self._config = merge_run_configs(config, {"configurable": {"thread_id": run_input.thread_id}})
+        self._reader = reader
+        self._thread_id = run_input.thread_id
+        self._input = run_input
+        self._version: object = None
+        self._context = run_context(agent.name, run_input)
+        self._translation = self._context.run(start_translation, agent, run_input, reader.sink)
+        name = f"agui-connect-{run_input.thread_id}"
+        self.task = asyncio.create_task(self._work(), name=name, context=self._context)
+        reader.on_leave = self._leave
+
+    async def end(self, code: ErrorCode, grace: float = 0) -> None:
+        """End it with an error if it has not ended within `grace` seconds, in its own event loop."""
+        await asyncio.wait({self.task}, timeout=grace)
+        if self.task.cancel():
+            self._context.run(self._translation.fail_run, CodedError(code))
+
+    async def _leave(self) -> None:
+        self.task.cancel()
+        if not self._reader.unread and self._version is not None:
+            self._agent.client_states.get(self._thread_id).record_received(self._version)
+
+    async def _work(self) -> None:
+        try:
+            async with asyncio.timeout(seconds(self._agent.limits.total)):
+                pending = await self._load() if self._agent.graph.has_checkpointer else PendingInterrupts()
+            self._translation.emit_messages_snapshot()  # before approval calls: clients keep the order of arrival
+            self._translation.finish_run(emit_pending(self._agent, pending, self._translation))
+        except TimeoutError:
+            self._translation.fail_run(CodedError(ErrorCode.RUN_TIMEOUT))
+        except Exception as error:
+            self._translation.fail_run(as_state_error(error, self._agent.graph.store))
+        finally:
+            self._reader.close()
+
+    async def _load(self) -> PendingInterrupts:
+        thread = await self._agent.graph.load_thread(self._config, self._agent.messages_key)
+        own_tools = self._agent.own_tools(self._input, thread)
+        thread = shown_thread(thread, self._agent.messages_key, own_tools)
+        self._translation.load_thread(thread)
+        self._version = state_version(thread.state)
+        if thread.state.created_at is not None:
+            self._translation.update_graph((), thread.state.values, thread.messages)
+        return await self._agent.interrupt_reader().read(thread.state, self._config)

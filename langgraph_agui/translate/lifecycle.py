@@ -1,0 +1,167 @@
+"""The events of a run that are no messages: its start and end, steps and token usage (AG-UI 1.0)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Mapping
+from itertools import count
+from typing import NamedTuple, TypeAlias
+
+from ag_ui import core as agui
+from ag_ui.core import BaseEvent, RunAgentInput
+from langchain_core.messages import AIMessage, BaseMessage
+
+from langgraph_agui.kernel.configs import namespace_of
+from langgraph_agui.kernel.errors import ErrorClassifier, ErrorCode, RunInputError
+from langgraph_agui.kernel.telemetry import count_error, log_fields, run_logger
+from langgraph_agui.messages.providers import vendor
+from langgraph_agui.readers.sinks import Sink
+
+logger = run_logger(__name__)
+
+# One entry for each provider and model; None if no call reported any.
+TokenUsages: TypeAlias = list[agui.TokenUsage] | None
+
+
+def run_started(run_input: RunAgentInput) -> agui.RunStartedEvent:
+    """Return the event that begins a run."""
+    return agui.RunStartedEvent(
+        thread_id=run_input.thread_id,
+        run_id=run_input.run_id,
+        parent_run_id=run_input.parent_run_id,
+        protocol_version=agui.PROTOCOL_VERSION,
+    )
+
+
+def is_last(event: agui.BaseEvent) -> bool:
+    """Whether this is the terminal event of its run."""
+    return isinstance(event, agui.RunFinishedEvent | agui.RunErrorEvent)
+
+
+def run_error(
+    run_input: RunAgentInput,
+    error: BaseException,
+    code: ErrorCode,
+    usage: TokenUsages = None,
+    *,
+    expose: bool = False,
+    fields: Mapping[str, str] | None = None,
+    agent: str | None = None,
+) -> agui.RunErrorEvent:
+    """Return the event that ends a run that failed: a code and a safe text. The exception goes to the log.
+
+    Args:
+        run_input: The client's input.
+        error: Why the run failed.
+        code: The code for the client.
+        usage: The tokens used so far.
+        expose: Whether the text may be the exception's own.
+        fields: The fields of the run's log records, if it has begun.
+        agent: The name of the agent; by default that of the run in which this is called.
+    """
+    fields = fields or log_fields(run_input)
+    correlation_id = fields["correlation_id"]
+    count_error(code, agent)
+    refused = isinstance(error, RunInputError)
+    log = logger.warning if refused else logger.error
+    extra = {**fields, "code": code.value}
+    cause = None if refused else error
+    log("Run %.80r failed: %s [%s]", run_input.run_id, code, correlation_id, exc_info=cause, extra=extra)
+    message = str(error) if refused or expose else code.message
+    metadata = {"correlationId": correlation_id}
+    return agui.RunErrorEvent(message=message, code=code.value, usage=usage, metadata=metadata)
+
+
+def refused_run(run_input: RunAgentInput, error: Exception, agent: str | None = None) -> list[BaseEvent]:
+    """Return the events of a run of an agent that was refused before it began."""
+    code = ErrorClassifier().classify(error, ErrorCode.INTERNAL)
+    return [run_started(run_input), run_error(run_input, error, code, agent=agent)]
+
+
+class Usage:
+    """The tokens that the model calls of one run report, hidden calls included."""
+
+    def __init__(self) -> None:
+        self._calls: list[agui.TokenUsage] = []
+        self._by_task: defaultdict[str, list[dict[str, object]]] = defaultdict(list)
+
+    def add(self, message: BaseMessage, metadata: Mapping[str, object]) -> None:
+        """Count one finished call, from its whole message and the metadata of its start."""
+        if not isinstance(message, AIMessage) or not message.usage_metadata:
+            return
+        provider = message.response_metadata.get("model_provider") or metadata.get("ls_provider")
+        model = message.response_metadata.get("model_name") or metadata.get("ls_model_name")
+        entry = agui.token_usage_from_langchain_metadata(
+            message.usage_metadata,
+            provider=vendor(provider) if isinstance(provider, str) else None,
+            model=model if isinstance(model, str) else None,
+        )
+        if entry is not None:
+            self._calls.append(entry)
+            fields = entry.model_dump(mode="json", by_alias=True, exclude_none=True)
+            self._by_task[namespace_of(metadata)].append(fields)
+
+    def take_calls(self, namespace: str) -> list[dict[str, object]]:
+        """Return the usage of each call that a task has made since this was last asked, in the form of the wire."""
+        return self._by_task.pop(namespace, [])
+
+    def total(self) -> TokenUsages:
+        """Return the usage of all calls."""
+        return agui.aggregate_token_usage(self._calls) or None
+
+
+class _Step(NamedTuple):
+    """An open step: its event, the node, which of the node's open steps it is, and the namespace of the node's task."""
+
+    event: agui.StepStartedEvent
+    node: str
+    number: int
+    namespace: str
+
+
+class Steps:
+    """The open steps of one run: one for each run of a node. Their ends carry the tokens of their model calls."""
+
+    def __init__(self, sink: Sink, usage: Usage) -> None:
+        self._sink, self._usage = sink, usage
+        self._open: dict[Hashable, _Step] = {}
+        # By agent, the keys of its open steps by their names. By agent and node, the lowest number that may be free.
+        self._names: defaultdict[str | None, dict[str, Hashable]] = defaultdict(dict)
+        self._free: dict[tuple[str | None, str], int] = {}
+
+    def start(self, key: Hashable, node: str, subagent_run_id: str | None = None, namespace: str = "") -> None:
+        """Open a step for `node`, as "name (2)" while the same agent has a step of that name open.
+
+        `key` is what `finish` closes it by, `namespace` the checkpoint namespace of the node's task.
+        """
+        names = self._names[subagent_run_id]
+        for number in count(self._free.get((subagent_run_id, node), 1)):
+            name = node if number == 1 else f"{node} ({number})"
+            if name not in names:
+                break
+        self._free[subagent_run_id, node] = number + 1
+        names[name] = key
+        event = agui.StepStartedEvent(step_name=name, subagent_run_id=subagent_run_id)
+        self._open[key] = _Step(event, node, number, namespace)
+        self._sink.event(event.model_copy())
+
+    def replay(self, sink: Sink) -> None:
+        """Emit to a new reader the open steps, outermost first."""
+        for step in self._open.values():
+            sink.event(step.event.model_copy())
+
+    def finish(self, key: Hashable) -> None:
+        """Close the step of `key`, if it is open."""
+        if (step := self._open.pop(key, None)) is not None:
+            name, subagent_run_id = step.event.step_name, step.event.subagent_run_id
+            del self._names[subagent_run_id][name]
+            self._free[subagent_run_id, step.node] = min(self._free[subagent_run_id, step.node], step.number)
+            calls = self._usage.take_calls(step.namespace)
+            metadata = {"usage": calls} if calls else None  # as in RUN_FINISHED, with an entry for each model call
+            event = agui.StepFinishedEvent(step_name=name, subagent_run_id=subagent_run_id, metadata=metadata)
+            self._sink.event(event)
+
+    def close(self, subagent_run_id: str | None = None) -> None:
+        """Close the open steps of a subagent, or (None) of all, innermost first."""
+        for key in reversed([*(self._open if subagent_run_id is None else self._names[subagent_run_id].values())]):
+            self.finish(key)

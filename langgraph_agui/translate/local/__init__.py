@@ -1,0 +1,1 @@
+"""The local source: the callbacks and the stream of a graph in this process."""

@@ -1,0 +1,150 @@
+"""Where each LangChain run is: in which node, subagent and tool call.
+
+The runs enter with their parents, as callbacks report them; locations leave. LangGraph does not report that a graph
+begins. A graph is known by its nodes, whose runs are children of its own.
+"""
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import Final, Literal
+from uuid import UUID
+
+from langgraph_agui.kernel.configs import graph_of, subagent_run_id, task_id
+from langgraph_agui.messages.extract import as_mapping
+from langgraph_agui.translate.local.sequencer import StreamPosition
+from langgraph_agui.translate.subagents import SubagentRun
+
+# The beginning of the tag that LangGraph gives to runs of nodes, and not to those of tasks (functional API).
+_NODE_TAG: Final = "graph:step:"
+
+# The name of a graph that was given none.
+_UNNAMED: Final = "LangGraph"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolRun:
+    """A run of a tool: the call that it answers, its name, and what it is for."""
+
+    call_id: str | None
+    name: str
+    description: str | None
+
+    @classmethod
+    def of_start(cls, serialized: object, fields: Mapping[str, object]) -> "ToolRun":
+        """Read the start of a tool. Its arguments describe a task better than the tool's own description does.
+
+        Args:
+            serialized: The tool's name and description.
+            fields: `inputs`, its arguments; `tool_call_id`; `name`, for where `serialized` has none.
+        """
+        tool, arguments = as_mapping(serialized) or {}, as_mapping(fields.get("inputs")) or {}
+        texts = (arguments.get("description"), tool.get("description"))
+        description = next((text for text in texts if isinstance(text, str) and text), None)
+        name, call_id = tool.get("name") or fields.get("name") or "tool", fields.get("tool_call_id")
+        return cls(call_id if isinstance(call_id, str) else None, str(name), description)
+
+
+@dataclass(frozen=True, slots=True)
+class RunLocation:
+    """Where a run is.
+
+    Attributes:
+        name: The run's own name.
+        namespace: The checkpoint namespace of the node that it is in; "" in no node, None in a node of a graph whose
+            stream does not reach ours.
+        node: The same, also in such a graph.
+        subagent: The subagent that it belongs to.
+        tool: The tool that it belongs to, inside that node.
+    """
+
+    name: str = ""
+    namespace: str | None = ""
+    node: str = ""
+    subagent: SubagentRun | None = None
+    tool: ToolRun | None = None
+
+    def position(self, point: Literal["start", "end"]) -> StreamPosition | None:
+        """Where in the stream the node starts or ends; None if the stream does not show this node."""
+        return (point, task_id(self.node)) if self.namespace is not None else None
+
+
+_OUTSIDE: Final = RunLocation()
+
+
+class RunTree:
+    """The locations of the runs below one root run that have not ended."""
+
+    def __init__(self) -> None:
+        self._locations: dict[UUID, RunLocation] = {}
+        self._graphs: dict[UUID, SubagentRun] = {}
+        self._roots: set[UUID] = set()
+        self._by_namespace: dict[str, SubagentRun] = {}
+        self._ids: set[str] = set()
+        self._lock = threading.Lock()
+
+    def find(self, run_id: UUID | None) -> RunLocation:
+        """Return where a run is; an unknown one is outside of everything."""
+        return self._locations.get(run_id, _OUTSIDE) if run_id is not None else _OUTSIDE
+
+    def subagent_at(self, namespace: Sequence[str]) -> SubagentRun | None:
+        """Return the subagent whose graph streams under this namespace."""
+        return self._by_namespace.get("|".join(namespace))
+
+    def enter(self, run_id: UUID, parent: UUID | None, name: str, tool: ToolRun | None = None) -> RunLocation:
+        """A chain or a tool begins: it is where its parent is. Return where that is."""
+        around = self.find(parent)
+        self._locations[run_id] = location = replace(around, name=name, tool=tool or around.tool)
+        return location
+
+    def enter_node(self, run_id: UUID, parent: UUID | None, namespace: str, tags: Sequence[str]) -> RunLocation:
+        """A node begins. Return where it is. The first node of a graph inside another begins that subagent."""
+        around = self.find(parent)
+        subagent, within = around.subagent, around.namespace
+        if parent is not None and any(tag.startswith(_NODE_TAG) for tag in tags):
+            if around.node:
+                with self._lock:  # the first nodes of a graph may begin at once, each in a thread of its own
+                    subagent = self._graphs.get(parent) or self._start_subagent(parent, around, graph_of(namespace))
+            else:
+                self._roots.add(parent)
+        streamed = within is not None and (not within or namespace.startswith(f"{within}|"))
+        location = RunLocation(around.name, namespace if streamed else None, namespace, subagent)
+        self._locations[run_id] = location
+        return location
+
+    def _start_subagent(self, graph: UUID, around: RunLocation, namespace: str) -> SubagentRun:
+        tool, task = around.tool, around.node.split("|")
+        name = tool.name if tool is not None else task[-1].partition(":")[0]
+        subagent = SubagentRun(
+            id=self._new_id(task, namespace),
+            name=around.name if around.name not in ("", _UNNAMED) else name,
+            description=tool.description if tool is not None else None,
+            call_id=tool.call_id if tool is not None else None,
+            parent=around.subagent,
+        )
+        self._graphs[graph] = subagent
+        if namespace:
+            self._by_namespace[namespace] = subagent
+        return subagent
+
+    def _new_id(self, task: Sequence[str], namespace: str) -> str:
+        """Return the id of the graph that `task` runs and that streams under `namespace`.
+
+        A graph that keeps its own state, or that does not stream to us, has no task in its namespace. A graph that a
+        task runs once more gets another id.
+        """
+        graph = namespace.split("|")
+        first = subagent_run_id(graph if graph[: len(task)] == list(task) else task) or ""
+        free = next(one for number in count() if (one := f"{first}:{number}" if number else first) not in self._ids)
+        self._ids.add(free)
+        return free
+
+    def is_graph(self, run_id: UUID) -> bool:
+        """Whether this run is one of a graph that is inside no other."""
+        return run_id in self._roots
+
+    def leave(self, run_id: UUID) -> SubagentRun | None:
+        """A run has ended. Return the subagent that it was, if it was one."""
+        self._locations.pop(run_id, None)
+        return self._graphs.pop(run_id, None)

@@ -1,0 +1,102 @@
+"""Runs a graph of this process under a translation.
+
+The parts of the graph's stream enter here, its callbacks enter through `LoopCallbackSource`; the sequencer puts both in
+one order. They leave as calls of the translation.
+"""
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from typing import Any, TypeAlias, TypedDict, cast
+
+from langchain_core.messages import BaseMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.types import Interrupt, StreamMode
+
+from langgraph_agui.graphs import LocalGraphAdapter
+from langgraph_agui.kernel.configs import merge_run_configs
+from langgraph_agui.messages.extract import extract_messages
+from langgraph_agui.translate.local.callbacks import LoopCallbackSource
+from langgraph_agui.translate.run_events import Translation
+
+MODES: Sequence[StreamMode] = ["values", "updates", "custom", "tasks"]
+
+# Receives an exception of the translation itself.
+Fail: TypeAlias = Callable[[Exception], None]
+
+
+class StreamPart(TypedDict):
+    """One part of a graph's stream (LangGraph's v2 format)."""
+
+    type: str
+    ns: tuple[str, ...]
+    data: object
+
+
+class GraphRunner:
+    """Runs a graph and reports to a translation. There is one for graphs here and one for graphs on a server.
+
+    Args:
+        translation: Receives what happens.
+        fail: Receives an exception of the translation itself.
+    """
+
+    def __init__(self, translation: Translation, fail: Fail) -> None:
+        self._translation = translation
+        self._key = translation.messages_key
+        self._fail = fail
+
+    def stop(self) -> None:
+        """Report nothing more, and end what cancelling the task of `run` does not reach."""
+        raise NotImplementedError
+
+    async def run(self, graph_input: object, config: RunnableConfig, context: Any) -> None:
+        """Run the graph to its end. Raises what the graph raises."""
+        raise NotImplementedError
+
+    def _messages_in(self, values: object) -> list[BaseMessage]:
+        """Return the messages in a graph's state; a bare value of the functional API is no state."""
+        return extract_messages(values, self._key) if not isinstance(values, list | BaseMessage) else []
+
+
+class LocalGraphRunner(GraphRunner):
+    """Runs a graph of this process; see `GraphRunner`."""
+
+    def __init__(self, graph: LocalGraphAdapter, translation: Translation, fail: Fail) -> None:
+        super().__init__(translation, fail)
+        self._graph = graph.graph
+        self._source = LoopCallbackSource(translation, fail)
+        self._sequencer = self._source.sequencer
+
+    def stop(self) -> None:
+        """End the work of callbacks in threads, which cancelling a task does not reach."""
+        self._source.stopped = True
+
+    async def run(self, graph_input: object, config: RunnableConfig, context: Any) -> None:
+        """Run the graph to its end. Raises what the graph raises."""
+        config = merge_run_configs(config, {"callbacks": [self._source]})
+        stream = cast(
+            "AsyncIterator[StreamPart]",
+            self._graph.astream(graph_input, config, context=context, stream_mode=MODES, subgraphs=True, version="v2"),
+        )
+        try:
+            async for part in stream:
+                self._handle(part)
+        finally:
+            self._sequencer.release()
+
+    def _handle(self, part: StreamPart) -> None:
+        data, namespace = part["data"], part["ns"]
+        subagent = self._source.runs.subagent_at(namespace)
+        self._translation.record_part(part)
+        match part["type"]:
+            case "tasks":
+                task = cast("Mapping[str, object]", data)
+                ended = self._translation.record_task(namespace, task)
+                self._sequencer.advance(("end" if ended else "start", str(task["id"])))
+            case "values":
+                if not namespace:
+                    self._sequencer.end_superstep()
+                self._translation.update_graph(namespace, data, self._messages_in(data), subagent)
+            case "custom":
+                self._translation.output.emit_written(data, subagent)
+            case "updates" if not namespace and isinstance(data, Mapping) and data.get("__interrupt__") is not None:
+                self._translation.pause(cast("tuple[Interrupt, ...]", data["__interrupt__"]))

@@ -1,0 +1,185 @@
+"""What nodes and tools emit besides messages and state: custom events, activities, tool output, the run's result.
+
+It enters as method calls, with the subagent that it is from; events leave through the sink.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final, Literal, TypeAlias
+
+from ag_ui import core as agui
+from langchain_core.messages import BaseMessage
+
+from langgraph_agui.compat.outputs import ShownByEvent, read_event
+from langgraph_agui.nodes import AGENT_OUTPUT, activity_in, emission_of, result_in
+from langgraph_agui.protocol.wire import wire_fields
+from langgraph_agui.readers.sinks import Sink
+from langgraph_agui.translate.message_tracker import MessageTracker
+from langgraph_agui.translate.state_view import StateView
+from langgraph_agui.translate.subagents import SubagentRun, SubagentTracker
+
+# The `activityType` of a tool's output. Its content: `toolCallId`, `toolName`, `output` (the list of all parts so far)
+# and `status`: "running", "done", "failed", or "stopped" where the run has ended before the tool, or has paused in it.
+TOOL_OUTPUT: Final = "langgraph:tool_output"
+
+_ActivityEvent: TypeAlias = agui.ActivitySnapshotEvent | agui.ActivityDeltaEvent
+
+
+@dataclass(eq=False)
+class CustomOutput:
+    """What nodes and tools of one run emit besides messages and state.
+
+    Attributes:
+        sink: Receives the events.
+        messages: Receives the messages of remote agents.
+        state: Receives the state that nodes write to the custom stream.
+        subagents: Decides what the client sees of subagents.
+        redact: Removes reasoning that the client must not see.
+        result: The result of the run, if there is one besides messages.
+    """
+
+    sink: Sink
+    messages: MessageTracker
+    state: StateView
+    subagents: SubagentTracker
+    redact: Callable[[object], object]
+    result: object = None
+    # The activities of the graph's author, by id: the last snapshot, and the patches since.
+    _activities: dict[str, list[_ActivityEvent]] = field(default_factory=dict)
+    # The output of tools, by call id: all of it so far. No snapshot of messages holds an activity, because one that did
+    # would delete the client's other activities.
+    _tools: dict[str, agui.ActivitySnapshotEvent] = field(default_factory=dict)
+
+    def set_result(self, value: object) -> None:
+        """Make `value`, which no message holds, the result of the run."""
+        self.result = self.redact(value)
+
+    def start_tool(self, call_id: str, subagent: SubagentRun | None = None) -> None:
+        """A tool begins to work on a call. After a failure it may do so again, with new output."""
+        self._tools.pop(self._public_call_id(call_id, subagent), None)
+
+    def emit_tool_output(self, call_id: str, tool: str, delta: object, subagent: SubagentRun | None = None) -> None:
+        """Emit a part of a tool's output. It may come after the tool's end, from work that the tool left running.
+
+        `ACTIVITY_SNAPSHOT` leaves with the first part, `ACTIVITY_DELTA` with each further one (AG-UI 1.0, activities).
+        """
+        if self.subagents.hides(subagent):
+            return
+        public, delta = self._public_call_id(call_id, subagent), self.redact(delta)
+        if (activity := self._tools.get(public)) is not None:
+            activity.content["output"].append(delta)
+            self._patch_tool(activity, {"op": "add", "path": "/output/-", "value": delta})
+            return
+        self._tools[public] = agui.ActivitySnapshotEvent(
+            message_id=f"{public}:output",
+            activity_type=TOOL_OUTPUT,
+            content={"toolCallId": public, "toolName": tool, "status": "running", "output": [delta]},
+            subagent_run_id=self.subagents.announce(subagent),
+        )
+        self.sink.event(_copy(self._tools[public]))
+
+    def end_tool(self, call_id: str, subagent: SubagentRun | None = None, *, failed: bool = False) -> None:
+        """A tool has ended its work on a call."""
+        self._end_tool(self._public_call_id(call_id, subagent), "failed" if failed else "done")
+
+    def close(self) -> None:
+        """End the activities of tools that are still running."""
+        for call_id in list(self._tools):
+            self._end_tool(call_id, "stopped")
+
+    def _end_tool(self, public_call_id: str, status: Literal["done", "failed", "stopped"]) -> None:
+        activity = self._tools.get(public_call_id)
+        if activity is not None and activity.content["status"] == "running":
+            activity.content["status"] = status
+            self._patch_tool(activity, {"op": "replace", "path": "/status", "value": status})
+
+    def _patch_tool(self, activity: agui.ActivitySnapshotEvent, operation: dict[str, object]) -> None:
+        event = agui.ActivityDeltaEvent(
+            message_id=activity.message_id,
+            activity_type=TOOL_OUTPUT,
+            patch=[operation],  # type: ignore[list-item]  # a mapping, which the model takes
+            subagent_run_id=activity.subagent_run_id,
+        )
+        self.sink.event(event)
+
+    def _public_call_id(self, call_id: str, subagent: SubagentRun | None) -> str:
+        return self.subagents.call_ids.find(subagent.id if subagent is not None else None, call_id)
+
+    def emit_written(self, value: object, subagent: SubagentRun | None = None) -> None:
+        """Emit what a node has written to the custom stream: a result, an activity, state, or a custom event."""
+        if self.subagents.hides(subagent):
+            return
+        subagent_run_id = self.subagents.announce(subagent)
+        if (result := result_in(value)) is not None:
+            self.set_result(result[0])
+        elif (activity := activity_in(value)) is not None:
+            self._emit_activity(activity, subagent_run_id)
+        elif not self.state.custom(value, subagent_run_id):
+            self._send("custom", value, subagent_run_id)
+
+    def receive_event(
+        self, name: str, value: object, subagent: SubagentRun | None = None, namespace: str = ""
+    ) -> Callable[[], None]:
+        """Receive a custom event of the graph, in any thread; return what emits it, to be called in order.
+
+        It is emitted as it is, with the message or state that it asks to show. That of a remote agent stands for the
+        message or activity that it carries.
+
+        Args:
+            name: Its name.
+            value: Its value.
+            subagent: The subagent that it is from.
+            namespace: The checkpoint namespace of its task.
+        """
+        name, value, shown = read_event(name, value)
+        if isinstance(shown, BaseMessage):
+            self.messages.copies.add(namespace, shown, subagent)
+        return partial(self._emit_event, name, value, shown, subagent, namespace)
+
+    def _emit_event(
+        self, name: str, value: object, shown: ShownByEvent, subagent: SubagentRun | None, namespace: str
+    ) -> None:
+        if self.subagents.hides(subagent):
+            return
+        if isinstance(shown, BaseMessage):
+            self.messages.emit_message(shown, subagent)
+        elif shown is not None:
+            value = self.state.visible(shown)
+            self.state.custom(emission_of(value, namespace), self.subagents.announce(subagent))
+        if name == AGENT_OUTPUT and isinstance(value, BaseMessage):
+            self.messages.emit_message(value, subagent)
+            return
+        subagent_run_id = self.subagents.announce(subagent)
+        if name == AGENT_OUTPUT and isinstance(value, _ActivityEvent):
+            self._emit_activity(value, subagent_run_id)
+        else:
+            self._send(name, value, subagent_run_id)
+
+    def _send(self, name: str, value: object, subagent_run_id: str | None) -> None:
+        self.sink.event(agui.CustomEvent(name=name, value=self.redact(value), subagent_run_id=subagent_run_id))
+
+    def _emit_activity(self, activity: _ActivityEvent, subagent_run_id: str | None) -> None:
+        changes: dict[str, object] = {"subagent_run_id": subagent_run_id}
+        if isinstance(activity, agui.ActivitySnapshotEvent):
+            changes["content"] = self.redact(activity.content)
+            self._activities[activity.message_id] = []
+        else:
+            operations = self.redact([wire_fields(operation) for operation in activity.patch])
+            changes["patch"] = activity.model_validate({**wire_fields(activity), "patch": operations}).patch
+        event = activity.model_copy(update=changes)
+        self._activities.setdefault(activity.message_id, []).append(event)
+        self.sink.event(event)
+
+    def replay(self, sink: Sink) -> None:
+        """Emit all activities of the run to a new reader."""
+        for activity in self._tools.values():
+            sink.event(_copy(activity))
+        for events in self._activities.values():
+            for event in events:
+                sink.event(event.model_copy())
+
+
+def _copy(activity: agui.ActivitySnapshotEvent) -> agui.ActivitySnapshotEvent:
+    content = activity.content
+    return activity.model_copy(update={"content": {**content, "output": [*content["output"]]}})

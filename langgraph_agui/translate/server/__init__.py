@@ -1,0 +1,1 @@
+"""The server source: the stream of a graph on a LangGraph server."""

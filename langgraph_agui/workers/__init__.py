@@ -1,0 +1,9 @@
+"""Stores by which workers find each other's live runs, for `LangGraphAgent(run_store=...)`.
+
+What a run emits enters in one worker, and leaves in those whose clients follow it. Without a store, an agent knows the
+runs of its own process.
+"""
+
+from langgraph_agui.kernel.extras import lazy_names
+
+__getattr__, __dir__, __all__ = lazy_names(__name__, __file__)

@@ -1,0 +1,165 @@
+"""Live runs in Redis. A run's worker appends to a stream, others read it; signals are messages to the worker's channel.
+
+A worker is alive while Redis has its subscription to its channel, which ends with the process. Redis 6.2 or newer.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, Self, TypeAlias, cast
+from uuid import uuid4
+
+from redis.asyncio import Redis
+from redis.asyncio.client import PubSub
+
+from langgraph_agui.workers.store import Entry
+
+logger = logging.getLogger(__name__)
+
+# The entries of a stream, each with its id and fields.
+Entries: TypeAlias = "list[tuple[str, dict[str, str]]]"
+
+# Milliseconds that a reader waits for an entry.
+_WAIT: Final = 1000
+
+# Seconds after which Redis forgets: a run that was never finished, the stream of a silent run, that of a finished one.
+_RUN, _SILENCE, _FINISHED = 24 * 3600, 3600, 60
+
+# More than there are runs that one worker follows: each takes a connection while it waits for an entry.
+_CONNECTIONS: Final = 10_000
+
+# Seconds between two attempts to connect again.
+_RETRY: Final = 0.5
+
+# KEYS: run, stream, names. ARGV: run, seconds. The next run may have a name by now.
+_FINISH: Final = """
+redis.call('DEL', KEYS[1])
+redis.call('EXPIRE', KEYS[2], ARGV[2])
+for place = 3, #KEYS do
+    if redis.call('GET', KEYS[place]) == ARGV[1] then redis.call('DEL', KEYS[place]) end
+end
+"""
+
+
+class RedisRunStore:
+    """A `RunStore` in Redis, for one event loop. As a context manager it closes its connections at the end.
+
+    Args:
+        url: The address, such as `redis://localhost:6379/0`; see `redis.asyncio.Redis.from_url`. No Redis Cluster.
+        prefix: What the names of all keys and channels begin with.
+    """
+
+    def __init__(self, url: str, prefix: str = "langgraph-agui") -> None:
+        self._redis: Redis = Redis.from_url(url, protocol=2, decode_responses=True, max_connections=_CONNECTIONS)
+        self._prefix = prefix
+        self._worker = f"{prefix}:worker:{uuid4().hex}"
+        self._receivers: dict[str, Callable[[str], object]] = {}
+        self._names: dict[str, list[str]] = {}
+        self._listener: asyncio.Task[None] | None = None
+        self._opening = asyncio.Lock()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Close the connections."""
+        if self._listener is not None:
+            self._listener.cancel()
+            await asyncio.wait({self._listener})
+        await self._redis.aclose()
+
+    def _key(self, kind: str, name: str) -> str:
+        return f"{self._prefix}:{kind}:{name}"
+
+    # -- signals ------------------------------------------------------------------------------------------------------
+
+    async def begin(self, run: str, receive: Callable[[str], object]) -> None:
+        """See `RunStore`."""
+        await self._listen()
+        self._receivers[run], self._names[run] = receive, []
+        await self._redis.set(self._key("run", run), self._worker, ex=_RUN)
+
+    async def enter(self, name: str, run: str) -> None:
+        """See `RunStore`."""
+        self._names[run].append(name)
+        await self._redis.set(self._key("name", name), run, ex=_RUN)
+
+    async def find(self, name: str) -> str | None:
+        """See `RunStore`."""
+        run = await self._redis.get(self._key("name", name))
+        worker = await self._redis.get(self._key("run", str(run))) if run else None
+        counts = await self._redis.pubsub_numsub(worker) if worker else []
+        return str(run) if any(count for _, count in counts) else None
+
+    async def signal(self, run: str, text: str) -> bool:
+        """See `RunStore`."""
+        worker = await self._redis.get(self._key("run", run))
+        return worker is not None and await self._redis.publish(worker, f"{run} {text}") > 0
+
+    async def finish(self, run: str) -> None:
+        """See `RunStore`."""
+        self._receivers.pop(run, None)
+        names = [self._key("name", name) for name in self._names.pop(run, ())]
+        keys = self._key("run", run), self._key("stream", run), *names
+        await self._redis.eval(_FINISH, len(keys), *keys, run, str(_FINISHED))
+
+    async def _listen(self) -> None:
+        async with self._opening:
+            if self._listener is None:
+                pubsub = self._redis.pubsub(ignore_subscribe_messages=True)
+                await pubsub.subscribe(**{self._worker: self._receive})
+                self._listener = asyncio.create_task(
+                    pubsub.run(exception_handler=_wait_and_retry), name="agui-run-store"
+                )
+
+    def _receive(self, message: Mapping[str, str]) -> None:
+        run, _, text = message["data"].partition(" ")
+        if receive := self._receivers.get(run):
+            receive(text)
+
+    # -- entries ------------------------------------------------------------------------------------------------------
+
+    async def append(self, run: str, entry: Entry, oldest: int) -> None:
+        """See `RunStore`."""
+        key = self._key("stream", run)
+        async with self._redis.pipeline(transaction=False) as pipeline:
+            pipeline.xadd(
+                key,
+                {"data": entry.data, "complete": int(entry.is_complete)},
+                f"{entry.position}-0",
+                minid=f"{oldest}-0",
+                approximate=False,
+            )
+            pipeline.expire(key, _SILENCE)
+            await pipeline.execute()
+
+    async def end(self, run: str) -> int:
+        """See `RunStore`."""
+        found = cast("Entries", await self._redis.xrevrange(self._key("stream", run), count=1))
+        return _position(found[0][0]) if found else 0
+
+    async def read(self, run: str, position: int) -> Sequence[Entry]:
+        """See `RunStore`."""
+        found = await self._redis.xread({self._key("stream", run): f"{position}-0"}, block=_WAIT)
+        entries = [
+            Entry(_position(number), fields["data"].encode(), fields["complete"] == "1")
+            for _, stream in cast("list[tuple[str, Entries]]", found)
+            for number, fields in stream
+        ]
+        return entries if position else _from_complete(entries)
+
+
+def _position(entry_id: str) -> int:
+    return int(entry_id.partition("-")[0])
+
+
+def _from_complete(entries: Sequence[Entry]) -> Sequence[Entry]:
+    """Return the entries from the last complete one; none if there is none."""
+    starts = [place for place, entry in enumerate(entries) if entry.is_complete]
+    return entries[starts[-1] :] if starts else ()
+
+
+async def _wait_and_retry(e: BaseException, pubsub: PubSub) -> None:
+    """Wait before the listener goes on. While its connection is lost, other workers do not find this one's runs."""
+    logger.warning("The connection that listens for signals to runs was lost.", exc_info=e)
+    await asyncio.sleep(_RETRY)
