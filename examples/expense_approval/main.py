@@ -1,10 +1,10 @@
 """An expense assistant that asks before it spends or deletes. Runs offline: the model is a script.
 
     python -m examples.expense_approval                          # AG-UI interrupts
-    python -m examples.expense_approval --approvals tool_call    # the `request_approval` client tool
+    python -m examples.expense_approval --ask-by tool_call    # the `request_approval` client tool
 
 The model wants to book two expenses and to delete records. The manager approves the first booking, corrects the amount
-of the second, and refuses the deletion. `on_approval` writes a line of an audit log for each decision.
+of the second, and refuses the deletion. `on_answer` writes a line of an audit log for each decision.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from langchain_core.messages import ToolMessage as Result
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langgraph.checkpoint.memory import InMemorySaver
 
-from langgraph_agui import Approval, LangGraphAgent
+from langgraph_agui import Approval, ApprovalOptions, LangGraphAgent
 
 REQUEST = "Book 1,500 for Ada and 900 for Ben, and delete the expense records of 2019."
 
@@ -99,7 +99,7 @@ def audit(approval: Approval) -> None:
     print(f"  AUDIT {who}: {approval.decision} {approval.name} {json.dumps(args)} ({approval.tool_call_id})")
 
 
-def make_agent(approvals: Literal["interrupt", "tool_call"]) -> LangGraphAgent:
+def make_agent(ask_by: Literal["auto", "tool_call"]) -> LangGraphAgent:
     guard = HumanInTheLoopMiddleware(
         {
             "book_expense": {"allowed_decisions": ["approve", "edit", "reject"]},
@@ -108,7 +108,7 @@ def make_agent(approvals: Literal["interrupt", "tool_call"]) -> LangGraphAgent:
         description_prefix="May I do this?",
     )
     graph = create_agent(Clerk(), [book_expense, delete_records], middleware=[guard], checkpointer=InMemorySaver())
-    return LangGraphAgent(graph, name="expenses", approvals=approvals, on_approval=audit)
+    return LangGraphAgent(graph, name="expenses", approvals=ApprovalOptions(ask_by=ask_by, on_answer=audit))
 
 
 # -- the manager: any AG-UI client -------------------------------------------------------------------------------------
@@ -196,15 +196,15 @@ def answer_calls(messages: Sequence[Message]) -> list[ToolMessage]:
     return results
 
 
-async def dialogue(approvals: Literal["interrupt", "tool_call"]) -> None:
+async def dialogue(ask_by: Literal["auto", "tool_call"]) -> None:
     """The request, the manager's decisions, and what comes of them."""
     ledger.clear()
-    agent = make_agent(approvals)
+    agent = make_agent(ask_by)
     print(f"user: {REQUEST}")
-    tools = [REQUEST_APPROVAL] if approvals == "tool_call" else []
+    tools = [REQUEST_APPROVAL] if ask_by == "tool_call" else []
     first = await send(agent, [UserMessage(id="request", role="user", content=REQUEST)], "run-1", tools=tools)
     held = history(first)
-    if approvals == "interrupt":
+    if ask_by == "auto":
         await send(agent, held, "run-2", resume=answer_interrupts(first))
     else:
         await send(agent, [*held, *answer_calls(held)], "run-2", tools=tools)
@@ -213,8 +213,8 @@ async def dialogue(approvals: Literal["interrupt", "tool_call"]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--approvals", choices=["interrupt", "tool_call"], default="interrupt")
-    asyncio.run(dialogue(parser.parse_args().approvals))
+    parser.add_argument("--ask-by", choices=["auto", "tool_call"], default="auto")
+    asyncio.run(dialogue(parser.parse_args().ask_by))
 
 
 if __name__ == "__main__":

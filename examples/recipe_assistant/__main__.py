@@ -58,10 +58,10 @@ def show(question: str, events: Sequence[Event], state: Any) -> None:
     print(f"  state: {recipe['servings']} servings, {recipe['minutes']} minutes, {ingredients}")
 
 
-async def converse(emit: Any) -> None:
+async def converse(send: Any) -> None:
     """Three turns: the recipe is written, changed by the assistant, and edited by the user."""
-    print(f"\n== emit={emit!r}")
-    agent = make_agent(emit, Cook(delay=0))
+    print(f"\n== send={send!r}")
+    agent = make_agent(send, Cook(delay=0))
     messages: list[Any] = []
     state: Any = {}
     for number, question in enumerate(
@@ -89,11 +89,11 @@ async def converse(emit: Any) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
-        "--emit", choices=["delta", "snapshot"], help="how changes go out; by default, one after the other"
+        "--send", choices=["patches", "snapshots"], help="how changes go out; by default, one after the other"
     )
-    chosen = parser.parse_args().emit
-    for emit in [chosen] if chosen else ["delta", "snapshot"]:
-        asyncio.run(converse(emit))
+    chosen = parser.parse_args().send
+    for send in [chosen] if chosen else ["patches", "snapshots"]:
+        asyncio.run(converse(send))
 
 
 if __name__ == "__main__":

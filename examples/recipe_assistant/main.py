@@ -69,11 +69,11 @@ def change_recipe(
     return state_update(runtime, "The recipe is changed.", {"recipe": recipe.model_dump()})
 
 
-def make_agent(emit: Literal["delta", "snapshot"] = "delta", model: BaseChatModel | None = None) -> LangGraphAgent:
+def make_agent(send: Literal["patches", "snapshots"] = "patches", model: BaseChatModel | None = None) -> LangGraphAgent:
     """The assistant.
 
     Args:
-        emit: Whether changes of the state go out as patches, or always as the whole state.
+        send: Whether changes of the state go out as patches, or always as the whole state.
         model: Any chat model that calls tools; by default a script.
     """
     model = model or Cook()
@@ -112,9 +112,9 @@ def make_agent(emit: Literal["delta", "snapshot"] = "delta", model: BaseChatMode
     return LangGraphAgent(
         graph.compile(checkpointer=InMemorySaver()),
         name="recipes",
-        state=StateOptions(emit=emit, predict=[PredictState("Recipe", state_key="recipe")], schema=Shared),
+        state=StateOptions(send=send, predict=[PredictState("Recipe", state_key="recipe")], schema=Shared),
     )
 
 
 agent = make_agent()
-snapshots = make_agent("snapshot")
+snapshots = make_agent("snapshots")

@@ -1,7 +1,6 @@
 # The public names, and where each is: type checkers read this, and the package imports a name on its first use.
 
-from langgraph_agui.client import errors as errors
-
+from . import errors as errors
 from .agent import AGUIClient as AGUIClient
 from .agent import RemoteRun as RemoteRun
 from .errors import AgentError as AgentError

@@ -60,7 +60,7 @@ def check_reasoning(model: BaseChatModel, *, splits: bool = False) -> Finding:
 
 _IN_TEXT: Final = (
     "Else reasoning stays in the text, between <think> tags; "
-    "LangGraphAgent(reasoning=ReasoningOptions(think_tags=ThinkTagSplitter())) splits it there."
+    "LangGraphAgent(reasoning=ReasoningOptions(think_tags=True)) splits it there."
 )
 _UNKNOWN: Final = (
     "{name} is not known here. It is taken to be right: reasoning in its content blocks or in "

@@ -26,7 +26,8 @@ from langgraph_agui.messages.media import (
     guessed_mime,
     inlined,
 )
-from langgraph_agui.messages.media_urls import MediaUrls, check_address, looks_like_address, looks_like_url
+from langgraph_agui.messages.media_urls import check_address, looks_like_address, looks_like_url
+from langgraph_agui.options import MediaUrls
 
 Message: TypeAlias = agui.UserMessage | agui.ToolMessage
 

@@ -24,11 +24,10 @@ from langgraph_agui.messages.blocks import CALL_BLOCKS, read_blocks
 from langgraph_agui.messages.client_media import ClientMedia
 from langgraph_agui.messages.encrypted_values import EncryptedValueCodec, Envelope, has_only_source, is_subagent_only
 from langgraph_agui.messages.envelope import decode_envelope, derived_id, to_langchain_calls, visible_text
-from langgraph_agui.messages.media_urls import MediaUrls
 from langgraph_agui.messages.providers import maker_of
 from langgraph_agui.messages.template import canonical_json
 from langgraph_agui.messages.to_agui import langchain_messages_to_agui, user_or_tool_message
-from langgraph_agui.options import ReasoningOptions
+from langgraph_agui.options import MediaUrls, ReasoningOptions
 from langgraph_agui.protocol.schema import known_messages, messages_in
 
 logger = run_logger(__name__)

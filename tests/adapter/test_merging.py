@@ -13,7 +13,6 @@ from ag_ui.core import BaseEvent
 from hypothesis import given
 from hypothesis import strategies as st
 
-from langgraph_agui import LangGraphAgent
 from langgraph_agui.protocol import decode
 from langgraph_agui.readers import subscription
 from langgraph_agui.readers.sinks import PIECE, EventSink, SSESink
@@ -216,8 +215,3 @@ async def test_nothing_is_kept_for_a_reader_that_is_gone(how: str) -> None:
 
     held = [event.delta for event in contents(await asyncio.wait_for(reader.take(), PATIENCE))] if how != "left" else []
     assert (held, reader._last) == ([], None)
-
-
-async def test_agents_take_the_option() -> None:
-    with pytest.raises(TypeError, match="merge_fragments must be bool"):
-        LangGraphAgent(agent_of(talker(Scripted(["a"]))).graph)  # type: ignore[arg-type]

@@ -13,11 +13,11 @@ from tests.deep import each_value
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("approvals", ["interrupt", "tool_call"])
+@pytest.mark.parametrize("ask_by", ["auto", "tool_call"])
 @pytest.mark.parametrize("start", [["-m", "examples.expense_approval"], ["examples/expense_approval/main.py"]], ids=str)
 @each_value()
-def test_what_the_manager_approves_is_done(start: list[str], approvals: str) -> None:
-    command = [sys.executable, *start, "--approvals", approvals]
+def test_what_the_manager_approves_is_done(start: list[str], ask_by: str) -> None:
+    command = [sys.executable, *start, "--ask-by", ask_by]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=50)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
@@ -29,7 +29,7 @@ def test_what_the_manager_approves_is_done(start: list[str], approvals: str) -> 
         'reject delete_records {"year": 2019} (call-2)',
     ]
     asks = [line for line in lines if line.startswith("  agent calls request_approval")]
-    assert len(asks) == (3 if approvals == "tool_call" else 0)
+    assert len(asks) == (3 if ask_by == "tool_call" else 0)
     assert not any("deleted" in line or "error" in line for line in lines)
     audited, results = (
         lines.index(next(line for line in lines if "AUDIT" in line)),

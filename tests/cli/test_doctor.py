@@ -31,7 +31,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 
 from langgraph.types import interrupt
 
-from langgraph_agui import AGUIMiddleware, LangGraphAgent, ReasoningOptions, ThinkTagSplitter
+from langgraph_agui import AGUIMiddleware, LangGraphAgent, ReasoningOptions
 from langgraph_agui.chat_models import ReasoningChatDeepSeek
 
 KEY = "test-key"
@@ -68,7 +68,7 @@ def ask(state):
 calls = StateGraph(MessagesState).add_node("ask", ask).add_edge(START, "ask").compile()
 asks = create_agent(claude, [], middleware=[HumanInTheLoopMiddleware({"pay": True})])
 texts = create_agent(raw, [])
-split = LangGraphAgent(texts, reasoning=ReasoningOptions(think_tags=ThinkTagSplitter()))
+split = LangGraphAgent(texts, reasoning=ReasoningOptions(think_tags=True))
 """
 
 
@@ -206,7 +206,7 @@ def test_a_class_that_is_not_known() -> None:
 def test_think_tags_are_split_or_not() -> None:
     code, lines = doctor("graphs:texts")
     assert code == 1
-    assert "think_tags=ThinkTagSplitter()" in lines[7]
+    assert "think_tags=True" in lines[7]
     assert doctor("graphs:split")[0] == 0
 
 

@@ -5,39 +5,119 @@ from __future__ import annotations
 import inspect
 import json
 import logging
+from datetime import timedelta
 from typing import Any
 
 import ag_ui_langgraph
 import pytest
+from pydantic import BaseModel
 
 import langgraph_agui
-from langgraph_agui import LangGraphAgent, make_json_safe
-from langgraph_agui.compat.switches import _HOOKS, read_options
+from langgraph_agui import (
+    ApprovalOptions,
+    ClientOptions,
+    LangGraphAgent,
+    ReasoningOptions,
+    RunLimits,
+    StateOptions,
+    TrustOptions,
+    make_json_safe,
+)
+from langgraph_agui.compat.switches import _HOOKS, OptionGroups, read_switches
 from tests.adapter.graphs import chain_of, talker
 from tests.adapter.models import Scripted
 from tests.adapter.streams import user
+
+
+def groups(**changed: Any) -> OptionGroups:
+    given: dict[str, Any] = {
+        "reasoning": ReasoningOptions(),
+        "state": StateOptions(),
+        "approvals": ApprovalOptions(),
+        "clients": ClientOptions(),
+        "limits": RunLimits(),
+        "trust": TrustOptions(),
+    }
+    return OptionGroups(**{**given, **changed})
 
 
 @pytest.mark.parametrize(
     ("switches", "options"),
     [
         ({}, {}),
-        ({"emit_raw_events": False}, {"emit_raw": False}),
+        ({"emit_raw_events": False}, {}),
         ({"emit_raw_events": True}, {"emit_raw": True}),
-        ({"emit_interrupt_outcome": True}, {"interrupts": "both"}),
-        ({"emit_interrupt_outcome": False}, {"interrupts": "legacy"}),
-        ({"enable_legacy_on_interrupt_event": False}, {"interrupts": "outcome"}),
-        ({"enable_legacy_on_interrupt_event": True, "emit_interrupt_outcome": True}, {"interrupts": "both"}),
-        ({"emit_subagent_events": True}, {"subagents": "attributed"}),
-        ({"emit_subagent_events": False}, {"subagents": "inline"}),
+        ({"emit_interrupt_outcome": True}, {"approvals": ApprovalOptions(ask_by="both")}),
+        ({"emit_interrupt_outcome": False}, {"approvals": ApprovalOptions(ask_by="events")}),
+        ({"enable_legacy_on_interrupt_event": False}, {"approvals": ApprovalOptions(ask_by="outcome")}),
+        (
+            {"enable_legacy_on_interrupt_event": True, "emit_interrupt_outcome": True},
+            {"approvals": ApprovalOptions(ask_by="both")},
+        ),
+        ({"emit_subagent_events": True}, {"clients": ClientOptions(subagents="attributed")}),
+        ({"emit_subagent_events": False}, {"clients": ClientOptions(subagents="inline")}),
         ({"emit_subagent_events": None, "subagent_visibility": None}, {}),
-        ({"subagent_visibility": "hidden"}, {"subagents": "hidden"}),
-        ({"subagent_visibility": "inline", "emit_subagent_events": False}, {"subagents": "inline"}),
+        ({"subagent_visibility": "hidden"}, {"clients": ClientOptions(subagents="hidden")}),
+        (
+            {"subagent_visibility": "inline", "emit_subagent_events": False},
+            {"clients": ClientOptions(subagents="inline")},
+        ),
     ],
 )
-def test_switches_are_options(switches: Any, options: Any) -> None:
-    assert read_options(switches) == options
+def test_switches_are_options(switches: Any, options: Any, recwarn: pytest.WarningsRecorder) -> None:
+    assert read_switches(groups(), switches) == groups(**options)
     LangGraphAgent(chain_of(talker(Scripted(["hi"]))), name="agent", **switches)
+    assert not [one for one in recwarn if "LangGraphAgent" in str(one.message)]
+
+
+class Shown(BaseModel):
+    mood: str = ""
+
+
+FLAT: dict[str, tuple[object, dict[str, object]]] = {
+    "approval_timeout": (timedelta(1), {"approvals": ApprovalOptions(timeout=timedelta(1))}),
+    "on_approval": (print, {"approvals": ApprovalOptions(on_answer=print)}),
+    "interrupts": ("legacy", {"approvals": ApprovalOptions(ask_by="events")}),
+    "input_while_paused": ("cancel_and_continue", {"approvals": ApprovalOptions(when_paused="cancel")}),
+    "client_protocol": ("0.x", {"clients": ClientOptions(protocol="0.x")}),
+    "subagents": ("hidden", {"clients": ClientOptions(subagents="hidden")}),
+    "inner_models": ("live", {}),
+    "run_timeout": (3, {"limits": RunLimits(total=3)}),
+    "idle_timeout": (3, {"limits": RunLimits(idle=3)}),
+    "max_concurrent_runs": (3, {"limits": RunLimits(runs=3)}),
+    "max_waiting": (3, {"limits": RunLimits(waiting=3)}),
+    "max_readers": (3, {"limits": RunLimits(readers=3)}),
+    "max_unread": (3, {"limits": RunLimits(unread=3)}),
+    "unknown_threads": ("ignore", {"trust": TrustOptions(history="ignore")}),
+    "client_instructions": ("accept", {"trust": TrustOptions(instructions="accept")}),
+    "media_urls": ("none", {"trust": TrustOptions(media_urls="none")}),
+    "state_schema": (Shown, {"state": StateOptions(schema=Shown)}),
+    "emit_raw": (True, {"emit_raw": True}),
+    "merge_fragments": (False, {}),
+}
+"""The flat options of 0.2, each with a value, by the groups that it is in now."""
+
+
+@pytest.mark.parametrize("name", FLAT)
+def test_flat_options_are_in_groups(name: str) -> None:
+    value, options = FLAT[name]
+    with pytest.warns(DeprecationWarning, match=f"{name!r} of LangGraphAgent is deprecated: use "):
+        assert read_switches(groups(), {name: value}) == groups(**options)
+
+
+def test_a_flat_option_joins_its_group() -> None:
+    flat: Any = {"max_readers": 3}
+    with pytest.warns(DeprecationWarning, match=r"use limits=RunLimits\(readers=...\)"):
+        agent = LangGraphAgent(chain_of(talker(Scripted(["hi"]))), limits=RunLimits(total=5), **flat)
+    assert agent.limits == RunLimits(total=5, readers=3)
+
+
+def test_the_warning_is_of_the_callers_line() -> None:
+    flat: Any = {"max_readers": 3}
+    with pytest.warns(DeprecationWarning) as caught:
+        LangGraphAgent(chain_of(talker(Scripted(["hi"]))), **flat)
+        LangGraphAgent(chain_of(talker(Scripted(["hi"]))), approvals="tool_call")  # type: ignore[arg-type]
+    assert [one.filename for one in caught] == [__file__] * 2
 
 
 def test_those_that_contradict_each_other() -> None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any, NamedTuple
 
-from langgraph_agui import InputLimits
+from langgraph_agui import InputLimits, RunLimits
 from langgraph_agui.client import ClientLimits
-from langgraph_agui.options import RunSettings
 from tests.tables import line
 
 
@@ -20,14 +19,12 @@ class Limit(NamedTuple):
 
 
 AGENT = [
-    Limit(
-        "run_timeout", "seconds of a run, without those in which it waits for its thread", "`RUN_ERROR` `run_timeout`"
-    ),
-    Limit("idle_timeout", "seconds without an event", "`RUN_ERROR` `run_timeout`"),
-    Limit("max_concurrent_runs", "runs at once, those that wait included", "429 `too_many_runs`"),
-    Limit("max_waiting", 'runs that wait in one thread (`on_busy="wait"`)', "`RUN_ERROR` `thread_busy`"),
-    Limit("max_readers", "clients that follow one run", "429 `too_many_readers`"),
-    Limit("max_unread", "bytes that wait for a client which does not read", "`RUN_ERROR` `reader_too_slow`"),
+    Limit("total", "seconds of a run, without those in which it waits for its thread", "`RUN_ERROR` `run_timeout`"),
+    Limit("idle", "seconds without an event", "`RUN_ERROR` `run_timeout`"),
+    Limit("runs", "runs at once, those that wait included", "429 `too_many_runs`"),
+    Limit("waiting", 'runs that wait in one thread (`on_busy="wait"`)', "`RUN_ERROR` `thread_busy`"),
+    Limit("readers", "clients that follow one run", "429 `too_many_readers`"),
+    Limit("unread", "bytes that wait for a client which does not read", "`RUN_ERROR` `reader_too_slow`"),
 ]
 ROUTES = [
     Limit("max_bytes", "bytes of a request", "413"),
@@ -60,7 +57,7 @@ def limits() -> str:
     return "\n".join(
         [
             *heads,
-            *rows("LangGraphAgent", AGENT, RunSettings),
+            *rows("RunLimits", AGENT, RunLimits),
             *rows("InputLimits", ROUTES, InputLimits),
             *rows("ClientLimits", CLIENT, ClientLimits),
         ]

@@ -6,19 +6,15 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import fields
 from datetime import timedelta
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 
 from langgraph_agui import LangGraphAgent, RunLimits
-from langgraph_agui.options import RunOptions, RunSettings
 from langgraph_agui.runs.locks import ThreadLease, ThreadLocks
-from tests.adapter.models import Scripted
 from tests.adapter.streams import RecordedRun, collect, record_run, run_input
 from tests.deep import deep
 from tests.http.models import SHAPES, Talker, flat
@@ -161,13 +157,7 @@ async def test_a_thread_that_nobody_keeps_is_joined_by_the_id_of_its_run_only() 
     await collect(events)
 
 
-@pytest.mark.parametrize(
-    ("option", "value"), [("run_timeout", 0), ("idle_timeout", -1), ("max_concurrent_runs", 0), ("max_unread", 0)]
-)
+@pytest.mark.parametrize(("option", "value"), [("total", 0), ("idle", -1), ("runs", 0), ("unread", 0)])
 def test_a_limit_is_more_than_nothing(option: str, value: Any) -> None:
-    with pytest.raises(ValueError, match=f"{option} must be more than 0"):
-        LangGraphAgent(flat(Scripted(AIMessage("hi"))), **{option: value})
-
-
-def test_each_setting_is_an_option() -> None:
-    assert [*RunOptions.__annotations__] == [one.name for one in fields(RunSettings) if one.name != "reasoning"]
+    with pytest.raises(ValueError, match=f"RunLimits.{option} must be more than 0"):
+        RunLimits(**{option: value})

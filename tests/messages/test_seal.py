@@ -11,8 +11,8 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from hypothesis import given
 from hypothesis import strategies as st
 
+from langgraph_agui.kernel import seal as seal_module
 from langgraph_agui.kernel.seal import SEALED, InvalidEnvelope, ReasoningSeal, RejectReason
-from langgraph_agui.messages import options as seal_module
 
 ONE = bytes(range(32))
 TWO = bytes(range(32, 64))

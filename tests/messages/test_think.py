@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from langgraph_agui import ThinkTags
 from langgraph_agui.messages.blocks import BlockDelta
-from langgraph_agui.messages.think_tags import ThinkTagSplitter
+from langgraph_agui.messages.think_tags import TagSplitter
 
 
-def feed_all(splitter: ThinkTagSplitter, *chunks: str) -> list[BlockDelta]:
+def feed_all(splitter: TagSplitter, *chunks: str) -> list[BlockDelta]:
     """Feed each chunk and end; what each call returns must keep the promises of `feed`."""
     deltas: list[BlockDelta] = []
     for more in [*(splitter.feed(chunk) for chunk in chunks), splitter.end()]:
@@ -21,7 +22,7 @@ def feed_all(splitter: ThinkTagSplitter, *chunks: str) -> list[BlockDelta]:
     return deltas
 
 
-def joined(splitter: ThinkTagSplitter, *chunks: str) -> list[tuple[str, str]]:
+def joined(splitter: TagSplitter, *chunks: str) -> list[tuple[str, str]]:
     """What the deltas say together, stretch by stretch in order."""
     stretches: list[tuple[object, str, str]] = []
     for delta in feed_all(splitter, *chunks):
@@ -76,8 +77,8 @@ EXAMPLES = {
 
 @pytest.mark.parametrize(("said", "expected"), EXAMPLES.values(), ids=EXAMPLES)
 def test_examples_whole_and_cut_into_characters(said: str, expected: list[tuple[str, str]]) -> None:
-    assert joined(ThinkTagSplitter(), said) == expected
-    assert joined(ThinkTagSplitter(), *said) == expected
+    assert joined(TagSplitter(ThinkTags()), said) == expected
+    assert joined(TagSplitter(ThinkTags()), *said) == expected
 
 
 OPENED = {
@@ -91,12 +92,12 @@ OPENED = {
 
 @pytest.mark.parametrize(("said", "expected"), OPENED.values(), ids=OPENED)
 def test_an_answer_may_begin_inside_reasoning(said: str, expected: list[tuple[str, str]]) -> None:
-    assert joined(ThinkTagSplitter(opened=True), said) == expected
-    assert joined(ThinkTagSplitter(opened=True), *said) == expected
+    assert joined(TagSplitter(ThinkTags(opened=True)), said) == expected
+    assert joined(TagSplitter(ThinkTags(opened=True)), *said) == expected
 
 
 def test_only_what_may_belong_to_a_tag_is_held_back() -> None:
-    splitter = ThinkTagSplitter()
+    splitter = TagSplitter(ThinkTags())
     for chunk, expected in [
         ("a \n", [text("a \n")]),
         (" <th", [text(" ")]),
@@ -121,14 +122,14 @@ def test_only_what_may_belong_to_a_tag_is_held_back() -> None:
 
 
 def test_text_that_is_no_tag_passes_at_once() -> None:
-    splitter = ThinkTagSplitter()
+    splitter = TagSplitter(ThinkTags())
     for chunk in ("Hello", " ", "wörld\n", "a > b", "think>", "/"):
         assert spoken(splitter.feed(chunk)) == [text(chunk)]
     assert spoken(splitter.feed("1 < 2")) == [text("1 < 2")]
 
 
 def test_the_end_flushes_once() -> None:
-    splitter = ThinkTagSplitter()
+    splitter = TagSplitter(ThinkTags())
     assert spoken(splitter.feed("a<")) == [text("a")]
     assert spoken(splitter.end()) == [text("<")]
     assert splitter.end() == []
@@ -145,23 +146,14 @@ def test_the_end_flushes_once() -> None:
     ],
 )
 def test_tags_may_be_others(opening: str, closing: str, said: str, expected: list[tuple[str, str]]) -> None:
-    assert joined(ThinkTagSplitter(opening, closing), said) == expected
-    assert joined(ThinkTagSplitter(opening, closing), *said) == expected
+    assert joined(TagSplitter(ThinkTags(opening, closing)), said) == expected
+    assert joined(TagSplitter(ThinkTags(opening, closing)), *said) == expected
 
 
 @pytest.mark.parametrize("tags", [("", "b"), ("a", ""), ("a", "a"), (" a", "b"), ("a", "b\n"), ("\n", "b")])
 def test_bad_tags_are_refused(tags: tuple[str, str]) -> None:
     with pytest.raises(ValueError, match="tag"):
-        ThinkTagSplitter(*tags)
-
-
-def test_a_fresh_splitter_has_the_settings_and_nothing_else() -> None:
-    used = ThinkTagSplitter("[", "]", opened=True)
-    used.feed("a]b[c]d[e ")
-    said = "f ] g [ h"
-    expected = [reasoning("f"), text("g "), reasoning("h")]
-    assert joined(used.fresh(), said) == joined(used.fresh().fresh(), said) == expected
-    assert spoken(used.feed("x")) == [reasoning(" x")]
+        ThinkTags(*tags)
 
 
 WORDS = [
@@ -192,18 +184,18 @@ def cut(said: str, places: list[int]) -> list[str]:
 
 @given(said=TEXTS, places=st.lists(st.integers(0, 200), max_size=20), opened=st.booleans())
 def test_how_a_text_is_cut_changes_nothing(said: str, places: list[int], opened: bool) -> None:
-    splitter = ThinkTagSplitter(opened=opened)
-    whole = joined(splitter.fresh(), said)
-    assert joined(splitter.fresh(), *cut(said, places)) == whole
-    assert joined(splitter.fresh(), *said) == whole
+    tags = ThinkTags(opened=opened)
+    whole = joined(TagSplitter(tags), said)
+    assert joined(TagSplitter(tags), *cut(said, places)) == whole
+    assert joined(TagSplitter(tags), *said) == whole
 
 
 @given(said=TEXTS, opened=st.booleans())
 def test_reasoning_has_no_whitespace_around_it(said: str, opened: bool) -> None:
-    stretches = joined(ThinkTagSplitter(opened=opened), said)
+    stretches = joined(TagSplitter(ThinkTags(opened=opened)), said)
     assert all(words == words.strip() for kind, words in stretches if kind == "reasoning")
 
 
 @given(said=TEXTS.filter(lambda said: "<think>" not in said), places=st.lists(st.integers(0, 200), max_size=20))
 def test_text_without_an_opening_tag_comes_out_as_it_is(said: str, places: list[int]) -> None:
-    assert joined(ThinkTagSplitter(), *cut(said, places)) == ([text(said)] if said else [])
+    assert joined(TagSplitter(ThinkTags()), *cut(said, places)) == ([text(said)] if said else [])

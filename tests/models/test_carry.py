@@ -17,7 +17,7 @@ from langchain_openrouter import ChatOpenRouter
 from langchain_xai import ChatXAI
 
 from langgraph_agui import chat_models as models
-from langgraph_agui.chat_models import Finding, examine
+from langgraph_agui.devtools import Finding, check_reasoning
 from langgraph_agui.messages.blocks import read_blocks
 from tests.deep import each_value
 from tests.models.playing import REPLAYING, make_replaying
@@ -35,7 +35,7 @@ _CHAINED = {"openai-chained"}  # the server keeps what would be sent back
 
 
 def judged(model: BaseChatModel) -> tuple[bool | None, bool | None]:
-    finding = examine(model)
+    finding = check_reasoning(model)
     assert finding.wrong == (finding.out is False or finding.back is False)
     assert finding.advice or not finding.wrong, "a model that should be changed needs advice"
     return finding.out, finding.back
@@ -49,7 +49,7 @@ async def test_judgements_are_what_the_packages_do(
 ) -> None:
     """Each package in a tool loop: does its message say reasoning, does the next request bring it back?"""
     case = BY_ID[f"{provider}-tool-loop"]
-    finding = examine(make_model(provider, provider_server))
+    finding = check_reasoning(make_model(provider, provider_server))
 
     first = (await run_case(case, provider_server, stream=stream))[0]
 
@@ -69,7 +69,7 @@ def test_few_are_not_known(provider_server: ProviderServer) -> None:
 def test_the_classes_that_replay(provider: str, provider_server: ProviderServer) -> None:
     out = None if provider == "xai" else True
     assert judged(make_replaying(provider, provider_server)) == (out, True)
-    never = examine(make_replaying(provider, provider_server, replay_reasoning="never"))
+    never = check_reasoning(make_replaying(provider, provider_server, replay_reasoning="never"))
     assert (never.out, never.back) == (out, False)
     assert never.advice[-1] == 'replay_reasoning="never" keeps reasoning from going back.'
 
@@ -85,7 +85,7 @@ def test_the_classes_that_replay(provider: str, provider_server: ProviderServer)
     ],
 )
 def test_a_class_that_loses_reasoning_is_told_ours(provider: str, name: str, provider_server: ProviderServer) -> None:
-    finding = examine(make_model(provider, provider_server))
+    finding = check_reasoning(make_model(provider, provider_server))
     assert finding.wrong
     assert any(f"{name} from langgraph_agui.chat_models" in advice for advice in finding.advice)
     assert name in models.__all__
@@ -172,8 +172,8 @@ SETTINGS: list[tuple[Any, tuple[bool | None, bool | None], str]] = [
     (ChatOllama(model="qwen3"), (False, True), "reasoning=True"),
     (ChatOllama(model="qwen3", reasoning=False), (False, True), "switches it off"),
     (ChatOllama(model="qwen3", reasoning="high"), (True, True), ""),
-    (groq(), (False, True), "ThinkTagSplitter"),
-    (groq(reasoning_format="raw"), (False, True), "ThinkTagSplitter"),
+    (groq(), (False, True), "think_tags=True"),
+    (groq(reasoning_format="raw"), (False, True), "think_tags=True"),
     (groq(reasoning_format="hidden"), (False, False), '"hidden" hides it'),
     (groq(model="openai/gpt-oss-120b"), (True, False), "ReasoningChatGroq"),
     (groq(model="llama-3.1-8b-instant"), (None, None), "does not reason"),
@@ -200,7 +200,7 @@ SETTINGS: list[tuple[Any, tuple[bool | None, bool | None], str]] = [
 @pytest.mark.parametrize(("model", "judgement", "advice"), SETTINGS)
 def test_settings(model: BaseChatModel, judgement: tuple[bool | None, bool | None], advice: str) -> None:
     assert judged(model) == judgement
-    said = " ".join(examine(model).advice)
+    said = " ".join(check_reasoning(model).advice)
     assert advice in said
     assert bool(advice) == bool(said)
 
@@ -233,7 +233,7 @@ class Mended(ChatOpenAI):
     ],
 )
 def test_classes_that_are_not_known(model: BaseChatModel, advice: str) -> None:
-    finding = examine(model)
+    finding = check_reasoning(model)
     assert (finding.out, finding.back, finding.wrong) == (None, None, False)
     assert finding.advice[0].startswith(advice)
 
@@ -244,10 +244,10 @@ def test_a_subclass_is_judged_like_its_base() -> None:
 
 @pytest.mark.parametrize("model", [groq(), groq(reasoning_format="raw"), ChatOllama(model="qwen3")])
 def test_think_tags_are_no_loss_where_they_are_split(model: BaseChatModel) -> None:
-    assert examine(model).wrong
-    assert examine(model, splits=True) == Finding(model, models.provider_of(model), out=True, back=True)
+    assert check_reasoning(model).wrong
+    assert check_reasoning(model, splits=True) == Finding(model, models.provider_of(model), out=True, back=True)
 
 
 def test_think_tags_are_of_no_use_elsewhere() -> None:
-    assert examine(groq(reasoning_format="parsed"), splits=True).wrong
-    assert examine(ChatOllama(model="qwen3", reasoning=False), splits=True).wrong
+    assert check_reasoning(groq(reasoning_format="parsed"), splits=True).wrong
+    assert check_reasoning(ChatOllama(model="qwen3", reasoning=False), splits=True).wrong

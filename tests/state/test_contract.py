@@ -70,7 +70,9 @@ def contract_of(state: Any, /, schema: Any = None, show: Any = to_jsonable, **op
     """The contract of a graph, or of a state's; changes that are refused are errors."""
     if not isinstance(state, RemoteGraphAdapter):
         state = adapt_graph(state if isinstance(state, Pregel | RemoteGraph) else graph_of(state))
-    return StateContract(state, StateOptions(**{"refused": "error", **options}), "messages", schema, show)
+    return StateContract(
+        state, StateOptions(schema=schema, **{"forbidden_change": "refuse", **options}), "messages", show
+    )
 
 
 def refusal(contract: StateContract, sent: Any, stored: Mapping[str, object] | None, *older: Any) -> tuple[str, str]:

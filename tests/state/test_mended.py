@@ -361,9 +361,9 @@ class Keeping(Paper, total=False):
 
 @pytest.mark.parametrize("schema", [Flat, Recursive])
 def test_the_schema_for_clients_tells_nothing_of_private_keys(schema: Any) -> None:
-    options = StateOptions(exclude={"word"})
+    options = StateOptions(exclude={"word"}, schema=schema)
     graph = chain_of(lambda state: {}, state=Keeping)
-    agent = LangGraphAgent(graph, state=options, state_schema=schema)
+    agent = LangGraphAgent(graph, state=options)
     recorded = json.dumps(agent.capabilities().custom)
     assert "doc" in recorded
     assert not any(word in recorded for word in ("CANARY", "ecret", "word"))
